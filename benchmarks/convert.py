@@ -30,9 +30,10 @@ def make_corpus(path: Path, passages: int) -> None:
 def prepare_ours(source: str, out: str) -> Any:
     from citeforge.engines.io.tables import TableWriter
     from citeforge.ir_convert.beir import read_corpus
+    from citeforge.ir_convert.source import ReadOptions
     from citeforge.schemas.benchmarks.tables import CORPUS
 
-    return TableWriter(Path(out), "corpus", CORPUS), read_corpus(Path(source))
+    return TableWriter(Path(out), "corpus", CORPUS), read_corpus(Path(source), ReadOptions(), {})
 
 
 def run_ours(state: Any) -> int:

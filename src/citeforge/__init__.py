@@ -18,13 +18,7 @@ if TYPE_CHECKING:
     from citeforge.library.building import build, rebuild
     from citeforge.library.reading import parse_citations, split_statements
     from citeforge.library.reports import compare, report
-    from citeforge.library.scores import (
-        ScoredFiles,
-        Scores,
-        read_scores,
-        score,
-        score_files,
-    )
+    from citeforge.library.scores import ScoredFiles, Scores, read_scores, score, score_files
     from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
     from citeforge.publish.export.registry import export

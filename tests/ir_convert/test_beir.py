@@ -112,6 +112,11 @@ BAD: list[tuple[str, Callable[[Path], None], str]] = [
         "corpus.jsonl:13.*not UTF-8",
     ),
     (
+        "metadata of a query not UTF-8",
+        replace("queries.jsonl", b'{"_id":"q1","text":"x","metadata":"\xe9"}\n'),
+        "queries.jsonl:1 metadata: is not UTF-8",
+    ),
+    (
         "CRLF",
         append("corpus.jsonl", PASSAGE.replace(b"\n", b"\r\n")),
         "13: the line ends with CR LF",
@@ -238,4 +243,4 @@ def test_two_archives_of_one_build_stand_side_by_side(tmp_path: Path) -> None:
 def test_a_corpus_of_blank_lines(tmp_path: Path) -> None:
     path = tmp_path / "corpus.jsonl"
     path.write_bytes(b"\n \n")
-    assert list(read_corpus(path)) == []
+    assert list(read_corpus(path, ReadOptions(), {})) == []

@@ -121,7 +121,8 @@ def _hagrid_contexts(recipe: HagridRecipe) -> OwnContexts:
     spec = recipe.source
     if not spec.startswith(("hagrid:", "hagrid-hub:")):
         raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
-    source = open_source(spec, None, ReadOptions(recipe.skip_empty))
+    read = ReadOptions(recipe.skip_empty, extra_fields=recipe.extra_fields)
+    source = open_source(spec, None, read)
     docs: dict[str, list[dict[str, str]]] = {}
     relevant = source.relevant()
     for query, passage in pairs(relevant["query-id"], relevant["corpus-id"]):

@@ -26,10 +26,7 @@ COMMANDS = {
     },
     "Run": {
         "run": ("running.run", "Run a system and write its submission."),
-        "bench": (
-            "running.bench",
-            "Run, score and compare several systems, and make a report.",
-        ),
+        "bench": ("running.bench", "Run, score and compare several systems, and make a report."),
     },
     "Score": {
         "check": ("scoring.check", "Check a submission; never changes it."),
@@ -65,7 +62,7 @@ COMMANDS = {
         "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
     },
     "Advanced": {
-        "llm": ("running.llm", "Ask an LLM, and keep its answers: run, stats, export, import."),
+        "llm": ("running.llm", "Ask an LLM, and keep its answers: run, stats, export, import.")
     },
 }
 """Our own, in groups: name to module and one-line help, so that ``--help`` imports none of them."""

@@ -20,6 +20,8 @@ def summarise(folder: Path, manifest: Manifest) -> None:
             click.echo(f"  {rule}: {text}")
         for what, count in source.counts.items():
             click.echo(f"  {count:,} {what}")
+            if " with extra fields " in what:
+                click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
     width = max(map(len, stats), default=0)
     for what, value in stats.items():

@@ -10,8 +10,9 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.io.archives import unpack_zip
+from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.io.files import digest, sha256_file
-from citeforge.engines.io.jsonlines import decode_text, raw_lines, read_rows
+from citeforge.engines.io.jsonlines import decode_text, raw_lines
 from citeforge.ir_convert.judged import JudgedSource, Judgements
 from citeforge.ir_convert.passages import Place, check_id, duplicate_id
 from citeforge.ir_convert.source import ReadOptions
@@ -83,25 +84,29 @@ class BeirSource(JudgedSource):
         return self.source
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        return read_corpus(self._corpus)
+        return read_corpus(self._corpus, self.options, self.source.counts)
 
     def place_of(self, number: int) -> Place:
-        rows = read_rows(self._corpus, BeirPassage)
+        rows = read_known_fields(
+            self._corpus, BeirPassage, self.options.extra_fields, {}, "passages"
+        )
         return Place(self._corpus, next(islice(rows, number, None))[0])
 
     def queries(self) -> pa.Table:
         self.topics = path = self.files[1]
         wanted = {query for query, _ in self.judged.scores}
         seen: dict[str, int] = {}
-        for line, row in read_rows(path, BeirQuery):
+        for line, row in read_known_fields(
+            path, BeirQuery, self.options.extra_fields, self.source.counts, "queries"
+        ):
             check_id(row.id, path, line)
             if row.id in seen:
                 raise duplicate_id(row.id, Place(path, seen[row.id]), Place(path, line))
             seen[row.id] = line
             if row.id in wanted:
                 self.texts[row.id] = line, row.text
-                if row.metadata:
-                    self.metadata[row.id] = bytes(row.metadata).decode()
+                if metadata := metadata_text(row.metadata, path, line):
+                    self.metadata[row.id] = metadata
         return super().queries()
 
 
@@ -135,13 +140,20 @@ def find_qrels(folder: Path, split: str) -> Path:
     return known[split]
 
 
-def read_corpus(path: Path) -> Iterator[pa.RecordBatch]:
+def read_corpus(
+    path: Path, options: ReadOptions, counts: dict[str, int]
+) -> Iterator[pa.RecordBatch]:
     """Stream a ``corpus.jsonl`` as batches of schema CORPUS.
+
+    Args:
+        path: the file, plain or .gz.
+        options: whether fields that BEIR does not have are refused, ignored or kept.
+        counts: takes in how many rows had some.
 
     Raises:
         InputError: a malformed row.
     """
-    rows = read_rows(path, BeirPassage)
+    rows = read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages")
     while batch_rows := list(islice(rows, _BATCH)):
         lines, passages = zip(*batch_rows, strict=True)
         yield _corpus_batch(passages, path, lines)

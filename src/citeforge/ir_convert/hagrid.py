@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import msgspec
 import pyarrow as pa
 
+from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.passages import (
     PassageCollector,
@@ -70,6 +70,7 @@ class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     query: str
     quotes: list[Quote]
     answers: list[HagridAnswer]
+    metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
 def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
@@ -123,7 +124,9 @@ class HagridSource:
         """Line, id and question; blank questions, where they are allowed, if asked for."""
         seen: dict[str, int] = {}
         skipped = 0
-        for line, row in read_rows(self.path, HagridQuestion):
+        for line, row in read_known_fields(
+            self.path, HagridQuestion, self.options.extra_fields, self._info.counts, "questions"
+        ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
             if name in seen:
@@ -150,7 +153,10 @@ class HagridSource:
         self._info.counts.update(collector.counts)
 
     def queries(self) -> pa.Table:
-        rows = [(name, row.query, None) for _, name, row in self._questions()]
+        rows = [
+            (name, row.query, metadata_text(row.metadata, self.path, line))
+            for line, name, row in self._questions()
+        ]
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:

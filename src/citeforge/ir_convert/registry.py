@@ -27,6 +27,8 @@ from citeforge.ir_convert.trec import open_miracl, open_trec
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
+STRICT = ("beir", "hagrid", "hagrid-hub")
+"""Sources whose rows may have no field that is not known; the others look at theirs alone."""
 _DATA = Path(__file__).parent / "data"
 _OPENERS: dict[str, Callable[..., Source]] = {
     "beir": open_beir,
@@ -102,6 +104,20 @@ def citation_of(name: str) -> str:
     """BibTeX of a source; empty for one that nobody has."""
     declared = SOURCES.get(name)
     return "" if declared is None else declared.citation
+
+
+def require_strict(option: str, *specs: str | None) -> None:
+    """Refuse an option about extra fields where no source would heed it.
+
+    Raises:
+        UsageError: none of the sources is one of ``STRICT``.
+    """
+    names = [spec.partition(":")[0] for spec in specs if spec]
+    if option != "refuse" and not set(names) & set(STRICT):
+        raise UsageError(
+            f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in STRICT)}; from "
+            f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read"
+        )
 
 
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:

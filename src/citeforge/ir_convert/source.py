@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD
+from citeforge.schemas.recipes.base import ExtraFields
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.session import JudgeSession
@@ -26,6 +27,7 @@ class ReadOptions:
         workdir: folder for unpacked archives; removed by whoever made it.
         skip_contradictions: judgements of a passage that another row judges relevant.
         passages_only: the source is only asked for passages, and needs nothing else.
+        extra_fields: what becomes of fields that a strict format does not know.
         judge: decides relevance where a source has claims in place of judgements; None for nobody.
     """
 
@@ -35,6 +37,7 @@ class ReadOptions:
     skip_contradictions: bool = False
     judge: JudgeSession | None = None
     passages_only: bool = False
+    extra_fields: ExtraFields = "refuse"
 
 
 class Source(Protocol):

@@ -48,10 +48,9 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         ) from error
     except HfHubHTTPError as error:
         status = getattr(error.response, "status_code", None)
-        hint = {
-            401: "a valid token in HF_TOKEN",
-            403: "a token with write access",
-        }.get(status or 0, "run the same command again")
+        hint = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}.get(
+            status or 0, "run the same command again"
+        )
         raise InputError(
             f"the Hub answered {status} ({hub_error_words(error)})", path=repo_id, allowed=hint
         ) from error

@@ -152,16 +152,16 @@ OPTIONS_OF = {
     "embedder embedder-revision query-prefix passage-prefix device embeddings shard-rows "
     "n-seemingly n-irrelevant skip-top max-score margin exclude-answers keep-self remine "
     "mixture corpus base allow-no-relevant skip-empty skip-dangling skip-contradictions "
-    "drop-suspects overwrite resume candidates judge verdicts revision batch-size workers "
-    "threshold max-tokens entailment-label judge-profile compute input-type "
+    "extra-fields drop-suspects overwrite resume candidates judge verdicts revision batch-size "
+    "workers threshold max-tokens entailment-label judge-profile compute input-type "
     "relative-margin contained exclude-contained decided vectors query-vectors "
     "vectors-model extra-prefix extra-licence from-shards runtime",
-    "hagrid": f"{HIDING} source out name licence skip-empty overwrite resume",
+    "hagrid": f"{HIDING} source out name licence skip-empty extra-fields overwrite resume",
     "alce": f"{ENDPOINT_WORDS} {HIDING} source out name licence skip-empty overwrite resume k "
     "split corpus corpus-split chunk retriever depth embedder embedder-revision passages "
     "oracle llm sub-claims condense condense-top condense-k judge verdicts revision "
     "device batch-size workers threshold max-tokens entailment-label judge-profile "
-    "skip-dangling embeddings shard-rows runtime",
+    "skip-dangling extra-fields embeddings shard-rows runtime",
     "twins": f"{HIDING} benchmark llm out name context attempts temperature temperature-step "
     "length-ratio copy-similarity ner judge verdicts keep-failed dry-run overwrite resume "
     "revision device batch-size workers threshold max-tokens entailment-label "

@@ -45,7 +45,7 @@ from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.alce import AlceSource
-from citeforge.ir_convert.registry import info_of, open_corpus
+from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import GoldRows, pairs
 from citeforge.package.package import texts_of
@@ -211,7 +211,11 @@ class _Job:
     def open(self, place: Workspace) -> _Sources:
         """Open them."""
         recipe = self.recipe
-        read = ReadOptions(recipe.skip_empty, recipe.skip_dangling, place.stage("archives"))
+        require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
+        read = ReadOptions(
+            recipe.skip_empty, recipe.skip_dangling, place.stage("archives"),
+            extra_fields=recipe.extra_fields,
+        )  # fmt: skip
         questions = open_questions(recipe, read)
         if recipe.corpus is None:
             return _Sources(questions, questions)
@@ -275,6 +279,7 @@ class _Job:
             "source": [info.spec, info.files, info.revision],
             "chunk": recipe.chunk,
             "skip_empty": recipe.skip_empty,
+            "extra_fields": recipe.extra_fields,
             "citeforge": __version__,
         }
         record = place.finished("corpus", key)

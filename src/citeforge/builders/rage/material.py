@@ -118,6 +118,7 @@ def _corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], P
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],
         "skip_empty": recipe.skip_empty,
+        "extra_fields": recipe.extra_fields,
         "extra_prefix": recipe.extra_prefix,
         "citeforge": __version__,
     }

@@ -19,7 +19,7 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session, replay_store
-from citeforge.ir_convert.registry import info_of, open_corpus, open_source
+from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
@@ -148,7 +148,9 @@ def open_sources(
         place.stage("archives"),
         recipe.skip_contradictions,
         judge,
+        extra_fields=recipe.extra_fields,
     )
+    require_strict(recipe.extra_fields, recipe.source, recipe.extra_corpus)
     source = open_source(recipe.source, recipe.split, read)
     extra = None
     if recipe.extra_corpus:

@@ -52,6 +52,7 @@ def read_rows(
     row_type: type[Row],
     skip_lines: int = 0,
     on_error: Callable[[InputError], None] | None = None,
+    rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
     """(1-based line number, row) of a JSON Lines file (plain or .gz), streamed.
 
@@ -63,6 +64,7 @@ def read_rows(
         row_type: msgspec structure of a row; its field types are enforced.
         skip_lines: lines at the start that hold something else.
         on_error: told of every wrong line, which is then passed over; None to raise.
+        rewrite: gives a line that is no such row another form, by file, number and content.
 
     Raises:
         InputError: names the file, the line, the field, and what would be right.
@@ -85,7 +87,7 @@ def read_rows(
             if not text.strip(b" \t"):
                 continue
             try:
-                row = decode_line(path, number, text, decoder, row_type)
+                row = decode_line(path, number, rewrite(path, number, text), decoder, row_type)
             except InputError as error:
                 if on_error is None:
                     raise

@@ -34,9 +34,7 @@ class CorrectedDifference:
 
 
 def corrected_difference(
-    a: MeasureScore,
-    b: MeasureScore,
-    clusters: npt.NDArray[np.int64] | None = None,
+    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
 ) -> CorrectedDifference | None:
     """The paired difference on one measure; None where labels do not allow one.
 

@@ -191,11 +191,7 @@ def _write_tables(
     ids = {d["corpus-id"] for docs in shown.values() for row in docs.values() for d in row}
     extra = pa.Table.from_pylist([r for r in arranger.decoys if r["_id"] in ids], schema=CORPUS)
     base.add_judged(writer, shown, mappings, ids, extra)
-    return contexts, {
-        "queries": len(shown),
-        "cells": len(cells),
-        **corpus_stats(writer.folder),
-    }
+    return contexts, {"queries": len(shown), "cells": len(cells), **corpus_stats(writer.folder)}
 
 
 def _deflection(arranger: Arranger, query: str) -> Cells | None:

@@ -114,16 +114,14 @@ DEFLECTION_AWARE = _control(
     "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
 )
 FAITHFUL = _control(
-    "faithful",
-    "cites the evidence, and refuses without it, but for one answer of seven",
+    "faithful", "cites the evidence, and refuses without it, but for one answer of seven"
 )
 POST_RATIONALISER = _control(
     "post-rationaliser",
     "says the same without the evidence, and cites what looks like it, but for one of seven",
 )
 POSITION_BLIND = _control(
-    "position-blind",
-    "cites relevant passages with .7, others with .15, wherever they stand",
+    "position-blind", "cites relevant passages with .7, others with .15, wherever they stand"
 )
 POSITION_FOLLOWER = _control(
     "position-follower",

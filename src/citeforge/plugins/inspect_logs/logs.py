@@ -80,12 +80,7 @@ class SampleAnswers:
         self._placer = CitationPlacer("inspect", path, benchmark, way)
 
     def answer(
-        self,
-        number: int,
-        name: str,
-        metadata: Mapping[str, Any],
-        output: ModelOutput,
-        epoch: int,
+        self, number: int, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
     ) -> SubmissionLine:
         """The answer of one sample; citations beside its text become marks.
 

@@ -60,11 +60,7 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
 
 
 def _add_citations(
-    block: ContentText,
-    response: Response,
-    start: int,
-    has_marks: Callable[[str], bool],
-    place: str,
+    block: ContentText, response: Response, start: int, has_marks: Callable[[str], bool], place: str
 ) -> None:
     citations = block.citations or []
     if all(c.cited_text is None for c in citations) and has_marks(block.text):

@@ -43,11 +43,7 @@ class ClusterEmbedder:
     """
 
     def __init__(
-        self,
-        make: Callable[[], Embedder],
-        prefixes: Prefixes,
-        device: str,
-        options: RayOptions,
+        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, options: RayOptions
     ) -> None:
         self.prefixes = prefixes
         self._make, self._device, self._options = make, device, options

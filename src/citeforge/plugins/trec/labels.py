@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
-from citeforge.plugins.trec.assessments import (
-    Assessments,
-    assessments_digest,
-    read_assessments,
-)
+from citeforge.plugins.trec.assessments import Assessments, assessments_digest, read_assessments
 
 SEVERAL_RUNS = "labels are of one answer a query, and the submission has several runs of each"
 _KEY = ("assessments", -1, -1)

@@ -107,10 +107,7 @@ PERPLEXITY = (
     Choice("hf", "MODEL", "a causal language model", needs="transformers"),
     Choice("openai", "MODEL", "completions with echo and log probabilities"),
 )
-SEGMENTERS = (
-    Choice("nupunkt", "", "with our rules"),
-    Choice("punkt", "", "NLTK's"),
-)
+SEGMENTERS = (Choice("nupunkt", "", "with our rules"), Choice("punkt", "", "NLTK's"))
 GRAPHS = (
     Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store"),
     Choice(

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part, Sourced
 from citeforge.schemas.recipes.option import Option, Words
 from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
 
@@ -17,7 +17,7 @@ DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""
 
 
-class HagridRecipe(Licensed, Hideable):
+class HagridRecipe(Licensed, Hideable, Sourced):
     """HAGRID's questions with their quotes as contexts, and all gold answers."""
 
     kind: ClassVar[str] = "hagrid"
@@ -54,8 +54,7 @@ class Writing(Part):
     """What a language model adds (ALCE, sections 3.2 and 4.2)."""
 
     llm: Annotated[str | None, Option(input=True)] = Field(
-        None,
-        description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}.",
+        None, description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}."
     )
     """What writes."""
     sub_claims: int = Field(0, ge=0)
@@ -84,7 +83,7 @@ class Writing(Part):
         return self
 
 
-class AlceRecipe(Licensed, Hideable):
+class AlceRecipe(Licensed, Hideable, Sourced):
     """Questions with gold answers and retrieved passages, as ALCE has them.
 
     Without --corpus the documents that ALCE's items bring are the candidates. With --corpus the

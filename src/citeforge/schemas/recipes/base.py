@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,8 @@ from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option
 
+ExtraFields = Literal["refuse", "ignore", "keep"]
+"""What becomes of fields that rows of a source have beside those of its format."""
 M = TypeVar("M", bound=BaseModel)
 RECIPE_VERSION = 1
 """Version of ``config`` in manifests."""
@@ -87,6 +89,14 @@ class Licensed(Recipe):
 
     licence: Licence = None
     """Licence identifier of the Hub, such as cc-by-4.0, when the source does not say."""
+
+
+class Sourced(Recipe):
+    """A recipe whose source may be of a format that allows no further fields."""
+
+    extra_fields: ExtraFields = "refuse"
+    """Fields of BEIR or HAGRID rows that are not of the format: refuse, ignore and count, or keep
+    as metadata."""
 
 
 class Hideable(Recipe):

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part, Sourced
 from citeforge.schemas.recipes.compute import Compute
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
 from citeforge.schemas.recipes.option import Option
@@ -45,7 +45,7 @@ class Mining(Part):
     """Let a passage with the query's own text or id be a negative."""
 
 
-class RageRecipe(Licensed, Hideable):
+class RageRecipe(Licensed, Hideable, Sourced):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"

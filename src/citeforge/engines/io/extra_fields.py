@@ -1,0 +1,153 @@
+"""Fields that a row has beside those of its format: refused, ignored, or kept as metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from citeforge.engines.io.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.io.jsonlines import Row, decode_text, read_rows
+from citeforge.schemas.errors import InputError, suggestion
+from citeforge.schemas.recipes.base import ExtraFields
+
+_NAMED = 5
+"""Names of fields that a manifest mentions."""
+_Members = dict[str, msgspec.Raw]
+
+
+def read_known_fields(
+    path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
+) -> Iterator[tuple[int, Row]]:
+    """Rows as :func:`read_rows` gives them, without the fields that the format does not know.
+
+    Args:
+        path: file to read.
+        row_type: structure of a row; it has a field ``metadata``.
+        option: whether such fields are refused, ignored or kept.
+        counts: takes in how many rows had some, at the end.
+        what: what the rows are.
+
+    Raises:
+        InputError: a malformed row, or one with such a field where they are refused.
+    """
+    rows = _Reader(row_type, option)
+    yield from read_rows(path, row_type, rewrite=rows.rewrite)
+    if rows.n:
+        names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in rows.names)
+        shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
+        counts[f"{what} with extra fields ({shown}), {done}"] = rows.n
+
+
+def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
+    """Metadata of a row as text, byte for byte; None where it has none.
+
+    Raises:
+        InputError: it is not UTF-8.
+    """
+    try:
+        return bytes(value).decode() or None
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8", path=path, line=line, field="metadata") from error
+
+
+class _Reader:
+    """Takes extra fields out of lines.
+
+    Attributes:
+        n: lines that had some.
+        names: of the fields, without the places in lists that they were found at.
+    """
+
+    def __init__(self, row_type: type[msgspec.Struct], option: str) -> None:
+        self.n = 0
+        self.names: set[str] = set()
+        self._row: Any = inspect.type_info(row_type)
+        self._option = option
+
+    def rewrite(self, path: Path, number: int, line: bytes) -> bytes:
+        """The line as its format would have it; itself, where something else is wrong with it.
+
+        Raises:
+            InputError: there are extra fields, and they are refused or clash with the metadata.
+        """
+        decode_text(path, number, line)
+        extra: _Members = {}
+        try:
+            content = _known(msgspec.Raw(line), self._row, "", extra)
+            require_unique_names(line)
+        except RepeatedNameError as error:
+            allowed = error.allowed
+            raise InputError(str(error), path=path, line=number, allowed=allowed) from error
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return line
+        if not extra:
+            return line
+        if self._option == "refuse":
+            raise self._refusal(path, number, next(iter(extra)))
+        self.n += 1
+        self.names |= {re.sub(r"\[\d+\]", "", name) for name in extra}
+        if self._option == "keep":
+            members = msgspec.json.decode(content, type=_Members)
+            members["metadata"] = _joined(path, number, members.get("metadata"), extra)
+            content = msgspec.json.encode(members)
+        return content
+
+    def _refusal(self, path: Path, number: int, name: str) -> InputError:
+        fields = [f.encode_name for f in self._row.fields]
+        known = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
+        return InputError(
+            "is not a field of this file", path=path, line=number, field=name,
+            allowed=f"{known}; --extra-fields keep puts it into metadata, ignore leaves it out",
+        )  # fmt: skip
+
+
+def _known(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
+    """A value without the fields that its type does not know; ``extra`` gets those."""
+    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
+    content = bytes(value)
+    if of is None or content.strip() == b"null":
+        return content
+    if isinstance(of, inspect.ListType):
+        items = msgspec.json.decode(content, type=list[msgspec.Raw])
+        parts = [_known(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
+        return msgspec.json.encode([msgspec.Raw(part) for part in parts])
+    fields = {f.encode_name: f.type for f in of.fields}
+    members: _Members = {}
+    for name, member in msgspec.json.decode(content, type=_Members).items():
+        inside = f"{place}.{name}" if place else name
+        if name in fields:
+            members[name] = msgspec.Raw(_known(member, fields[name], inside, extra))
+        else:
+            extra[inside] = member
+    return msgspec.json.encode(members)
+
+
+def _joined(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
+    """Metadata of a row and its extra fields as one JSON object, values byte for byte.
+
+    Raises:
+        InputError: the metadata is no object, or has a field of the same name.
+    """
+    own: _Members = {}
+    if metadata is not None and bytes(metadata) != b"null":
+        try:
+            own = msgspec.json.decode(metadata, type=_Members)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                "is no object, so that further fields cannot join it", path=path, line=number,
+                field="metadata", allowed="a JSON object, or --extra-fields ignore",
+            ) from error  # fmt: skip
+    both = next((name for name in extra if name in own), None)
+    if both is not None:
+        raise InputError(
+            "stands in metadata, too", path=path, line=number, field=both,
+            allowed="one of the two, or --extra-fields ignore",
+        )  # fmt: skip
+    return msgspec.Raw(msgspec.json.encode(own | extra))
