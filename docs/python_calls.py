@@ -34,6 +34,7 @@ CALLS = {
     "publish DIR": "citeforge.publish.hub.Publisher",
     "publish results": "citeforge.plugins.community_evals.results.open_pull_request",
     "export": "citeforge.export",
+    "reproduce": "citeforge.plugins.reproduce.run.reproduce_tables",
     "leaderboard build": "citeforge.plugins.leaderboard.sites.build_leaderboard",
     "leaderboard add": "citeforge.plugins.leaderboard.submit.add_submissions",
     "leaderboard init": "citeforge.plugins.leaderboard.start.start_leaderboard",

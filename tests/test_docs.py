@@ -42,6 +42,7 @@ PAGES = {
     "docs/rage.md": 6,
     "docs/recipes.md": 8,
     "docs/reports.md": 4,
+    "docs/reproduce.md": 3,
     "docs/scale.md": 3,
     "docs/scoring.md": 10,
     "docs/systems.md": 7,

@@ -198,7 +198,7 @@ def test_commands_stand_in_groups_and_are_few() -> None:
         "Build": ["build", "shard", "kg"],
         "Run": ["run", "bench"],
         "Score": ["check", "score", "compare", "report"],
-        "Trust": ["verify", "audit", "labels"],
+        "Trust": ["verify", "audit", "labels", "reproduce"],
         "Publish": ["publish", "export", "leaderboard"],
         "Look up": ["show", "list", "doctor"],
         "Advanced": ["llm"],

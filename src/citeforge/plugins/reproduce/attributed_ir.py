@@ -1,0 +1,117 @@
+"""Answers to HAGRID's questions, as Attributed-IR publishes them, and the questions themselves."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.compute as pc
+
+from citeforge.builders.frozen import build_hagrid
+from citeforge.engines.io.files import sha256_file, write_bytes
+from citeforge.engines.io.textfiles import read_csv
+from citeforge.ir_convert.hagrid import HagridAnswer, HagridQuestion, Quote, open_hagrid
+from citeforge.ir_convert.source import ReadOptions
+from citeforge.library.reading import parse_citations
+from citeforge.library.scores import score
+from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.schemas.citations.grammar import Marker
+from citeforge.schemas.commands.command_options import Protocol
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
+
+
+class AirOptions(Part):
+    """How answers are scored."""
+
+    context: str = "own"
+    """Context set: own for the passages of the file, none for systems that saw none."""
+    protocol: Protocol = "reference"
+    """What the paper's own code prints, or our definitions."""
+
+
+def read_air_answers(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+) -> Values:
+    """Measures of one file of answers, against the gold answers that it brings."""
+    chosen = checked(AirOptions, **options)
+    ((paths,),) = files
+    scores = score(
+        paths[0],
+        _benchmark(paths, shop),
+        wanted,
+        context=chosen.context,
+        protocol=chosen.protocol,
+        judge=shop.judge,
+        file_format="attributed-ir",
+    )
+    absent = {one.name: one.reason for one in scores.not_computed}
+    values = ((name, scores[name].value) for name in wanted if name not in absent)
+    return absent | {name: "has no value" if value is None else value for name, value in values}
+
+
+def read_air_questions(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+) -> Values:
+    """Statistics of the questions and gold answers that a file of answers brings."""
+    checked(Part, **options)
+    ((paths,),) = files
+    path, _ = _questions(paths, shop)
+    source = open_hagrid(str(path), None, ReadOptions())
+    gold, n_questions = source.gold(), source.queries().num_rows
+    marks = sum(len(m.numbers) for text in gold["text"].to_pylist() for m in _marks(text))
+    known = {
+        "questions": n_questions,
+        "answers": gold.num_rows,
+        "informative": pc.sum(pc.equal(gold["informative"], 1)).as_py(),
+        "attributable": pc.sum(pc.equal(gold["attributable"], 1)).as_py(),
+        "passages per question": source.relevant().num_rows / n_questions,
+        "attributability judged": gold.num_rows - gold["attributable"].null_count,
+        "citations per answer": marks / gold.num_rows,
+    }
+    for name in wanted:
+        if name not in known:
+            raise UnknownValueError("statistic", name, known)
+    return {name: float(known[name]) for name in wanted}
+
+
+def _marks(text: str) -> tuple[Marker, ...]:
+    return parse_citations(text).markers
+
+
+def _benchmark(paths: Sequence[Path], shop: Workshop) -> Path:
+    """A benchmark of the questions; files with the same questions share it."""
+    path, content = _questions(paths, shop)
+    if content not in shop.benchmarks:
+        folder = shop.folder / f"benchmark-{content[:16]}"
+        build_hagrid(HagridRecipe(source=f"hagrid:{path}"), RunOptions(out=folder))
+        shop.benchmarks[content] = folder
+    return shop.benchmarks[content]
+
+
+def _questions(paths: Sequence[Path], shop: Workshop) -> tuple[Path, str]:
+    """The questions in HAGRID's layout, and their hash."""
+    if len(paths) > 1:  # in a file of their own
+        return paths[1], sha256_file(paths[1])
+    rows = (msgspec.json.encode(row) + b"\n" for row in _rows(paths[0]))
+    path = shop.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
+    write_bytes(path, b"".join(rows))
+    return path, sha256_file(path)
+
+
+def _rows(path: Path) -> Iterator[HagridQuestion]:
+    """Questions of the CSV: judged passages are ``gold_quotes``, or ``quotes`` without these."""
+    for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
+        where = row.get("gold_quotes") or row["quotes"]
+        try:
+            quotes = msgspec.convert(ast.literal_eval(where), list[Quote])
+            answers = msgspec.convert(ast.literal_eval(row["answers"]), list[HagridAnswer])
+        except (msgspec.ValidationError, ValueError, SyntaxError, MemoryError) as error:
+            raise InputError(
+                f"is no row of Attributed-IR ({error})", path=path, line=line
+            ) from error
+        yield HagridQuestion(row["query_id"], row["query"], quotes, answers)

@@ -1,0 +1,21 @@
+"""The command ``reproduce``, declared without its code."""
+
+from __future__ import annotations
+
+import click
+
+from citeforge.cli.command import Command
+
+
+def _load() -> click.Command:
+    from citeforge.plugins.reproduce.commands import reproduce
+
+    return reproduce
+
+
+REPRODUCE = Command(
+    "reproduce",
+    "Compute published tables again from published outputs.",
+    _load,
+    "Trust",
+)

@@ -1,0 +1,83 @@
+"""``citeforge reproduce``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.path_options import path_option
+from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
+from citeforge.schemas.commands.command_options import JudgeOptions
+
+
+@click.command(cls=ManyOptions)
+@click.argument("names", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every table that --list names.")
+@click.option("--list", "only_list", is_flag=True, help="Name the tables, and compute nothing.")
+@path_option(
+    "--data",
+    help="Folder with checkouts, OWNER/NAME, in place of the network (default: fetch files by "
+    "commit, once).",
+)
+@add_options(field_options(JudgeOptions, ("judge",)))
+@click.option("--models", is_flag=True, help="Load other models that numbers need (BERTScore).")
+@path_option("--out", help="Write all numbers with the reasons of differences: .html, .md, .json.")
+@verdicts_option
+@model_options
+@endpoint_options
+def reproduce(
+    names: tuple[str, ...],
+    every: bool,
+    only_list: bool,
+    data: Path | None,
+    models: bool,
+    out: Path | None,
+    **given: Any,
+) -> None:
+    """Compute published tables again from published outputs.
+
+    NAMES are tables of --list, or declarations of your own (FILE.yaml). Each printed number stands
+    beside ours: equal to the printed digits, explained, not explained, or needing a model that is
+    not here. The exit code is 3 where a number is not explained.
+    """
+    from citeforge.plugins.reproduce.declared import find_table, published_tables
+    from citeforge.schemas.errors import UsageError
+
+    known = list(published_tables())
+    if only_list:
+        _list([find_table(name) for name in names or known])
+        return
+    if every == bool(names):
+        raise UsageError("name tables (citeforge reproduce --list), or give --all")
+    from citeforge.engines.setup import judge_session
+    from citeforge.plugins.reproduce.pages import require_format, summary_line, table_lines, write_result
+    from citeforge.plugins.reproduce.run import reproduce_tables
+    from citeforge.schemas.errors import FailuresError
+
+    if out is not None:
+        require_format(out)
+    judge = judge_session(record_from(JudgeOptions, given), run_options(given))
+    compared = reproduce_tables(
+        names, data=data, judge=judge, models=models,
+        on_table=lambda table: click.echo("\n".join(table_lines(table))),
+    )  # fmt: skip
+    if out is not None:
+        write_result(compared, out)
+    click.echo(summary_line(compared))
+    if n_open := sum(table.count("not explained") for table in compared):
+        raise FailuresError(f"{n_open:,} printed numbers differ, and no reason is known")
+
+
+def _list(tables: list[Any]) -> None:
+    width = max(len(table.name) for table in tables)
+    for table in tables:
+        paper = table.paper
+        click.echo(
+            f"{table.name:<{width}}  {table.n_cells:>4} numbers  {table.title} "
+            f"({paper.venue}, {paper.table}); {table.repository.name}"
+        )
+    click.echo(f"{sum(t.n_cells for t in tables):,} printed numbers in {len(tables)} tables")

@@ -1,0 +1,59 @@
+"""Which of two answers people prefer, held against a measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from citeforge.evaluator.labels.preferences import (
+    agreed,
+    annotator_agreement,
+    pairwise_agreement,
+    read_preferences,
+)
+from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.recipes.base import Part, checked
+
+
+class ComparisonOptions(Part):
+    """Which comparisons count, and when a measure ties."""
+
+    people: str
+    """Field of people's two values."""
+    measure: str
+    """Field of the measure's two values."""
+    threshold: float
+    """Difference up to which the measure calls two answers equal."""
+    only_agreed: bool = False
+    """Only comparisons that all annotators decide alike."""
+    without: str = ""
+    """System whose comparisons are left out."""
+
+
+def read_comparisons(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+) -> Values:
+    """Agreement and correlation, as the mean over annotators; each group of files is one."""
+    chosen = checked(ComparisonOptions, **options)
+    annotators = [
+        [
+            one
+            for paths in group
+            for one in read_preferences(paths[0], chosen.people, chosen.measure)[0]
+            if chosen.without not in one.systems
+        ]
+        for group in files
+    ]
+    among = annotator_agreement(annotators)
+    counted = [agreed(annotators)] if chosen.only_agreed else annotators
+    each = [pairwise_agreement(rows, chosen.threshold) for rows in counted]
+    known = {
+        name: sum(getattr(one, name) for one in each) / len(each)
+        for name in ("n", "agreement", "tau", "system_tau")
+    }
+    known |= {"annotators agree": among.strict, "half credit": among.half_credit}
+    for name in wanted:
+        if name not in known:
+            raise UnknownValueError("statistic", name, known)
+    return {name: known[name] for name in wanted}

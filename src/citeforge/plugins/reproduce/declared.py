@@ -1,0 +1,212 @@
+"""A published table: what is printed where, and what each number is made of."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.recipes.base import Part
+
+FOLDER = Path(__file__).parent / "tables"
+_NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
+
+
+def _relative(path: str) -> str:
+    parts = PurePosixPath(path).parts
+    if not parts or path.startswith("/") or "\\" in path or {"..", "."} & set(path.split("/")):
+        raise ValueError(f"{path!r} is no path inside the repository")
+    return path
+
+
+def _number(text: str) -> str:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{text!r} is no number as papers print it, such as '28.22' or '1,085'")
+    return text
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _grouped(value: Any) -> Any:
+    """``a`` and ``[a, b]`` are one group, ``[[a], [b]]`` are two."""
+    items = _listed(value)
+    is_flat = isinstance(items, list) and items and all(isinstance(i, str) for i in items)
+    return [items] if is_flat else items
+
+
+RelativePath = Annotated[str, AfterValidator(_relative)]
+Printed = Annotated[str, AfterValidator(_number)]
+"""A number as it is printed, with its digits, in quotes."""
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class PublishedPaper(Part):
+    """Where the table is printed."""
+
+    title: str
+    venue: str
+    url: str
+    table: str
+    """Which table, and where else its numbers stand."""
+
+
+class OutputRepository(Part):
+    """Where the outputs lie, at one commit."""
+
+    name: str = Field(pattern=r"^[\w.-]+/[\w.-]+$")
+    """OWNER/NAME."""
+    commit: str = Field(pattern="^[0-9a-f]{40}$")
+    licence: str
+    host: str = Field(
+        "https://raw.githubusercontent.com",
+        pattern=r"^(https://[\w.-]+|http://127\.0\.0\.1:\d+)$",
+    )
+    """The one address that files are fetched from, as HOST/OWNER/NAME/COMMIT/PATH."""
+
+
+class HashedFile(Part):
+    """A file by its path and its content."""
+
+    path: RelativePath
+    sha256: Sha256
+
+
+class OutputFile(HashedFile):
+    """A file of the repository."""
+
+    size: int = Field(ge=0)
+    """Bytes; no more are read."""
+    also: tuple[HashedFile, ...] = ()
+    """Files that hold the same in another layout, below `--data`; all of them together."""
+
+
+class Quantity(Part):
+    """What a number is made of."""
+
+    value: str
+    """What the reader is asked for; of answers, a measure."""
+    scale: float = 1.0
+    """What the value is multiplied with to be as printed."""
+    judge: str | None = None
+    """Model that judged for the paper."""
+    model: str | None = None
+    """Other model that the measure needs."""
+
+
+class PublishedRow(Part):
+    """A row of the table."""
+
+    name: str
+    files: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_grouped)] = ()
+    """Names of files: one or a list, or a list of them an annotator."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the reader, above those of the table."""
+    value: Quantity | None = None
+    """What its numbers are made of, where the columns do not say."""
+    printed: dict[str, Printed]
+    """Column to the number."""
+
+
+class KnownDifference(Part):
+    """Numbers that are known to differ from what is printed, all for one reason."""
+
+    why: str = Field(min_length=20)
+    """One sentence, or a few."""
+    cells: dict[str, dict[str, Printed]]
+    """Row and column to our number: any other is not explained."""
+
+
+class PublishedTable(Part):
+    """One published table."""
+
+    name: str = Field(pattern="^[a-z0-9][a-z0-9-]*$")
+    title: str
+    paper: PublishedPaper
+    repository: OutputRepository
+    files: dict[str, OutputFile]
+    reader: str
+    """How files are read: see `readers.py`."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the reader."""
+    columns: dict[str, Quantity | None]
+    """Column to what its numbers are made of; nothing where the rows say so."""
+    rows: tuple[PublishedRow, ...] = Field(min_length=1)
+    differs: tuple[KnownDifference, ...] = ()
+    note: str = ""
+    """What a reader of the result must know."""
+
+    @property
+    def n_cells(self) -> int:
+        """Printed numbers."""
+        return sum(len(row.printed) for row in self.rows)
+
+    def quantity(self, row: PublishedRow, column: str) -> Quantity:
+        """What the number of a cell is made of."""
+        found = row.value or self.columns[column]
+        assert found is not None, "checked when the table was read"
+        return found
+
+    def known_difference(self, row: str, column: str) -> tuple[str, str] | None:
+        """Our number where it is known to differ, and why."""
+        for difference in self.differs:
+            if (ours := difference.cells.get(row, {}).get(column)) is not None:
+                return ours, difference.why
+        return None
+
+    @model_validator(mode="after")
+    def _names_lead_somewhere(self) -> Self:
+        names = [row.name for row in self.rows]
+        if len(set(names)) < len(names):
+            raise ValueError("two rows have one name")
+        for row in self.rows:
+            for file in (name for group in row.files for name in group):
+                if file not in self.files:
+                    raise ValueError(f"row {row.name!r}: no file is called {file!r}")
+            for column in row.printed:
+                if column not in self.columns:
+                    raise ValueError(f"row {row.name!r}: no column is called {column!r}")
+                if row.value is None and self.columns[column] is None:
+                    raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
+        cells = {(row.name, column) for row in self.rows for column in row.printed}
+        for difference in self.differs:
+            for name, columns in difference.cells.items():
+                for column in columns:
+                    if (name, column) not in cells:
+                        raise ValueError(f"differs: no number stands at {name!r}, {column!r}")
+                    cells.remove((name, column))  # one reason a number
+        return self
+
+
+def read_declaration(path: Path) -> PublishedTable:
+    """Read the declaration of a table.
+
+    Raises:
+        InputError: with the line that is wrong.
+    """
+    return validated(PublishedTable, read_yaml(path), path)
+
+
+def published_tables() -> dict[str, Path]:
+    """Name to declaration of the tables that come with citeforge."""
+    return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
+
+
+def find_table(name: str) -> PublishedTable:
+    """A table by its name, or by the path of a declaration of your own.
+
+    Raises:
+        UnknownValueError: there is none.
+        InputError: the declaration is wrong.
+    """
+    if name.endswith((".yaml", ".yml")):
+        return read_declaration(Path(name))
+    tables = published_tables()
+    if name not in tables:
+        raise UnknownValueError("table", name, tables, "citeforge reproduce --list")
+    return read_declaration(tables[name])

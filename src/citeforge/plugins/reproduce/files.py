@@ -1,0 +1,101 @@
+"""Files of other people's repositories: below ``--data``, else fetched by commit and kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from urllib.parse import quote
+from urllib.request import Request
+
+from citeforge.engines.io.files import sha256_file, storage_errors, write_bytes
+from citeforge.kg.client.transport import send_request
+from citeforge.plugins.reproduce.declared import HashedFile, OutputFile, OutputRepository
+from citeforge.schemas.errors import InputError
+
+SECONDS = 600.0
+"""Time that one file may take."""
+LARGEST = 1 << 28
+"""Bytes of a file; a declaration cannot ask for more."""
+
+
+class NotHereError(InputError):
+    """A file is not below ``--data``; its numbers are left out, and counted."""
+
+
+@dataclass(frozen=True)
+class OutputFiles:
+    """Where the files of declarations are looked for.
+
+    Attributes:
+        data: folder with checkouts as OWNER/NAME or NAME; None to fetch what is not kept yet.
+    """
+
+    data: Path | None = None
+
+    def find(self, repository: OutputRepository, file: OutputFile) -> tuple[Path, ...]:
+        """The file, or those that hold the same in another layout.
+
+        Raises:
+            NotHereError: none of them is below ``--data``.
+            InputError: its content is another one, or it cannot be fetched.
+        """
+        if self.data is None:
+            return (fetched(repository, file),)
+        for name in (repository.name, repository.name.partition("/")[2]):
+            path = self.data / name / file.path
+            if path.is_file():
+                return (_checked(path, file),)
+        others = tuple(self.data / one.path for one in file.also)
+        if others and all(other.is_file() for other in others):
+            return tuple(map(_checked, others, file.also))
+        path = self.data / repository.name / file.path
+        raise NotHereError("is not there", path=path, allowed=f"a checkout of {repository.name}")
+
+
+def _checked(path: Path, file: HashedFile) -> Path:
+    _require(sha256_file(path), file, path)
+    return path
+
+
+def _require(found: str, file: HashedFile, place: object) -> None:
+    if found != file.sha256:
+        raise InputError(
+            f"is not the file that the table was made with (sha256 {found[:12]}…)",
+            path=place,
+            allowed=f"sha256 {file.sha256[:12]}…: check out the commit of the declaration",
+        )
+
+
+def fetched(repository: OutputRepository, file: OutputFile) -> Path:
+    """The file from the cache of Hugging Face (``HF_ASSETS_CACHE``), fetched when it is not there.
+
+    Raises:
+        InputError: it cannot be fetched, is longer or has another content than declared.
+    """
+    from huggingface_hub import cached_assets_path, constants
+
+    home = constants.HF_ASSETS_CACHE
+    with storage_errors(Path(home)):
+        folder = cached_assets_path("citeforge", "reproduce", assets_dir=home)
+    path = folder / file.sha256[:16] / file.path.rpartition("/")[2]
+    if path.is_file() and sha256_file(path) == file.sha256:
+        return path
+    place = quote(f"{repository.name}/{repository.commit}/{file.path}")
+    address = f"{repository.host}/{place}"
+    if file.size > LARGEST:
+        raise InputError(f"has {file.size:,} bytes", path=address, allowed=f"at most {LARGEST:,}")
+    offline = "a folder with checkouts (--data) needs no network"
+    try:
+        reply = send_request(Request(address), SECONDS)
+    except OSError as error:
+        raise InputError(f"cannot be fetched ({error})", path=address, allowed=offline) from error
+    if not reply.is_success:
+        raise InputError(f"cannot be fetched (HTTP {reply.status})", path=address, allowed=offline)
+    if len(reply.body) != file.size:
+        raise InputError(
+            f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline
+        )
+    _require(sha256(reply.body).hexdigest(), file, address)
+    write_bytes(path, reply.body)
+    return path

@@ -1,0 +1,100 @@
+"""Rows of CSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import read_csv
+from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import Part, checked
+
+_FIELDS: Any = dict[str, Any]
+"""A line whose fields the declaration names."""
+
+
+class ListOptions(Part):
+    """Where rows stand in a JSON document, and which of them count."""
+
+    under: tuple[str, ...] = ()
+    """Names that lead from the document to the rows: a list, or an object of them."""
+    besides: tuple[str, ...] = ()
+    """Names in that object that are no rows."""
+    where: dict[str, str] = Field(default_factory=dict)
+    """Fields and the values that rows must have there."""
+
+
+def read_list(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+) -> Values:
+    """Statistics of rows; see :func:`statistic`."""
+    chosen = checked(ListOptions, **options)
+    rows = [
+        row
+        for group in files
+        for paths in group
+        for row in _rows(paths[0], chosen)
+        if all(str(row.get(name)) == value for name, value in chosen.where.items())
+    ]
+    if not rows:
+        raise UsageError(f"options: no row of {files[0][0][0].name} counts")
+    return {name: statistic(name, rows) for name in wanted}
+
+
+def _rows(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
+    if path.suffix == ".csv":
+        yield from (row for _, row in read_csv(path))
+    elif path.suffix == ".jsonl":
+        yield from (row for _, row in read_rows(path, _FIELDS))
+    else:
+        content = read_json(path)
+        for name in options.under:
+            if not isinstance(content, dict) or name not in content:
+                raise InputError("is not there", path=path, field=name)
+            content = content[name]
+        if isinstance(content, dict):
+            content = [row for name, row in content.items() if name not in options.besides]
+        if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+            raise InputError("holds no rows", path=path, field=".".join(options.under))
+        yield from content
+
+
+def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
+    """A number that a list has.
+
+    Args:
+        name: ``count``; ``distinct FIELD`` (or ``A+B``, of both together); ``mean FIELD``;
+            ``mean share FIELD`` and ``share all FIELD`` of lists of decisions; or two of these
+            with `` per `` between them.
+        rows: at least one.
+
+    Raises:
+        UsageError: no such statistic, or a row that lacks the field.
+    """
+    first, _, second = name.partition(" per ")
+    if second:
+        return statistic(first, rows) / statistic(second, rows)
+    what, _, field = name.rpartition(" ")
+    if name == "count":
+        return float(len(rows))
+    try:
+        if what == "distinct":
+            return float(len({tuple(str(row[f]) for f in field.split("+")) for row in rows}))
+        if what == "mean":
+            return sum(float(row[field]) for row in rows) / len(rows)
+        if what == "mean share":
+            return sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows)
+        if what == "share all":
+            return sum(all(row[field]) for row in rows) / len(rows)
+    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"{name}: a row has no such {field!r} ({error!r})") from error
+    raise UsageError(
+        f"unknown statistic {name!r}; known: count, distinct FIELD, mean FIELD, mean share FIELD, "
+        "share all FIELD, and two of them with per"
+    )

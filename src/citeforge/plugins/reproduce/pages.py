@@ -1,0 +1,141 @@
+"""What ``citeforge reproduce`` shows: lines, a page, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import msgspec
+from jinja2 import Environment, StrictUndefined
+
+from citeforge.engines.io.files import write_text
+from citeforge.plugins.reproduce.run import ComparedTable
+from citeforge.plugins.reproduce.verdicts import CellVerdict
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.version import __version__
+
+TEMPLATES = Path(__file__).parent / "templates"
+VERDICTS: dict[CellVerdict, str] = {
+    "equal": "equal to the printed digits",
+    "explained": "explained",
+    "not explained": "not explained",
+    "needs a model": "needs a model that is not here",
+    "not computed": "not computed: data or a package lacks",
+}
+
+
+@dataclass(frozen=True)
+class NotedTable:
+    """A table with its reasons as numbered notes.
+
+    Attributes:
+        table: with its cells.
+        notes: reasons, each once.
+    """
+
+    table: ComparedTable
+    notes: list[str]
+
+    @classmethod
+    def of(cls, table: ComparedTable) -> NotedTable:
+        """Number the reasons of a table."""
+        return cls(table, list(dict.fromkeys(cell.why for cell in table.cells if cell.why)))
+
+    def note(self, why: str) -> int:
+        """Number of a reason; 0 for none."""
+        return self.notes.index(why) + 1 if why else 0
+
+
+def totals(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
+    """Verdict to cells of all tables."""
+    return {verdict: sum(t.count(verdict) for t in tables) for verdict in VERDICTS}
+
+
+def summary_line(tables: Sequence[ComparedTable]) -> str:
+    """The last line: how many numbers, and what is said of them."""
+    counts = {VERDICTS[v]: n for v, n in totals(tables).items() if n or v == "not explained"}
+    said = ", ".join(f"{n:,} {text}" for text, n in counts.items())
+    return f"{sum(len(t.cells) for t in tables):,} printed numbers: {said}"
+
+
+def table_lines(table: ComparedTable) -> list[str]:
+    """A table for the terminal, reasons below it."""
+    noted = NotedTable.of(table)
+    rows = [("row", "column", "printed", "ours", "differs by", "verdict")]
+    for cell in table.cells:
+        mark = f" [{noted.note(cell.why)}]" if cell.why else ""
+        said = VERDICTS[cell.verdict].partition(":")[0] + mark
+        shown = (cell.printed, cell.ours_shown, cell.difference)
+        rows.append((cell.row, cell.column, *shown, said))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    paper, repository = table.declared.paper, table.declared.repository
+    lines = [
+        f"{table.declared.name}: {table.declared.title}",
+        f"{paper.title} ({paper.venue}), {paper.table}; outputs: {repository.name} at "
+        f"{repository.commit[:12]}, licence {repository.licence}",
+    ]
+    for row in rows:
+        left = [text.ljust(width) for text, width in zip(row[:2], widths[:2], strict=True)]
+        right = [text.rjust(width) for text, width in zip(row[2:5], widths[2:], strict=True)]
+        lines.append("  ".join(["", *left, *right, row[5]]))
+    lines += [f"  [{i}] {why}" for i, why in enumerate(noted.notes, 1)]
+    return [*lines, *([f"  {table.declared.note}"] if table.declared.note else []), ""]
+
+
+def require_format(path: Path) -> None:
+    """Refuse a file that nothing is written to.
+
+    Raises:
+        UsageError: another ending than .html, .md and .json.
+    """
+    if path.suffix not in (".html", ".md", ".json"):
+        raise UsageError(f"--out {path}: its name must end in .html, .md or .json")
+
+
+def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
+    """Write all tables to a file, in the format of its ending.
+
+    Raises:
+        UsageError: another ending than .html, .md and .json.
+        InputError: it cannot be written.
+    """
+    require_format(path)
+    if path.suffix == ".json":
+        write_text(path, _json(tables))
+        return
+    environment = Environment(
+        autoescape=path.suffix == ".html", undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+    template = environment.from_string((TEMPLATES / f"page{path.suffix}.j2").read_text("utf-8"))
+    page = template.render(
+        tables=[NotedTable.of(table) for table in tables],
+        totals=totals(tables),
+        verdicts=VERDICTS,
+        summary=summary_line(tables),
+        version=__version__,
+        today=date.today().isoformat(),
+    )
+    write_text(path, page.rstrip("\n") + "\n")
+
+
+def _json(tables: Sequence[ComparedTable]) -> str:
+    content = {
+        "version": __version__,
+        "date": date.today().isoformat(),
+        "counts": totals(tables),
+        "tables": [
+            {
+                "name": t.declared.name,
+                "title": t.declared.title,
+                "paper": t.declared.paper.model_dump(),
+                "repository": t.declared.repository.model_dump(),
+                "cells": [msgspec.to_builtins(cell) for cell in t.cells],
+            }
+            for t in tables
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=1).decode() + "\n"

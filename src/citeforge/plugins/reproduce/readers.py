@@ -1,0 +1,29 @@
+"""How published files become numbers: one reader a kind of file, found by its name."""
+
+from __future__ import annotations
+
+from citeforge.plugins.reproduce.attributed_ir import read_air_answers, read_air_questions
+from citeforge.plugins.reproduce.comparisons import read_comparisons
+from citeforge.plugins.reproduce.graphs import read_graphs
+from citeforge.plugins.reproduce.lists import read_list
+from citeforge.plugins.reproduce.workshop import Reader
+from citeforge.schemas.errors import UnknownValueError
+
+READERS: dict[str, Reader] = {
+    "attributed-ir": read_air_answers,
+    "hagrid": read_air_questions,
+    "kalma": read_graphs,
+    "preferences": read_comparisons,
+    "rows": read_list,
+}
+
+
+def find_reader(name: str) -> Reader:
+    """A reader by its name.
+
+    Raises:
+        UnknownValueError: there is none.
+    """
+    if name not in READERS:
+        raise UnknownValueError("reader", name, READERS)
+    return READERS[name]

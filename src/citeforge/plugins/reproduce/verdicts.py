@@ -1,0 +1,81 @@
+"""A printed number beside ours."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+CellVerdict = Literal["equal", "explained", "not explained", "needs a model", "not computed"]
+
+
+def decimals(printed: str) -> int:
+    """Digits behind the point."""
+    return len(printed.rstrip("%").partition(".")[2])
+
+
+def number(printed: str) -> float:
+    """The number that is printed."""
+    return float(printed.rstrip("%").replace(",", ""))
+
+
+def is_printed_as(value: float, printed: str) -> bool:
+    """Whether a value, rounded to the printed digits, is the printed number."""
+    return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
+
+
+def shown(value: float, printed: str) -> str:
+    """A value with as many digits as the printed number."""
+    sign = "%" if printed.endswith("%") else ""
+    return f"{value:,.{decimals(printed)}f}{sign}"
+
+
+class ComparedCell(msgspec.Struct, frozen=True):
+    """A printed number, ours, and what is said of the difference.
+
+    Attributes:
+        row: of the table.
+        column: of the table.
+        printed: as it is printed.
+        ours: our value, as printed; None where it could not be computed.
+        verdict: one of five words.
+        value: what it is made of.
+        why: reason of the difference, or what lacks.
+    """
+
+    row: str
+    column: str
+    printed: str
+    ours: float | None
+    verdict: CellVerdict
+    value: str
+    why: str = ""
+
+    @property
+    def ours_shown(self) -> str:
+        """Our value with the printed digits."""
+        return "" if self.ours is None else shown(self.ours, self.printed)
+
+    @property
+    def difference(self) -> str:
+        """Ours less the printed one."""
+        if self.ours is None:
+            return ""
+        digits = decimals(self.printed)
+        rounded = round(self.ours - number(self.printed), digits) + 0.0  # no -0.00
+        return f"{rounded:+.{digits}f}"
+
+
+def verdict_of(cell: ComparedCell, known: tuple[str, str] | None) -> tuple[CellVerdict, str]:
+    """Verdict, and reason of a difference.
+
+    Args:
+        cell: with our value.
+        known: the number that ours is expected to be, and why; None where none is known.
+    """
+    assert cell.ours is not None
+    if is_printed_as(cell.ours, cell.printed):
+        return "equal", ""
+    if known is not None and is_printed_as(cell.ours, known[0]):
+        return "explained", known[1]
+    return "not explained", ""

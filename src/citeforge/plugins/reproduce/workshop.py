@@ -1,0 +1,43 @@
+"""What a reader is: files of one table become the values that its numbers are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from citeforge.engines.judge.session import JudgeSession
+
+FileGroups = Sequence[Sequence[Sequence[Path]]]
+"""Groups of files, a file being one path, or those that hold the same in another layout."""
+Values = Mapping[str, float | str]
+
+
+@dataclass
+class Workshop:
+    """What readers share while tables are computed.
+
+    Attributes:
+        folder: for benchmarks that are made on the way.
+        judge: decides entailment; None without.
+            benchmarks: hash of what a benchmark was made of to its folder.
+    """
+
+    folder: Path
+    judge: JudgeSession | None = None
+    benchmarks: dict[str, Path] = field(default_factory=dict)
+
+
+class Reader(Protocol):
+    """Reads files, and gives what numbers are made of."""
+
+    def __call__(
+        self, files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    ) -> Values:
+        """Values by name; a text instead says why one cannot be computed.
+
+        Raises:
+            UsageError: an option or a value that there is not.
+            InputError: a file that is another than was expected.
+        """

@@ -1,0 +1,395 @@
+"""Published tables, computed again from files that a server on loopback or a folder has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+import yaml
+
+from citeforge.plugins.reproduce.declared import find_table, published_tables, read_declaration
+from citeforge.plugins.reproduce.files import OutputFiles
+from citeforge.plugins.reproduce.lists import statistic
+from citeforge.plugins.reproduce.run import reproduce_tables
+from citeforge.plugins.reproduce.verdicts import is_printed_as, shown
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from conftest import Cli, real_data
+
+COMMIT = "0123456789" * 4
+ROWS = "run,score,kind\na,1,x\na,2,y\nb,3,y\n"
+
+
+class Server(ThreadingHTTPServer):
+    """Serves a folder, and notes what is asked for."""
+
+    asked: list[str]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)  # type: ignore[attr-defined]
+        super().do_GET()
+
+    def log_message(self, *args: object) -> None:
+        """Nothing is printed."""
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    folder = tmp_path / "served"
+    folder.mkdir()
+    server = Server(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+    server.asked = []
+    thread = Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "assets"
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(folder))
+    return folder
+
+
+def declaration(folder: Path, content: str = ROWS, **changes: Any) -> Path:
+    """A table of one row, as a file; the mean score is (1 + 2 + 3) / 3 = 2."""
+    whole = {
+        "name": "small",
+        "title": "A small table",
+        "paper": {"title": "A paper", "venue": "Here 2026", "url": "https://example.org/",
+                  "table": "Table 1"},
+        "repository": {"name": "them/theirs", "commit": COMMIT, "licence": "MIT"},
+        "files": {"runs": {"path": "out/runs.csv", "size": len(content),
+                           "sha256": hashlib.sha256(content.encode()).hexdigest()}},
+        "reader": "rows",
+        "columns": {"mean": {"value": "mean score"}, "runs": {"value": "distinct run"},
+                    "supported": {"value": "no matter", "judge": "org/nli"}},
+        "rows": [{"name": "all", "files": "runs",
+                  "printed": {"mean": "2.00", "runs": "3", "supported": "50%"}}],
+        "differs": [{"why": "One of the three runs was never published by its authors.",
+                     "cells": {"all": {"runs": "2"}}}],
+    }  # fmt: skip
+    path = folder / "small.yaml"
+    path.write_text(yaml.safe_dump(whole | changes))
+    return path
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Folder for --data with their repository."""
+    file = tmp_path / "data" / "them" / "theirs" / "out" / "runs.csv"
+    file.parent.mkdir(parents=True)
+    file.write_text(ROWS)
+    return tmp_path / "data"
+
+
+def test_every_verdict(tmp_path: Path, checkout: Path) -> None:
+    (table,) = reproduce_tables([str(declaration(tmp_path))], data=checkout)
+    assert [(c.column, c.ours_shown, c.difference, c.verdict) for c in table.cells] == [
+        ("mean", "2.00", "+0.00", "equal"),
+        ("runs", "2", "-1", "explained"),
+        ("supported", "", "", "needs a model"),
+    ]
+    assert table.cells[1].why.startswith("One of the three runs")
+    assert table.cells[2].why == "org/nli (--judge)"
+
+
+def test_a_reason_holds_for_one_number_alone(tmp_path: Path, checkout: Path) -> None:
+    """Were ours another one, the reason that was written down would be no reason for it."""
+    why = "One of the three runs was never published by its authors."
+    path = declaration(tmp_path, differs=[{"why": why, "cells": {"all": {"runs": "1"}}}])
+    (table,) = reproduce_tables([str(path)], data=checkout)
+    assert table.cells[1].verdict == "not explained"
+
+
+def test_another_judge_than_the_papers_decides_no_cell(tmp_path: Path) -> None:
+    cells = zephyr(tmp_path, ["AutoAIS Cit."], judge="lexical")
+    assert cells["AutoAIS Cit."].verdict == "needs a model"
+    assert cells["AutoAIS Cit."].ours is not None
+    assert "ours is by lexical" in cells["AutoAIS Cit."].why
+
+
+@pytest.mark.parametrize(
+    ("value", "printed", "same"),
+    [
+        (28.2267, "28.22", False), (28.2267, "28.23", True), (28.225, "28.22", True),
+        (1085, "1,085", True), (51.58, "51.6%", True), (-0.0217, "-0.02", True),
+        (0.04, "0.0", True), (1.5, "2", True), (1.49, "2", False),
+    ],
+)  # fmt: skip
+def test_printed_digits(value: float, printed: str, same: bool) -> None:
+    assert is_printed_as(value, printed) is same
+
+
+def test_ours_has_the_digits_that_are_printed() -> None:
+    assert shown(14326.0, "15,428") == "14,326"
+    assert shown(2 / 3, "60.0%") == "0.7%"
+
+
+def test_files_are_fetched_once_by_commit(tmp_path: Path, server: Server, cache: Path) -> None:
+    place = tmp_path / "served" / "them" / "theirs" / COMMIT / "out"
+    place.mkdir(parents=True)
+    (place / "runs.csv").write_text(ROWS)
+    repository = {"name": "them/theirs", "commit": COMMIT, "licence": "MIT", "host": server.url}
+    path = declaration(tmp_path, repository=repository)
+    for _ in range(2):
+        (table,) = reproduce_tables([str(path)])
+        assert table.cells[0].verdict == "equal"
+    assert server.asked == [f"/them/theirs/{COMMIT}/out/runs.csv"]
+    (kept,) = cache.rglob("runs.csv")
+    kept.write_text("damaged")  # what is kept is checked, too
+    assert reproduce_tables([str(path)])[0].cells[0].verdict == "equal"
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("served", "message"),
+    [
+        (ROWS.replace("3", "4"), "is not the file"),
+        (ROWS + "c,4,y\n", "bytes, and not"),
+        ("", "404"),
+    ],
+)
+def test_another_content_is_refused_and_not_kept(
+    tmp_path: Path, server: Server, cache: Path, served: str, message: str
+) -> None:
+    place = tmp_path / "served" / "them" / "theirs" / COMMIT / "out"
+    place.mkdir(parents=True)
+    if served:
+        (place / "runs.csv").write_text(served)
+    repository = {"name": "them/theirs", "commit": COMMIT, "licence": "MIT", "host": server.url}
+    with pytest.raises(InputError, match=message):
+        reproduce_tables([str(declaration(tmp_path, repository=repository))])
+    assert not list(cache.rglob("runs.csv"))
+
+
+def test_another_content_of_a_checkout_is_refused(tmp_path: Path, checkout: Path) -> None:
+    (checkout / "them" / "theirs" / "out" / "runs.csv").write_text(ROWS + "c,9,x\n")
+    with pytest.raises(InputError, match="check out the commit"):
+        reproduce_tables([str(declaration(tmp_path))], data=checkout)
+
+
+def test_a_checkout_may_lack_its_owner(tmp_path: Path, checkout: Path) -> None:
+    (checkout / "them" / "theirs").rename(checkout / "theirs")
+    table = find_table(str(declaration(tmp_path)))
+    (path,) = OutputFiles(checkout).find(table.repository, table.files["runs"])
+    assert path == checkout / "theirs" / "out" / "runs.csv"
+
+
+def test_what_lacks_below_data_is_counted(tmp_path: Path, inline: Cli) -> None:
+    (tmp_path / "empty").mkdir()
+    result = inline("reproduce", declaration(tmp_path), "--data", "empty")
+    assert result.returncode == 0, result.stderr
+    assert "0 not explained, 1 needs a model that is not here, 2 not computed" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"rows": [{"name": "all", "files": "gone", "printed": {"mean": "2"}}]}, "called 'gone'"),
+        ({"rows": [{"name": "all", "files": "runs", "printed": {"no": "2"}}]}, "called 'no'"),
+        ({"rows": [{"name": "all", "files": "runs", "printed": {"mean": "two"}}]}, "no number"),
+        ({"reader": "crystal ball"}, "unknown reader"),
+        ({"columns": {"mean": {"value": "mode score"}, "runs": None, "supported": None},
+          "rows": [{"name": "all", "files": "runs", "printed": {"mean": "2"}}], "differs": []},
+         "unknown statistic 'mode score'"),
+        ({"options": {"under": 3}}, "under"),
+        ({"differs": [{"why": "It is so because it is so, they say.",
+                       "cells": {"all": {"median": "2"}}}]}, "no number stands"),
+    ],
+)  # fmt: skip
+def test_a_wrong_declaration_is_named(
+    tmp_path: Path, checkout: Path, changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(CiteforgeError, match=message):
+        reproduce_tables([str(declaration(tmp_path, **changes))], data=checkout)
+
+
+@pytest.mark.parametrize("path", ["../secret", "/etc/passwd", "a/../../b", "a\\b"])
+def test_paths_stay_inside_the_repository(tmp_path: Path, path: str) -> None:
+    files = {"runs": {"path": path, "size": 1, "sha256": "0" * 64}}
+    with pytest.raises(InputError, match="no path inside the repository"):
+        read_declaration(declaration(tmp_path, files=files))
+
+
+def test_statistics_of_rows() -> None:
+    rows = [{"a": "1", "b": "x", "c": [True, False]}, {"a": "3", "b": "x", "c": [True, True]}]
+    assert statistic("count", rows) == 2
+    assert statistic("mean a", rows) == (1 + 3) / 2
+    assert statistic("distinct b", rows) == 1
+    assert statistic("distinct a+b per distinct b", rows) == 2 / 1
+    assert statistic("mean share c", rows) == (1 / 2 + 2 / 2) / 2
+    assert statistic("share all c", rows) == 1 / 2
+    with pytest.raises(UsageError, match="no such 'd'"):
+        statistic("mean d", rows)
+
+
+def test_preferences(tmp_path: Path) -> None:
+    """Two of three decisions agree; C − D = 2 − 0, one tie of the measure: τ = 2 / √(3 · 2)."""
+    rows = [
+        {"question": q, "models": ["a", "b"], "people": p, "score": s}
+        for q, p, s in (
+            ("1", [1, 0], [0.9, 0.1]),
+            ("2", [0, 1], [0.2, 0.8]),
+            ("3", [1, 0], [0.5, 0.5]),
+        )
+    ]
+    content = json.dumps(rows)
+    place = tmp_path / "data" / "theirs" / "out"
+    place.mkdir(parents=True)
+    (place / "pairs.json").write_text(content)
+    file = {"path": "out/pairs.json", "size": len(content),
+            "sha256": hashlib.sha256(content.encode()).hexdigest()}  # fmt: skip
+    path = declaration(
+        tmp_path, files={"pairs": file}, reader="preferences", differs=[],
+        options={"people": "people", "measure": "score", "threshold": 0.01},
+        columns={"agree": {"value": "agreement", "scale": 100}, "tau": {"value": "tau"}},
+        rows=[{"name": "all", "files": "pairs", "printed": {"agree": "66.7%", "tau": "0.816"}}],
+    )  # fmt: skip
+    (table,) = reproduce_tables([str(path)], data=tmp_path / "data")
+    assert [c.verdict for c in table.cells] == ["equal", "equal"]
+    assert table.cells[1].ours == pytest.approx(2 / (3 * 2) ** 0.5)
+
+
+QUOTES = [{"idx": 1, "docid": "d#1", "text": "Lead is a metal."},
+          {"idx": 2, "docid": "d#2", "text": "Tin is a metal."}]  # fmt: skip
+
+
+def zephyr(tmp_path: Path, columns: list[str], **more: Any) -> dict[str, Any]:
+    """One answer that cites passage 2; its gold answer cites 1 and 2."""
+    answers = [{"answer": "Lead and tin are metals [1][2].", "answer_type": "short",
+                "informative": 1, "attributable": 1, "sentences": []}]  # fmt: skip
+    cells = [7, "Which are metals?", repr(QUOTES), repr(answers), "Lead and tin are metals [1]."]
+    quoted = ",".join('"' + str(cell).replace('"', '""') + '"' for cell in cells)
+    content = f"query_id,query,quotes,answers,output\n{quoted}\n"
+    place = tmp_path / "air" / "theirs" / "out"
+    place.mkdir(parents=True)
+    (place / "answers.csv").write_text(content)
+    file = {"path": "out/answers.csv", "size": len(content),
+            "sha256": hashlib.sha256(content.encode()).hexdigest()}  # fmt: skip
+    theirs = find_table("attributed-ir-zephyr").columns
+    chosen = {c: quantity.model_dump() for c in columns if (quantity := theirs[c]) is not None}
+    path = declaration(
+        tmp_path, files={"answers": file}, reader="attributed-ir", columns=chosen, differs=[],
+        rows=[{"name": "one", "files": "answers", "printed": dict.fromkeys(columns, "100.00")}],
+    )  # fmt: skip
+    (table,) = reproduce_tables([str(path)], data=tmp_path / "air", **more)
+    return {cell.column: cell for cell in table.cells}
+
+
+def test_answers_of_attributed_ir(tmp_path: Path) -> None:
+    pytest.importorskip("rouge_score")
+    cells = zephyr(tmp_path, ["ROUGE-L F-score", "Overlap Prec.", "Overlap Rec.", "BertScore Rec."])
+    values = {column: cell.ours for column, cell in cells.items()}
+    assert values == {
+        "ROUGE-L F-score": 100.0,  # the same words without marks
+        "Overlap Prec.": 100.0,  # one of one citation is gold
+        "Overlap Rec.": 50.0,  # one of two gold passages
+        "BertScore Rec.": None,
+    }
+    assert cells["Overlap Rec."].verdict == "not explained"
+    assert cells["BertScore Rec."].why == "roberta-large (--models)"
+
+
+def test_the_command(tmp_path: Path, checkout: Path, inline: Cli) -> None:
+    path = declaration(tmp_path)
+    result = inline("reproduce", path, "--data", checkout, "--out", "page.html")
+    assert result.returncode == 0, result.stderr
+    assert (
+        "  all  mean          2.00  2.00       +0.00  equal to the printed digits" in result.stdout
+    )
+    assert result.stdout.splitlines()[-1] == (
+        "3 printed numbers: 1 equal to the printed digits, 1 explained, 0 not explained, 1 needs a "
+        "model that is not here"
+    )
+    page = (tmp_path / "page.html").read_text()
+    assert "never published by its authors" in page
+    assert 'href="#small-1"' in page
+    assert 'id="small-1"' in page
+    assert inline("reproduce", path, "--data", checkout, "--out", "r.json").returncode == 0
+    written = json.loads((tmp_path / "r.json").read_text())
+    assert written["counts"]["equal"] == 1
+    assert written["tables"][0]["repository"]["commit"] == COMMIT
+    assert inline("reproduce", path, "--data", checkout, "--out", "r.md").returncode == 0
+    text = (tmp_path / "r.md").read_text()
+    assert "| all | mean | mean score | 2.00 | 2.00 | +0.00 | equal to the printed digits |" in text
+
+
+def test_a_number_without_a_reason_gives_exit_code_3(
+    tmp_path: Path, checkout: Path, inline: Cli
+) -> None:
+    path = declaration(tmp_path, differs=[])
+    result = inline("reproduce", path, "--data", checkout, "--out", "page.md")
+    assert result.returncode == 3
+    assert "1 printed numbers differ, and no reason is known" in result.stderr
+    assert "not explained |" in (tmp_path / "page.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name tables"),
+        (["--all", "small"], "name tables"),
+        (["attributed-ir-zephir"], "did you mean 'attributed-ir-zephyr'"),
+        (["hagrid-dev", "--out", "x.pdf"], "must end in .html, .md or .json"),
+        (["hagrid-dev", "--data", "nowhere"], "is no folder"),
+        (["gone.yaml"], "gone.yaml"),
+    ],
+)
+def test_wrong_usage(inline: Cli, words: list[str], message: str) -> None:
+    result = inline("reproduce", *words)
+    assert result.returncode in (1, 2)
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_text_of_a_declaration_is_no_markup(tmp_path: Path, checkout: Path, inline: Cli) -> None:
+    path = declaration(tmp_path, title="<script>alert(1)</script>", note="a <b> | c")
+    assert inline("reproduce", path, "--data", checkout, "--out", "p.html").returncode == 0
+    page = (tmp_path / "p.html").read_text()
+    assert "<script" not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_the_list_names_every_table(inline: Cli) -> None:
+    result = inline("reproduce", "--list")
+    assert result.returncode == 0, result.stderr
+    tables = [find_table(name) for name in published_tables()]
+    assert [line.split()[0] for line in result.stdout.splitlines()[:-1]] == [t.name for t in tables]
+    total = sum(table.n_cells for table in tables)
+    assert result.stdout.splitlines()[-1].startswith(f"{total:,} printed numbers")
+    assert total >= 200
+
+
+@pytest.mark.parametrize("name", published_tables())
+def test_tables_are_named_as_their_files(name: str) -> None:
+    assert find_table(name).name == name
+
+
+def test_published_numbers_from_the_real_outputs_here() -> None:
+    """Two of Attributed-IR's files, in the layout of the data folder; nobody is asked."""
+    pytest.importorskip("rouge_score")
+    names = ["attributed-ir-zephyr", "attributed-ir-score-files", "hagrid-dev"]
+    tables = reproduce_tables(names, data=real_data())
+    cells = {(c.row, c.column): c for table in tables for c in table.cells}
+    assert not [c for c in cells.values() if c.verdict == "not explained"]
+    assert cells["zephyr G", "Bleu All"].verdict == "equal"
+    assert cells["zephyr RTG-vanilla", "Rouge All fmeasure"].ours_shown == "37.242539"
+    assert cells["RTG - vanilla", "Overlap Prec."].ours_shown == "33.80"
+    assert cells["Dev", "#Attrib"].verdict == "equal"
+    assert sum(c.verdict == "equal" for c in cells.values()) >= 15
