@@ -54,7 +54,12 @@ def reproduce(
     if every == bool(names):
         raise UsageError("name tables (citeforge reproduce --list), or give --all")
     from citeforge.engines.setup import judge_session
-    from citeforge.plugins.reproduce.pages import require_format, summary_line, table_lines, write_result
+    from citeforge.plugins.reproduce.pages import (
+        require_format,
+        summary_line,
+        table_lines,
+        write_result,
+    )
     from citeforge.plugins.reproduce.run import reproduce_tables
     from citeforge.schemas.errors import FailuresError
 
