@@ -235,6 +235,10 @@ TARGETS: dict[str, Target] = {
             "leaderboard add --boards board --check", "leaderboard add --boards board",
             "leaderboard add board/submissions/facts/random.jsonl --boards board --replace",
         ), ("*.yaml", "*scores/*.json", "*submissions/*.jsonl", "*history/*.jsonl")),
+        Target("published", ("published",), (
+            "reproduce published/table.yaml --data published --out page.html",
+            "reproduce published/table.yaml --data published --out page.md",
+        ), ("*table.yaml", "*scores.csv")),
         Target("scores-corrected", ("corrected",), _LABELLED),
         Target("audit", ("audited",), _AUDITED, ("audited/audit.json",)),
         _read("labels-plan", "plan.json",

@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ def make_world(root: Path) -> Path:
         _submissions()
         _scores()
         _stores()
+        _published()
     finally:
         os.chdir(before)
     (root / "whole").touch()
@@ -388,6 +390,21 @@ def _scores() -> None:
     shutil.copytree("facts", "audited")
     cite("audit", "audited", "--strong-judge", "lexical", "--labels", "negatives.jsonl")
     _corrected()
+
+
+def _published() -> None:
+    folder = Path("published", "theirs")
+    folder.mkdir(parents=True)
+    table(folder / "scores.csv", [{"run": "a", "score": 1}, {"run": "b", "score": 3}])
+    content = (folder / "scores.csv").read_bytes()
+    file = {"path": "scores.csv", "size": len(content), "sha256": sha256(content).hexdigest()}
+    paper = {"title": "A paper", "venue": "Here", "url": "https://example.org/", "table": "1"}
+    Path("published", "table.yaml").write_text(yaml.safe_dump({
+        "name": "theirs", "title": "Two runs", "paper": paper, "files": {"scores": file},
+        "repository": {"name": "them/theirs", "commit": "0" * 40, "licence": "MIT"},
+        "reader": "rows", "columns": {"mean": {"value": "mean score"}},
+        "rows": [{"name": "all", "files": "scores", "printed": {"mean": "2.0"}}],
+    }))  # fmt: skip
 
 
 def _corrected() -> None:

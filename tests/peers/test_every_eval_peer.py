@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.every_eval_ever.exports import (
+from citeforge.plugins.community_evals.every_eval_ever import (
     SCHEMA_VERSION,
     RecordOptions,
     export_every_eval,

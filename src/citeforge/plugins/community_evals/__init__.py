@@ -1,4 +1,6 @@
-"""Scores of a model on its page of the Hugging Face Hub (Community Evals): ``publish results``.
+"""Scores where others collect them.
 
-Reaches the core through ``publish`` and ``evaluator``. Begin in `results`.
+On a model's page of the Hugging Face Hub (Community Evals): ``publish results``, in `results`. As
+records of Every Eval Ever, evaleval's collection: ``export every-eval-ever``, in `every_eval_ever`.
+Reaches the core through ``publish``, ``publish.export`` and ``evaluator``.
 """
