@@ -18,6 +18,7 @@ import random
 import re
 import sys
 import time
+from collections import Counter
 from email.utils import formatdate
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ FAULTS = ("429s", "429d", "429", "500", "503", "cut", "hang", "garbage", "close"
 
 class Server:
     def __init__(self, log: str, config: dict[str, Any]) -> None:
+        self.turns: Counter[str] = Counter()
         self.log = Path(log).open("a", buffering=1)  # noqa: SIM115
         self.config = config
         self.rng_seed = config.get("seed", 0)
@@ -192,6 +194,10 @@ class Server:
             if re.search(pattern, text, re.DOTALL):
                 answer = reply
                 break
+        if "#turns:" in text:  # another reply each time that the same is asked
+            replies = text.split("#turns:", 1)[1].split("#")[0].split("|")
+            answer = replies[self.turns[text] % len(replies)]
+            self.turns[text] += 1
         if "#script:" in text:
             answer = text.split("#script:", 1)[1].split("#")[0]
         words = answer.split()

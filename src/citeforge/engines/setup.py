@@ -54,6 +54,7 @@ def judge_session(
     run: RunOptions,
     verdicts: Path | None = None,
     store: ReplayStore | None = None,
+    repeats: int = 1,
 ) -> JudgeSession | None:
     """The judge with its options and store of verdicts; None without a judge.
 
@@ -62,6 +63,7 @@ def judge_session(
         run: where it runs.
         verdicts: store when ``run`` names none.
         store: answers of a judge that is an LLM; None for what ``run`` names.
+        repeats: how often it is asked about every pair.
     """
     if judging.judge is None:
         return None
@@ -88,7 +90,7 @@ def judge_session(
         runner=make_runner(run),
     )
     path = run.verdicts or verdicts
-    return JudgeSession(judge, None if path is None else VerdictStore(path))
+    return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
 
 
 def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:

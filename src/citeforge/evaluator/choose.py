@@ -69,7 +69,7 @@ def make_tools(measures: list[Measure], options: ScoreOptions, run: RunOptions) 
         InputError: one of them cannot be had.
         UsageError: there is none of that name; else as :func:`choose_tools`.
     """
-    judge = judge_session(options, run)
+    judge = judge_session(options, run, repeats=options.judge_repeats)
     llm = None
     if options.llm is not None:
         llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))

@@ -9,7 +9,8 @@ from pathlib import Path
 from citeforge.evaluator.labels.correct import Correction, correct
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, make_entries, measure_signature
-from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statements.reading import Results, SubmissionReader
+from citeforge.evaluator.statistics.estimates import joined
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
@@ -76,7 +77,7 @@ def score(
     for line, answer in submission.answers():
         reading.add(line, answer)
     reading.finish()
-    rows, missing = reading.results()
+    rows, missing = _results(reading)
     answers = reading.details() if details else []
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
@@ -88,12 +89,11 @@ def score(
     def sign(row: Row) -> Signature:
         found = measure_signature(row.measure, base, reading.tools, reading.splitter)
         place = found.context if row.place is None else row.place
-        return replace(
-            found,
-            grammar=reading.grammar_of(row.measure),
-            context=place,
-            options=reading.options_of(row.measure, found.options),
-        )
+        options = reading.options_of(row.measure, found.options)
+        if (repeats := row.measured.sample.repeats) > 1:
+            options = ",".join([*filter(None, [options]), f"judge-repeats {repeats}"])
+        grammar = reading.grammar_of(row.measure)
+        return replace(found, grammar=grammar, context=place, options=options)
 
     clusters = reading.clusters()
     entries = make_entries(rows, sign, clusters)
@@ -127,6 +127,31 @@ def score(
         gold="private" if benchmark.has_hidden_gold else "public",
         warnings=warnings,
     )
+
+
+def _results(reading: SubmissionReader) -> Results:
+    """All measures; those that ask the judge by every one of its repeats."""
+    judge, measures = reading.tools.judge, reading.measures
+    rows, missing = reading.results()
+    if judge is None or judge.repeats == 1:
+        return rows, missing
+    found = {(r.measure.name, r.place): [r.measured] for r in rows}
+    reading.measures = [m for m in measures if "judge" in m.uses]
+    for repeat in range(1, judge.repeats):
+        judge.repeat = repeat
+        again, lost = reading.results()
+        missing += [absent for absent in lost if absent not in missing]
+        for row in again:
+            found.setdefault((row.measure.name, row.place), []).append(row.measured)
+    judge.repeat, reading.measures = 0, measures
+    kept = []
+    for row in rows:
+        measured = found[row.measure.name, row.place]
+        if "judge" not in row.measure.uses:
+            kept.append(row)
+        elif len(measured) == judge.repeats:
+            kept.append(replace(row, measured=joined(measured)))
+    return kept, missing
 
 
 def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:

@@ -144,6 +144,7 @@ def score(
     context: str | None = None,
     protocol: Protocol = "strict",
     judge: str | Judge | JudgeSession | None = None,
+    judge_repeats: int = 1,
     segmenter: str | None = None,
     file_format: str = "auto",
     system: str | None = None,
@@ -163,6 +164,7 @@ def score(
         protocol: ``strict``, or ``reference``: what the paper's own code prints.
         judge: decides entailment: a name (``lexical``, ``hf:MODEL``, ``openai:MODEL``,
             ``table:FILE``) or an object with the protocol ``Judge``.
+        judge_repeats: verdicts of an LLM judge on every pair.
         segmenter: splits sentences; None for the protocol's own.
         file_format: format of a submission file.
         system: name of the system; None for what the submission, or else its file, says.
@@ -194,7 +196,7 @@ def score(
         judge="given" if labels and judge is not None else None,
     )
     statements = [label for path in options.labels for label in read_labels(path)]
-    tools = choose_tools(wanted, options, judge_of(judge))
+    tools = choose_tools(wanted, options, judge_of(judge, judge_repeats))
     correction = Correction(statements) if statements else None
     with submission_file(answers, system) as path:
         return _Scoring(opened, wanted, options, tools, correction).of(path, system)
@@ -391,15 +393,15 @@ def _require_any(found: Sequence[Scores]) -> None:
         raise UsageError(f"nothing that was asked for can be computed; {reasons}")
 
 
-def judge_of(judge: str | Judge | JudgeSession | None) -> JudgeSession | None:
+def judge_of(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> JudgeSession | None:
     """A judge by its name or as an object, ready to be asked; None without one."""
     if judge is None or isinstance(judge, JudgeSession):
         return judge
     if not isinstance(judge, str):
-        return JudgeSession(judge)
+        return JudgeSession(judge, repeats=repeats)
     from citeforge.engines.judge.registry import make_judge
 
-    return JudgeSession(make_judge(judge))
+    return JudgeSession(make_judge(judge), repeats=repeats)
 
 
 def read_scores(path: str | Path) -> Scores:

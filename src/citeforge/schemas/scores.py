@@ -68,6 +68,28 @@ class Corrected(BaseModel):
     linear_human: list[float | None] | None = None
 
 
+class Variance(BaseModel):
+    """Where the uncertainty of a value comes from.
+
+    Attributes:
+        levels: how many ``queries`` (or clusters of them), ``runs``, ``judges`` and ``repeats`` of
+            these the value is the mean of.
+        components: variance of single values, displayed units squared, by effect: one of these, or
+            several joined by ``:`` (their interaction); unbiased, and so below 0 at times.
+        shares: part of the squared standard error, from 0 to 1, by source; an interaction belongs
+            to the later one of ``queries``, ``runs``, ``judges``, ``repeats``.
+        values: of judged measures, raw values of every query that enters (or cluster), one list a
+            verdict of a run, with the value as their mean to first order.
+    """
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    levels: dict[str, int]
+    components: dict[str, float]
+    shares: dict[str, float]
+    values: list[list[float]] = []
+
+
 class MeasureScore(BaseModel):
     """One measure of one submission.
 
@@ -93,6 +115,7 @@ class MeasureScore(BaseModel):
             ``per_query`` (harmonic means, ratios of sums), with the sum 0; None of queries that do
             not enter.
         corrected: the value with the judge's errors taken out; None without labels.
+        variance: by queries, runs and repeats of the judge; None of one run that was judged once.
     """
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -115,6 +138,7 @@ class MeasureScore(BaseModel):
     per_query: list[float | None]
     influence: list[float | None] | None = None
     corrected: Corrected | None = None
+    variance: Variance | None = None
 
 
 class NotComputed(BaseModel):

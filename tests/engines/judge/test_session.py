@@ -95,6 +95,52 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
         assert any("to judge           1" in line for line in plan.lines())
 
 
+def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    yes, no = '{"entailed": true}', '{"entailed": false}'
+    unsure, odd = Pair("t", f"#turns:{yes}|{no}|{yes}#"), Pair("t", f"#turns:hm|{no}#")
+    expected = [Verdict(True), Verdict(False), Verdict(True)]
+    with (
+        openai_server(tmp_path / "log") as server,
+        ReplayStore(tmp_path / "r.db") as replay,
+        VerdictStore(tmp_path / "v.db") as store,
+    ):
+        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+        judge = make_judge("openai:m", client=options, replay=replay)
+
+        def asked(session: JudgeSession, pair: Pair) -> list[Any]:
+            found = []
+            for repeat in range(session.repeats):
+                session.repeat = repeat
+                found += session.ask([pair]).values()
+            return found
+
+        first = JudgeSession(judge, store, 1)
+        assert asked(first, unsure) == expected[:1]
+        session = JudgeSession(judge, store, 3)
+        assert session.plan([unsure, unsure]).distinct == 3
+        assert (session.plan([unsure]).stored, session.n_asked) == (1, 0)
+        one, three = (JudgeSession(judge, repeats=n).plan([unsure]).tokens for n in (1, 3))
+        assert one is not None and three == 3 * one
+        assert asked(session, unsure) == expected
+        assert len(server.requests()) == 3  # the first verdict was stored
+        assert asked(session, unsure) == expected
+        assert asked(JudgeSession(judge, store, 3), unsure) == expected
+        assert asked(JudgeSession(judge, None, 3), unsure) == expected  # the replies are stored
+        assert len(server.requests()) == 3
+        # Every repeat has three tries of its own: "hm" is asked again, each time.
+        assert asked(session, odd) == [Verdict(False)] * 3
+        assert len(server.requests()) == 3 + 6
+        assert (session.n_failed, session.failures()) == (0, 0)
+
+
+def test_a_judge_that_decides_alike_has_no_repeats() -> None:
+    with pytest.raises(UsageError, match=r"--judge-repeats 2: lexical@.* says the same every time"):
+        JudgeSession(LexicalJudge(), repeats=2)
+
+
 @pytest.mark.parametrize(
     ("premise", "hypothesis", "entailed"),
     [

@@ -35,17 +35,20 @@ _WORD = re.compile(r"\w+")
 class LlmJudge:
     """Asks a chat model for a verdict at temperature 0; an unparsable reply is asked for again."""
 
-    def __init__(self, llm: OpenAiLlm, profile: JudgeProfile | None = None) -> None:
+    def __init__(
+        self, llm: OpenAiLlm, profile: JudgeProfile | None = None, repeat: int = 0
+    ) -> None:
         """Prepare.
 
         Args:
             llm: who is asked.
             profile: how; None for the model's own, else ``llm-binary``.
+            repeat: 0-based number of the time that it is asked the same.
 
         Raises:
             UsageError: the profile is none of a chat model, or needs a chat template of its own.
         """
-        self.llm = llm
+        self.llm, self._repeat = llm, repeat
         self.profile = profile or profile_of_model(llm.model) or built_in_profiles()[BINARY]
         if not self.profile.messages or self.profile.template:
             raise UsageError(
@@ -72,12 +75,18 @@ class LlmJudge:
             return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
         return f"openai:{self.llm.model}@{self.profile.name}@{profile_digest(self.profile)}"
 
+    def repeated(self, repeat: int) -> LlmJudge:
+        """The same judge, asked once more: its replies and verdicts have keys of their own."""
+        return LlmJudge(self.llm, self.profile, repeat)
+
     def identity(self) -> dict[str, Any]:
-        name = f"openai:{self.llm.model}"
+        own = {"name": f"openai:{self.llm.model}"} | (
+            {"repeat": self._repeat} if self._repeat else {}
+        )
         if not self._binary:
-            return {"name": name, "profile": profile_digest(self.profile)}
+            return {**own, "profile": profile_digest(self.profile)}
         prompt = digest([self.profile.messages[0].text, self._format])
-        return {"name": name, "version": PROMPT_VERSION, "prompt": prompt}
+        return {**own, "version": PROMPT_VERSION, "prompt": prompt}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
         return sum(
@@ -133,7 +142,7 @@ class LlmJudge:
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:
             params["response_format"] = self._format
-        return Request(turns, params, sample)
+        return Request(turns, params, self._repeat * TRIES + sample)
 
 
 def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:

@@ -18,7 +18,7 @@ from citeforge.engines.judge.records import (
     verdict_key,
 )
 from citeforge.engines.judge.store import VerdictStore
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 
 _NOTHING = Verdict(False)
 _VERDICT = (
@@ -32,7 +32,7 @@ class JudgePlan:
 
     Attributes:
         pairs: pairs, repeats counted.
-        distinct: distinct ones with a premise.
+        distinct: distinct ones with a premise, each once a repeat.
         stored: of these, decided earlier.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
@@ -68,29 +68,47 @@ class JudgeSession:
 
     Attributes:
         judge: who decides.
+        repeats: how often it is asked about every pair.
+        repeat: which of these times :meth:`ask` asks for, from 0.
         n_asked: pairs that the judge was asked in this session.
         n_stored: distinct pairs that the store knew.
         n_failed: distinct pairs on which the judge failed.
         n_truncated: distinct pairs whose premise was cut.
     """
 
-    def __init__(self, judge: Judge, store: VerdictStore | None = None) -> None:
+    def __init__(self, judge: Judge, store: VerdictStore | None = None, repeats: int = 1) -> None:
+        """Prepare.
+
+        Raises:
+            UsageError: several repeats of a judge that always decides alike.
+        """
         self.judge = judge
         self.store = store
+        self.repeats, self.repeat = repeats, 0
         self.n_asked = self.n_stored = self.n_failed = self.n_truncated = 0
-        self._identity = judge.identity()
-        self._known: dict[Pair, Decision] = {}
-        self._touched: set[Pair] = set()
+        again = getattr(judge, "repeated", None)
+        if repeats > 1 and again is None:
+            raise UsageError(
+                f"--judge-repeats {repeats}: {judge.signature} says the same every time, so that "
+                "repeats tell nothing; they are for LLM judges (openai:MODEL, vllm:MODEL)"
+            )
+        self._judges = [judge, *(again(i) for i in range(1, repeats) if again is not None)]
+        self._identities = [one.identity() for one in self._judges]
+        self._known: dict[tuple[int, Pair], Decision] = {}
+        self._touched: set[tuple[int, Pair]] = set()
 
     def family_of(self, names: Iterable[str]) -> str | None:
         """Of families and models, the first that the judge is of or is; None for none."""
         profile = getattr(self.judge, "profile", None)
-        own = {_bare(str(self._identity.get("name", ""))), _bare(getattr(profile, "family", ""))}
+        own = {
+            _bare(str(self._identities[0].get("name", ""))),
+            _bare(getattr(profile, "family", "")),
+        }
         return next((name for name in names if name and _bare(name) in own), None)
 
     def begin(self) -> None:
         """Start counting anew for :meth:`failures` and :meth:`cuts`, e.g. for a new submission."""
-        self._touched = set()
+        self._touched, self.repeat = set(), 0
 
     def failures(self) -> int:
         """Distinct pairs asked about since :meth:`begin` on which the judge failed."""
@@ -103,31 +121,32 @@ class JudgeSession:
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
         """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""
-        wanted = dict.fromkeys(pairs)
-        self._touched.update(wanted)
-        fresh = [p for p in wanted if p not in self._known]
+        wanted = {pair: (self.repeat, pair) for pair in pairs}
+        self._touched.update(wanted.values())
+        fresh = [p for p, key in wanted.items() if key not in self._known]
         for pair in fresh:
             if not pair.premise.strip():
-                self._known[pair] = _NOTHING
+                self._known[wanted[pair]] = _NOTHING
         self._decide(self._without_stored([p for p in fresh if p.premise.strip()]))
-        return {pair: self._known[pair] for pair in wanted}
+        return {pair: self._known[key] for pair, key in wanted.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
         """What :meth:`ask` would ask; asks nothing."""
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
-        keys = {verdict_key(self._identity, p): p for p in distinct}
+        keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
         stored = set(self.store.get(list(keys))) if self.store is not None else set()
         rest = [p for key, p in keys.items() if key not in stored]
-        speed = self.store.seconds_per_pair(self._identity) if self.store is not None else None
+        own = self._identities[0]
+        speed = self.store.seconds_per_pair(own) if self.store is not None else None
         seconds = None if speed is None else speed * len(rest)
         tokens = self.judge.count_tokens(rest)
-        return JudgePlan(len(everything), len(distinct), len(stored), tokens, seconds)
+        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds)
 
     def _without_stored(self, pairs: list[Pair]) -> list[Pair]:
         if self.store is None or not pairs:
             return pairs
-        keys = [verdict_key(self._identity, p) for p in pairs]
+        keys = list(map(self._key, pairs))
         stored = self.store.get(keys)
         rest = []
         for key, pair in zip(keys, pairs, strict=True):
@@ -152,18 +171,15 @@ class JudgeSession:
                     waiting.remove(i)
                 kept = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
-                    self.store.put(
-                        (verdict_key(self._identity, p), d)
-                        for p, d in kept
-                        if isinstance(d, Verdict)
-                    )
+                    self.store.put((self._key(p), d) for p, d in kept if isinstance(d, Verdict))
                 for pair, decision in kept:
                     self._learn(pair, decision)
                 told.done(len(kept), f"{self.n_failed} failed")
 
-            watched = getattr(self.judge, "decide_watched", None)
+            judge = self._judges[self.repeat]
+            watched = getattr(judge, "decide_watched", None)
             if watched is None:
-                self.judge.decide(pairs, keep)
+                judge.decide(pairs, keep)
             else:  # a batch of a large model may take minutes
                 watched(pairs, keep, told.share)
         if waiting:
@@ -173,7 +189,7 @@ class JudgeSession:
             )
         self.n_asked += len(pairs)
         if self.store is not None:
-            self.store.note_speed(self._identity, len(pairs), time.monotonic() - start)
+            self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
     def _check(self, index: int, decision: object, waiting: set[int], total: int) -> None:
         """Refuse what no judge may say; a plugin's may say anything.
@@ -193,8 +209,11 @@ class JudgeSession:
     def _wrong(self, message: str, allowed: str) -> InputError:
         return InputError(f"the judge {self.judge.signature} {message}", allowed=allowed)
 
+    def _key(self, pair: Pair) -> str:
+        return verdict_key(self._identities[self.repeat], pair)
+
     def _learn(self, pair: Pair, decision: Decision) -> None:
-        self._known[pair] = decision
+        self._known[self.repeat, pair] = decision
         if isinstance(decision, JudgeFailure):
             self.n_failed += 1
         else:

@@ -188,7 +188,8 @@ def _units(
     rows = np.zeros(raw.sums.shape[1], bool)
     rows[sorted(people.rows)] = True
     labelled = rows & open_ & ~_differs(human)[0]
-    judged = np.where(labelled[:, None], raw.sums[0], raw.sums.mean(axis=0))
+    first = raw.sums[: raw.repeats].mean(axis=0)
+    judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
     return Units(judged, human.sample.sums[0], labelled, np.logical_not(open_), clusters)
 
 

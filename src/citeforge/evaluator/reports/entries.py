@@ -19,8 +19,9 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.intervals import NONE
 from citeforge.evaluator.statistics.significance import holm
+from citeforge.evaluator.statistics.variance import shares_of
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.scores import MeasureScore
+from citeforge.schemas.scores import MeasureScore, Variance
 from citeforge.schemas.signature import Signature
 
 
@@ -66,6 +67,21 @@ def make_entry(
         n_undefined=int((~n_defined).sum()),
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
         influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
+        variance=_variance(estimate, measure),
+    )
+
+
+def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
+    spread, values = estimate.spread, estimate.values
+    if spread is None or values is None:
+        return None
+    components = {k: round(v * measure.scale**2, 10) for k, v in spread.components.items()}
+    shares = shares_of(components, spread.levels)
+    return Variance(
+        levels=spread.levels,
+        components=components,
+        shares={k: round(v, 10) for k, v in shares.items()},
+        values=values.tolist() if "judge" in measure.uses else [],
     )
 
 

@@ -74,3 +74,20 @@ def caution_lines(
         "their own family's texts: score with another judge, too"
         for family, systems in families.items()
     ]
+
+
+def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
+    """Where the uncertainty of scores comes from, by system, of several runs or verdicts."""
+    lines = []
+    for file in files:
+        shares = {m.name: m.variance.shares for m in file.measures if m.variance is not None}
+        told = [
+            f"{name} " + ", ".join(f"{source} {share:.0%}" for source, share in by_source.items())
+            for name, by_source in shares.items()
+            if by_source
+        ]
+        if told:
+            lines.append(
+                f"uncertainty of {file.system} (squared standard error): {'; '.join(told)}"
+            )
+    return lines

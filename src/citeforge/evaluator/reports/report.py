@@ -24,7 +24,12 @@ from citeforge.evaluator.reports.explorer.part import (
     inlined,
 )
 from citeforge.evaluator.reports.markup import render_markup, script_json, text_of
-from citeforge.evaluator.reports.missing import caution_lines, is_trivial, missing_lines
+from citeforge.evaluator.reports.missing import (
+    caution_lines,
+    is_trivial,
+    missing_lines,
+    variance_lines,
+)
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.plots.bias import of_cells
 from citeforge.evaluator.reports.plots.choose import main_measure, plot, whole_report
@@ -165,7 +170,7 @@ def _strangers(folder: Path) -> list[str]:
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
     """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True,
-                "measures": {"__all__": {"per_query"}}}  # fmt: skip
+                "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
     several = len(files) > 1 and not of_cells(files)
     ranks = ranks_by_measure(alike) if several else {}
@@ -179,7 +184,7 @@ def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, A
         "design": of_cells(files),
         "warnings": not_comparable(alike),
         "not_computed": missing_lines(files),
-        "cautions": caution_lines(files),
+        "cautions": caution_lines(files) + variance_lines(files),
     }
 
 
@@ -218,7 +223,7 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     missing = [f"- not computed: {line}" for line in missing_lines(files)]
-    missing += [f"- {line}" for line in caution_lines(files)]
+    missing += [f"- {line}" for line in caution_lines(files) + variance_lines(files)]
     apart = [f"- not comparable: {line}" for line in not_comparable(files)]
     return "\n".join([*texts, *(f"- `{s}`" for s in recipes), *missing, *apart]) + "\n"
 

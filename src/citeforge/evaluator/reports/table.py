@@ -10,7 +10,12 @@ from textwrap import wrap
 from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.evaluator.labels.calibration import Calibration
 from citeforge.evaluator.labels.ranks import corrected_ranks
-from citeforge.evaluator.reports.missing import caution_lines, marked_name, missing_lines
+from citeforge.evaluator.reports.missing import (
+    caution_lines,
+    marked_name,
+    missing_lines,
+    variance_lines,
+)
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
@@ -63,7 +68,7 @@ def render_scores(results: list[ScoreFile], width: int | None = None, verbose: b
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in missing_lines(results)]
-    missing += caution_lines(results)
+    missing += caution_lines(results) + variance_lines(results)
     signatures = _signatures(results)
     if not verbose and len(signatures) > 2:
         more = f"signatures of other measures: {len(signatures) - 2} more (--verbose shows them)"

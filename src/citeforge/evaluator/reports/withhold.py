@@ -92,6 +92,7 @@ def _rounded(entry: MeasureScore) -> MeasureScore:
             "per_query": [],
             "influence": None,
             "corrected": _correction(entry),
+            "variance": None,
         }
     )
 

@@ -21,6 +21,7 @@ from citeforge.evaluator.statistics.intervals import (
     skewness_of,
     student,
 )
+from citeforge.evaluator.statistics.variance import SOURCES, Spread, spread_of
 from citeforge.schemas.scores import MeasureScore
 
 
@@ -97,6 +98,8 @@ class Sample:
         has_interval: whether queries may be resampled; False for measures of whole sets.
         always: whether it has a value, 0, even where no single query has one.
         within: what values the measure can have, which its interval depends on.
+        repeats: verdicts of each judge on every pair.
+        judges: how many there are; rows are in the order (judge, run, repeat).
     """
 
     name: str
@@ -106,6 +109,8 @@ class Sample:
     has_interval: bool = True
     always: bool = False
     within: Range = ANYTHING
+    repeats: int = 1
+    judges: int = 1
 
 
 @dataclass(frozen=True)
@@ -114,6 +119,23 @@ class Measured:
 
     sample: Sample
     upper: Sample | None = None
+
+
+def joined(repeats: Sequence[Measured]) -> Measured:
+    """One measure by all verdicts of a judge that was asked several times."""
+    lower = _beside([m.sample for m in repeats])
+    if all(m.upper is None for m in repeats):
+        return Measured(lower)
+    return Measured(lower, _beside([m.upper or m.sample for m in repeats]))
+
+
+def _beside(samples: Sequence[Sample]) -> Sample:
+    sums = np.concatenate([s.sums[:, None] for s in samples], axis=1)
+    values = np.concatenate([s.per_query[:, None] for s in samples], axis=1)
+    return replace(
+        samples[0], sums=sums.reshape(-1, *sums.shape[2:]),
+        per_query=values.reshape(-1, values.shape[2]), repeats=len(samples),
+    )  # fmt: skip
 
 
 def mean_sample(name: str, values: Floats) -> Sample:
@@ -183,11 +205,13 @@ class Estimate:
 
     Attributes:
         value: averaged over runs.
-        low: lower end of the 95 % interval over queries.
+        low: lower end of the 95 % interval.
         high: upper end.
-        stderr: standard error over queries.
+        stderr: standard error.
         sd_runs: standard deviation between runs; NaN with one run.
         interval: ``wilson``, ``skew-t``, ``t`` or ``none``.
+        spread: by queries, runs and repeats; None of one run that was judged once.
+        values: likewise, of every query, or cluster, shape (rows, queries), with the value as mean.
     """
 
     value: float
@@ -196,6 +220,8 @@ class Estimate:
     stderr: float
     sd_runs: float
     interval: str
+    spread: Spread | None = None
+    values: Floats | None = None
 
 
 def estimate_all(
@@ -203,9 +229,10 @@ def estimate_all(
 ) -> list[Estimate]:
     """Estimates of several measures over the same queries.
 
-    The standard error is the jackknife's over queries (for a mean, the usual one); the interval is
-    that of :attr:`~citeforge.evaluator.statistics.intervals.Range.interval`. All runs of a query
-    stay together. With ``clusters``, so do the queries of a cluster, and clusters are counted.
+    The standard error is the jackknife's over queries (for a mean, the usual one), with what runs
+    and repeats of the judge add to it (:mod:`~citeforge.evaluator.statistics.variance`); the
+    interval is that of :attr:`~citeforge.evaluator.statistics.intervals.Range.interval`. With
+    ``clusters``, queries of a cluster stay together, and clusters are counted.
     """
     if clusters is not None:
         samples = [clustered(s, clusters) for s in samples]
@@ -262,24 +289,26 @@ def _estimate(sample: Sample) -> Estimate:
     sums = sample.sums[:, _enters(sample)]
     n = sums.shape[1]
     if math.isnan(value) or n < 2 or not sample.has_interval:
-        return _without_interval(runs)
-    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
-    if np.isnan(without_one).any():  # all hangs on one query
-        return _without_interval(runs)
-    influence: Floats = without_one.mean() - without_one
-    stderr = float(np.std(without_one, ddof=1)) * (n - 1) / math.sqrt(n)
-    interval = sample.within.interval
+        return _without_interval(runs, sample)
+    without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums)
+    if np.isnan(without_one.mean(axis=0)).any():  # all hangs on one query
+        return _without_interval(runs, sample)
+    # Values of queries whose mean is the value of their run: the jackknife's, to first order.
+    values = runs[:, None] + (n - 1) * (without_one.mean(axis=1, keepdims=True) - without_one)
+    spread = spread_of(values.reshape(sample.judges, -1, sample.repeats, n), SOURCES)
+    stderr, df, interval = spread.stderr, spread.df, sample.within.interval
     # Papers' own code can give 140 %: an interval of shares would not hold such a value.
     if not sample.within.low <= value <= sample.within.high:
         interval = STUDENT
     if interval == WILSON:
-        df = math.inf if _is_binary(sums) else n - 1
+        df = math.inf if _is_binary(sums) else df
         low, high = effective_wilson(value, stderr, n, df, sample.within)
     elif interval == SKEW:
-        low, high = skewed(value, stderr, n - 1, skewness_of(influence))
+        low, high = skewed(value, stderr, df, skewness_of(values.mean(axis=0) - values.mean()))
     else:
-        low, high = student(value, stderr, n - 1)
-    return Estimate(value, low, high, stderr, _sd(runs), interval)
+        low, high = student(value, stderr, df)
+    more = (spread, values) if len(runs) > 1 else (None, None)
+    return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
 
 
 def _is_binary(sums: Floats) -> bool:
@@ -287,10 +316,11 @@ def _is_binary(sums: Floats) -> bool:
     return sums.shape[0] == 1 and sums.shape[2] == 2 and bool(np.isin(sums, (0.0, 1.0)).all())
 
 
-def _without_interval(runs: Floats) -> Estimate:
+def _without_interval(runs: Floats, sample: Sample) -> Estimate:
     nan = math.nan
-    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs), NONE)
+    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs, sample), NONE)
 
 
-def _sd(runs: Floats) -> float:
+def _sd(layers: Floats, sample: Sample) -> float:
+    runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

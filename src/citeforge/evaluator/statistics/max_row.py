@@ -62,6 +62,7 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
                     "n": sum(v == v for v in values),
                     "n_undefined": sum(v != v for v in values),
                     "corrected": None,
+                    "variance": None,
                     "per_query": [None if v != v else v for v in values],
                 }
             )

@@ -43,6 +43,8 @@ class ScoreOptions(JudgeOptions):
         "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
     )
     """Format of the submissions."""
+    judge_repeats: int = Field(1, ge=1)
+    """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
     llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
     """What gives marks."""
     segmenter: str | None = Field(
@@ -86,6 +88,8 @@ class ScoreOptions(JudgeOptions):
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
             )
+        if self.judge_repeats > 1 and self.judge is None:
+            raise ValueError("--judge-repeats: of which judge? Name it with --judge")
         if self.labels and self.judge is None:
             raise ValueError("--labels correct the scores of a judge; name it with --judge")
         if self.labels and self.protocol != "strict":
