@@ -296,7 +296,17 @@ def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
     write_jsonl(tmp_path / "s.jsonl", lines)
     with openai_server(tmp_path / "log") as server:
         args = ("score", "s.jsonl", "--benchmark", "k", "--measures", "GEval.coherence")
-        command = (*args, "--context", "full", "--llm", "openai:m", "--base-url", server.url, "--store", "marks.db")
+        command = (
+            *args,
+            "--context",
+            "full",
+            "--llm",
+            "openai:m",
+            "--base-url",
+            server.url,
+            "--store",
+            "marks.db",
+        )
         result = cli(*command)
         assert result.returncode == 0, result.stderr
         asked = len(server.requests())
