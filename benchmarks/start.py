@@ -15,7 +15,8 @@ from citeforge.cli.main import one_line_helps
 
 ROUNDS = 5
 DEAREST = 5
-CITEFORGE = ("-m", "citeforge")
+CITEFORGE = ("-c", "from citeforge.__main__ import main; main()")
+"""What the installed script does."""
 FACTS = Path(__file__).parent.parent / "examples" / "facts"
 IMPORT = re.compile(r"import time:\s+\d+ \|\s+(\d+) \| ( *)(\S+)")
 

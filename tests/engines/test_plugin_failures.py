@@ -79,7 +79,7 @@ RAGE = ("--licence", "cc0-1.0", "--n-seemingly", 2, "--n-irrelevant", 2, "--out"
 def plugin(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "bad.py"
     path.write_text(BAD)
-    cached = (plugins._installed, plugins._read_file, plugins.warn)
+    cached = (plugins._declared, plugins._installed, plugins._read_file, plugins.warn)
     for function in cached:
         function.cache_clear()
     yield path

@@ -7,16 +7,18 @@ import select
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from citeforge.cli.command import command_of_plugin, commands_of_plugins
 from citeforge.cli.terminal import set_locale
 from citeforge.schemas.errors import CiteforgeError, suggestion
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.version import __version__
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "Build": {
@@ -106,6 +108,8 @@ class LazyGroup(click.Group):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and options."""
+        from click.shell_completion import CompletionItem
+
         found = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
                  if name.startswith(incomplete)]  # fmt: skip
         return found + click.Command.shell_complete(self, ctx, incomplete)
@@ -185,6 +189,7 @@ def main(args: list[str] | None = None) -> None:
     set_locale()
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # else numpy's idle threads spin
     try:
         with extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)

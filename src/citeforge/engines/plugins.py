@@ -7,62 +7,26 @@ what it gives. A file, named by ``--plugin`` or in ``CITEFORGE_PLUGINS``, has a 
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 import sys
-import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from citeforge.engines.entry_points import PluginEntry, entry_points
 from citeforge.schemas.errors import InputError, UsageError
 
-GROUPS = (
-    "sources",
-    "measures",
-    "formats",
-    "exports",
-    "judges",
-    "embedders",
-    "retrievers",
-    "llms",
-    "perplexity",
-    "segmenters",
-    "graphs",
-    "systems",
-    "kinds",
-    "commands",
-    "runners",
-    "doctor",
-    "plots",
-    "compute",
+GROUPS = tuple(
+    (
+        "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
+        "graphs systems kinds commands runners doctor plots compute"
+    ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
 TRACEBACK = "CITEFORGE_TRACEBACK"
-
-
-@dataclass(frozen=True)
-class PluginEntry:
-    """Something that a plugin gives.
-
-    Attributes:
-        group: one of GROUPS.
-        name: how it is called.
-        origin: name and version of the plugin.
-        module: where its code is; empty where that is not known.
-        load: imports it.
-    """
-
-    group: str
-    name: str
-    origin: str
-    module: str
-    load: Callable[[], object]
 
 
 def add_file(path: Path) -> None:
@@ -136,10 +100,8 @@ def require_whole(group: str, name: str, what: str) -> None:
     Raises:
         InputError: its folder is not there.
     """
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=f"citeforge.{group}", name=name):
-        if entry.dist is not None and entry.dist.name == "citeforge" and not is_whole(entry):
+    for entry in _declared():
+        if (entry.group, entry.name, entry.origin) == (group, name, "") and not is_whole(entry):
             raise _absent(what)
 
 
@@ -169,6 +131,8 @@ def blamed(error: BaseException) -> InputError | None:
 
     What a library raises is whose code called it; what our code raises is ours, whoever called it.
     """
+    import traceback
+
     origins = {_top(e.module): e for e in _entries()}
     theirs: list[tuple[FrameType, int]] = []
     for frame, line in traceback.walk_tb(error.__traceback__):
@@ -231,33 +195,32 @@ def _entries() -> list[PluginEntry]:
 
 
 @cache
+def _declared() -> tuple[PluginEntry, ...]:
+    return tuple(sorted(entry_points(), key=lambda e: (e.group, e.name)))
+
+
+@cache
 def _installed() -> tuple[PluginEntry, ...]:
-    from importlib.metadata import entry_points
-
-    everything = entry_points()
-    return tuple(
-        PluginEntry(group, p.name, _origin(p), p.module, p.load)
-        for group in GROUPS
-        for p in sorted(everything.select(group=f"citeforge.{group}"), key=lambda p: p.name)
-        if p.dist is None or p.dist.name != "citeforge" or (_is_built_in(p) and is_whole(p))
-    )
+    return tuple(e for e in _declared() if e.origin or (_is_built_in(e) and is_whole(e)))
 
 
-def is_whole(entry: EntryPoint) -> bool:
+def own_entries(group: str) -> list[PluginEntry]:
+    """What citeforge itself declares in a group, with its built-in plugins; nothing is imported."""
+    return [e for e in _declared() if (e.group, e.origin) == (group, "") and is_whole(e)]
+
+
+def is_whole(entry: PluginEntry) -> bool:
     """Whether the code of one of our own entries is there; a copy may lack built-in plugins."""
-    folder = ".".join(entry.module.split(".")[:3])
-    return not _is_built_in(entry) or importlib.util.find_spec(folder) is not None
+    return not _is_built_in(entry) or _is_there(".".join(entry.module.split(".")[:3]))
 
 
-def _is_built_in(entry: EntryPoint) -> bool:
+@cache
+def _is_there(folder: str) -> bool:
+    return importlib.util.find_spec(folder) is not None
+
+
+def _is_built_in(entry: PluginEntry) -> bool:
     return entry.module.startswith("citeforge.plugins.")
-
-
-def _origin(entry: EntryPoint) -> str:
-    """Name and version of a package of others; empty for ours."""
-    if entry.dist is None:
-        return entry.module
-    return "" if entry.dist.name == "citeforge" else f"{entry.dist.name} {entry.dist.version}"
 
 
 def _files() -> list[Path]:
@@ -268,6 +231,8 @@ def _files() -> list[Path]:
 @cache
 def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     """(what a file gives, what is wrong with it)."""
+    import hashlib
+
     try:
         content = path.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest()

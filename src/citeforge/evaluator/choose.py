@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import AnswerModels, Tools
@@ -72,6 +71,8 @@ def make_tools(measures: list[Measure], options: ScoreOptions, run: RunOptions) 
     judge = judge_session(options, run, repeats=options.judge_repeats)
     llm = None
     if options.llm is not None:
+        from citeforge.engines.llm.writers import make_llm
+
         llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))
     return choose_tools(measures, options, judge, llm)
 

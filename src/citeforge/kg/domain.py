@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from jinja2 import TemplateError
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.engines.text.template_bounds import BoundedEnvironment
@@ -23,11 +23,12 @@ from citeforge.kg.plain import (
 from citeforge.kg.values.terms import is_iri
 from citeforge.schemas.benchmarks.kg import relation_key
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data"
 
 
-class Domain(BaseModel):
+class Domain(FrozenRecord):
     """Configuration of a domain.
 
     Attributes:
@@ -48,8 +49,6 @@ class Domain(BaseModel):
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     model: Literal["wikidata", "plain"] = "wikidata"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import cached_property
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
 
 from citeforge.schemas.benchmarks.kg import relation_key
+from citeforge.schemas.record import FrozenRecord
 
 CLAUSE = ("who", "whose", "whom", "was", "were", "past", "did")
 FRAME = ("who", "whose", "whom", "was", "did", "are", "nouns", "own")
@@ -24,10 +25,6 @@ _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 _IRREGULAR = {"child": "children", "person": "people", "man": "men", "woman": "women"}
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 def _checked(text: str, known: tuple[str, ...]) -> str:
     for slot in _SLOT.finditer(text):
         if slot[1] not in known:
@@ -35,7 +32,7 @@ def _checked(text: str, known: tuple[str, ...]) -> str:
     return text
 
 
-class Phrase(_Part):
+class Phrase(FrozenRecord):
     """A clause that asks for a relation: ``where {past} {who} born``.
 
     Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was,
@@ -66,7 +63,7 @@ class Phrase(_Part):
         return (self.nouns or plural(noun)) if is_plural else noun
 
 
-class Frame(_Part):
+class Frame(FrozenRecord):
     """The clause of general questions for facts about one topic.
 
     Slots: ``who``, ``whose``, ``whom``, ``was``, ``did`` as in phrases; ``nouns`` (employer and
@@ -91,7 +88,7 @@ class Frame(_Part):
         return _checked(text, FRAME)
 
 
-class Living(_Part):
+class Living(FrozenRecord):
     """When entities are spoken of in the present.
 
     Attributes:
@@ -105,7 +102,7 @@ class Living(_Part):
     ended_by: tuple[str, ...]
 
 
-class Phrasing(_Part):
+class Phrasing(FrozenRecord):
     """Everything that the template writer needs to ask.
 
     Attributes:

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic import AfterValidator, Field, ValidationInfo
 
 from citeforge.kg.values.terms import WIKIBASE, XSD, iri, is_iri, literal
 from citeforge.kg.values.times import precise_time
+from citeforge.schemas.record import FrozenRecord
 
 ENTITY_IRI = "urn:citeforge:plain:"
 DIRECT_IRI = "urn:citeforge:plain-direct:"
@@ -59,7 +60,7 @@ def _begins(text: str) -> str:
 Name = Annotated[str, AfterValidator(_expanded)]
 
 
-class PlainRelation(BaseModel):
+class PlainRelation(FrozenRecord):
     """A predicate as a relation.
 
     Attributes:
@@ -68,13 +69,11 @@ class PlainRelation(BaseModel):
             values of another kind are left out and counted.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     label: str = Field(min_length=1)
     values: Literal["any", "entity", "text", "date", "number"] = "any"
 
 
-class PlainModel(BaseModel):
+class PlainModel(FrozenRecord):
     """How plain RDF is read.
 
     Attributes:
@@ -85,8 +84,6 @@ class PlainModel(BaseModel):
         language: of relation labels, and of names without a language.
         relations: predicates that are relations.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     prefixes: dict[str, Annotated[str, AfterValidator(_begins)]] = {}
     classes: tuple[Name, ...] = Field(min_length=1)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, distribution
 
 from citeforge.engines import plugins
+from citeforge.engines.entry_points import PluginEntry
 from citeforge.package.kind import Kind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
@@ -16,16 +16,15 @@ _GROUP = "kinds"
 
 
 @cache
-def _entries() -> dict[str, EntryPoint]:
+def _entries() -> dict[str, PluginEntry]:
     """Our kinds, as ``pyproject.toml`` declares them; none is imported."""
-    own = distribution("citeforge").entry_points.select(group=f"citeforge.{_GROUP}")
-    return {entry.name: entry for entry in sorted(own) if plugins.is_whole(entry)}
+    return {entry.name: entry for entry in plugins.own_entries(_GROUP)}
 
 
 @cache
 def _ours(name: str) -> Kind:
-    kind: Kind = _entries()[name].load()
-    return kind
+    kind = _entries()[name].load()
+    return _checked(kind, "")
 
 
 def kinds() -> dict[str, Kind]:

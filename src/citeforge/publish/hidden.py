@@ -9,7 +9,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict
 
 from citeforge.builders.packaging.package import PackageWriter, refreshed
 from citeforge.builders.packaging.secret import read_secret, write_secret
@@ -35,19 +34,18 @@ from citeforge.publish.hub import copy_files
 from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, FileName, Manifest, Sha256
 from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.record import FrozenRecord
 
 LINK = "hidden.json"
 
 
-class GoldLink(BaseModel):
+class GoldLink(FrozenRecord):
     """``hidden.json`` of a gold half.
 
     Attributes:
         public_hash: benchmark hash of the public half.
         shown: files of the whole that the public half has.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     public_hash: Sha256
     shown: list[FileName]

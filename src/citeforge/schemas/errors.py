@@ -5,7 +5,6 @@ Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted fail
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -30,9 +29,11 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     small = value.casefold()
     if (tail := next((n for n in names if n.rpartition(".")[2] == small), None)) is not None:
         return f" (did you mean {names[tail]!r}?)"
+    from difflib import get_close_matches
+
     # What was begun right is nearer than what has some of the same letters.
     begun = sorted((n for n in names if len(small) > 2 and n.startswith(small)), key=len)
-    close = begun[:1] or difflib.get_close_matches(small, names, n=1)
+    close = begun[:1] or get_close_matches(small, names, n=1)
     return f" (did you mean {names[close[0]]!r}?)" if close else ""
 
 

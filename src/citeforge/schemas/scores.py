@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeInt, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, model_validator
 
 from citeforge.schemas.benchmarks.authorship import Design
+from citeforge.schemas.record import Record
 from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
@@ -22,7 +23,7 @@ def _signature(text: str) -> str:
 SignatureText = Annotated[str, AfterValidator(_signature)]
 
 
-class Corrected(BaseModel):
+class Corrected(Record):
     """A judged measure, corrected for the errors of its judge.
 
     Attributes:
@@ -48,7 +49,7 @@ class Corrected(BaseModel):
         linear_human: likewise by people; None where nobody decided.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     value: float | None
     low: float | None
@@ -68,7 +69,7 @@ class Corrected(BaseModel):
     linear_human: list[float | None] | None = None
 
 
-class Variance(BaseModel):
+class Variance(Record):
     """Where the uncertainty of a value comes from.
 
     Attributes:
@@ -82,7 +83,7 @@ class Variance(BaseModel):
             verdict of a run, with the value as their mean to first order.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     levels: dict[str, int]
     components: dict[str, float]
@@ -90,7 +91,7 @@ class Variance(BaseModel):
     values: list[list[float]] = []
 
 
-class MeasureScore(BaseModel):
+class MeasureScore(Record):
     """One measure of one submission.
 
     Attributes:
@@ -118,7 +119,7 @@ class MeasureScore(BaseModel):
         variance: by queries, runs and repeats of the judge; None of one run that was judged once.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     name: str
     signature: SignatureText
@@ -141,7 +142,7 @@ class MeasureScore(BaseModel):
     variance: Variance | None = None
 
 
-class NotComputed(BaseModel):
+class NotComputed(Record):
     """A measure that was asked for and could not be computed.
 
     Attributes:
@@ -149,13 +150,11 @@ class NotComputed(BaseModel):
         reason: what is missing.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     name: str
     reason: str
 
 
-class Counts(BaseModel):
+class Counts(Record):
     """What a submission consists of; stated with every result.
 
     Attributes:
@@ -176,8 +175,6 @@ class Counts(BaseModel):
         n_all_relevant: queries for which relevant passages alone are shown.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     n_queries: NonNegativeInt
     n_runs: NonNegativeInt
     n_answered: NonNegativeInt
@@ -195,7 +192,7 @@ class Counts(BaseModel):
     n_all_relevant: NonNegativeInt = 0
 
 
-class StatementDetail(BaseModel):
+class StatementDetail(Record):
     """A statement of an answer, for reports.
 
     Attributes:
@@ -205,15 +202,13 @@ class StatementDetail(BaseModel):
         supported: whether its citations together entail it; None without a verdict.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     text: str
     cited: list[int]
     wrong: int
     supported: bool | None
 
 
-class PassageDetail(BaseModel):
+class PassageDetail(Record):
     """A passage as it was shown.
 
     Attributes:
@@ -223,15 +218,13 @@ class PassageDetail(BaseModel):
         label: its label in a frozen context; None for a system's own passage.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     id: str
     title: str
     text: str
     label: str | None = None
 
 
-class CitedWords(BaseModel):
+class CitedWords(Record):
     """Words that a system itself cites for, and what it quotes, where its submission has spans.
 
     Attributes:
@@ -242,8 +235,6 @@ class CitedWords(BaseModel):
         quoted: (start, end) of the quotations in the passage's text.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     statement: int | None = None
     start: int = 0
     end: int = 0
@@ -251,7 +242,7 @@ class CitedWords(BaseModel):
     quoted: list[tuple[int, int]] = []
 
 
-class AnswerDetail(BaseModel):
+class AnswerDetail(Record):
     """One answer of the first run, for reports.
 
     Attributes:
@@ -266,8 +257,6 @@ class AnswerDetail(BaseModel):
         wrong: number of its citations of passages that were not shown.
         said: words that the system itself cites for.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     query_id: str
     query: str
@@ -297,7 +286,7 @@ LARGEST_COST = 1e9
 Said = Annotated[str, Field(max_length=LONGEST_FIELD)]
 
 
-class About(BaseModel):
+class About(Record):
     """What the header of a submission says of its system, for those who read a leaderboard.
 
     Attributes:
@@ -310,7 +299,7 @@ class About(BaseModel):
         cost: what all answers of the submission cost, in US dollars.
     """
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     organisation: Said | None = None
     model: Said | None = None
@@ -321,7 +310,7 @@ class About(BaseModel):
     cost: float | None = Field(default=None, ge=0, le=LARGEST_COST)
 
 
-class ScoreFile(BaseModel):
+class ScoreFile(Record):
     """All scores of one submission.
 
     Attributes:
@@ -351,8 +340,6 @@ class ScoreFile(BaseModel):
             file that tells of single queries is ``private``, for the maintainer alone, and one that
             may be published is ``withheld``: rounded figures of the whole and no values by query.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     scores_version: int = SCORES_VERSION
     system: str

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
@@ -17,7 +18,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
-from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.statistics.intervals import Range, quantile
 
 NAN = math.nan
 
@@ -49,6 +50,12 @@ def test_nothing_right_is_zero_and_nothing_defined_is_nothing() -> None:
     assert zero.value == 0
     assert math.isnan(none.value)
     assert none.interval == "none"
+
+
+@pytest.mark.parametrize("df", [1, 2, 4.5, 5, 5.25, 29, 59, 60, 61.5, 999, 1e5, 1e9, math.inf])
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.95, 0.99])
+def test_the_quantile_is_that_of_scipy(df: float, level: float) -> None:
+    assert quantile(df, level) == pytest.approx(stats.t.ppf((1 + level) / 2, df), rel=1e-13)
 
 
 def test_runs_are_averaged_and_their_deviation_given() -> None:

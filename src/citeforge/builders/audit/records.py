@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from citeforge.schemas.record import Record
 
 AUDIT_VERSION = 1
 
@@ -40,7 +40,7 @@ class Flaw(NamedTuple):
         return (self.kind, self.query, self.passage)
 
 
-class EstimatedShare(BaseModel):
+class EstimatedShare(Record):
     """A share with its 95 % interval.
 
     Attributes:
@@ -51,8 +51,6 @@ class EstimatedShare(BaseModel):
         by: who labelled.
         method: of the interval.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     share: float
     low: float
@@ -67,7 +65,7 @@ class EstimatedShare(BaseModel):
         return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 
-class Decided(BaseModel):
+class Decided(Record):
     """What was decided of one negative.
 
     Attributes:
@@ -80,8 +78,6 @@ class Decided(BaseModel):
         stratum: ``relevant``, ``cleared`` or ``unsuspected``, by rules and judges alone.
     """
 
-    model_config = ConfigDict(extra="forbid")
-
     query: str
     passage: str
     suspected: list[str]
@@ -91,7 +87,7 @@ class Decided(BaseModel):
     stratum: Literal["relevant", "cleared", "unsuspected"]
 
 
-class Cascade(BaseModel):
+class Cascade(Record):
     """How suspects were decided, and what labels tell of it.
 
     Attributes:
@@ -101,8 +97,6 @@ class Cascade(BaseModel):
         before: estimated share of negatives that are relevant; None without labels.
         after: the same of what stays when those decided relevant go.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     stages: list[str]
     strata: dict[str, int]
@@ -121,7 +115,7 @@ def checks_made(checks: Mapping[str, str]) -> str:
     return f"{n_made} of {len(checks)} checks made"
 
 
-class Audit(BaseModel):
+class Audit(Record):
     """``audit.json``.
 
     Attributes:
@@ -136,8 +130,6 @@ class Audit(BaseModel):
         cascade: how suspects were decided; None where no strong judge was asked.
         decisions: on suspects and labelled negatives, where there is a cascade.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     audit_version: int = AUDIT_VERSION
     benchmark_hash: str

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.packaging.package import amend_stats
 from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.labels.annotation.agreement import cohen_kappa
@@ -171,6 +170,8 @@ def write_calibration(folder: Path, found: Calibration) -> None:
     Raises:
         InputError: not a package, damaged, or it cannot be written.
     """
+    from citeforge.builders.packaging.package import amend_stats
+
     amend_stats(folder, {found.key: found.figures()})
 
 

@@ -15,7 +15,7 @@ from citeforge.engines.io.textfiles import read_csv
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
-from citeforge.evaluator.submissions.reader import read_answers, read_header
+from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -47,12 +47,13 @@ def detect(path: Path, start: bytes | None = None) -> str:
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
     if start is None:
         start = b"" if path.suffix == ".eval" else read_start(path, START)
-    first, line = start.lstrip()[:1], start.split(b"\n", 1)[0]
+    first, (line, *others) = start.lstrip()[:1], start.split(b"\n", 2)
+    if HEADER.match(line) and others:
+        line = others[0]
     is_named = b'"query_id"' in line
     if is_named and OUTPUT.search(line) and b'"article"' not in line:
         return OURS  # the usual file, for which no plugin is loaded
-    others = sorted(_of_plugins(), key=lambda form: form.rank)
-    for form in others:
+    for form in sorted(_of_plugins(), key=lambda form: form.rank):
         if form.looks(path, start):
             return form.name
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):

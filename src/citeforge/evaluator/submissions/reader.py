@@ -23,7 +23,8 @@ CLOSED_BOOK = "none"
 """Context of systems that were shown nothing."""
 FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
-_HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
+HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
+"""How a line that is no answer, but the header, begins."""
 _LONGEST_HEADER = 1 << 16
 """Bytes."""
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
@@ -45,7 +46,7 @@ def header_of(path: Path, first: bytes) -> dict[str, object] | None:
     Raises:
         InputError: what is wrong with it; names the field.
     """
-    if not _HEADER.match(first):
+    if not HEADER.match(first):
         return None
     if len(first) >= _LONGEST_HEADER:
         raise InputError(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.record import FrozenRecord
 
 ANSWERABLE, PARTIAL, RELATED = "answerable", "partial", "related"
 """Cells of deflection: all relevant passages, some of them, none (related ones only)."""
@@ -17,7 +18,7 @@ def rotation_name(shift: int) -> str:
     return f"rotation_{shift}"
 
 
-class Bundle(BaseModel):
+class Bundle(FrozenRecord):
     """What a bundle consists of; stands in the manifest's ``config`` under ``bundle``.
 
     Attributes:
@@ -26,8 +27,6 @@ class Bundle(BaseModel):
         cells: context sets, in order.
         refusals: how refusals are detected (deflection).
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     k: int = Field(ge=2)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.record import FrozenRecord
 
 Origin = Literal["human", "llm"]
 AUTHORS: dict[Origin, str] = {"human": "Human", "llm": "LLM"}
@@ -22,7 +23,7 @@ Told = Literal["informed", "cf"]
 PLACEBO = "placebo"
 
 
-class LabelSet(BaseModel):
+class LabelSet(FrozenRecord):
     """A pair of labels, or of pools that labels are drawn from.
 
     Attributes:
@@ -37,8 +38,6 @@ class LabelSet(BaseModel):
             nothing; cells that tell of other authors then show the opposite side. So the label of
             a passage says nothing of its relevance or author in any cell (the placebo).
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str = Field(pattern=r"^[A-Za-z0-9_]+$")
     first: tuple[str, ...] = Field(min_length=1)
@@ -64,7 +63,7 @@ class LabelSet(BaseModel):
         return self
 
 
-class Cell(BaseModel):
+class Cell(FrozenRecord):
     """One cell of the design: one context set.
 
     Attributes:
@@ -75,8 +74,6 @@ class Cell(BaseModel):
         relevant_told: what is told of the relevant passages; None in vanilla cells.
         other_told: what is told of the others.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     context: str
     relevant_origin: Origin
@@ -113,7 +110,7 @@ class Cell(BaseModel):
         return f"{self.relevant_told}_{self.other_told}"
 
 
-class Design(BaseModel):
+class Design(FrozenRecord):
     """All cells of a benchmark; stands in the manifest's ``config`` under ``design``.
 
     Attributes:
@@ -121,8 +118,6 @@ class Design(BaseModel):
         label_sets: in the order of tables.
         cells: in the order of tables.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     k: int = Field(ge=2)
     label_sets: tuple[LabelSet, ...] = Field(min_length=1)

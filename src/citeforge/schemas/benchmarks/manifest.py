@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from citeforge.schemas.benchmarks.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.benchmarks.tables import SCHEMA_VERSION
+from citeforge.schemas.record import FrozenRecord, Record
 
 _FILE = re.compile(r"\w+/[\w-]+-\d{5}-of-\d{5}\.parquet|\w[\w.-]*\.(?:json|md|yaml)|secret\.hex")
 
@@ -52,7 +53,7 @@ def benchmark_hash(files: Mapping[str, str]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-class GrammarInfo(BaseModel):
+class GrammarInfo(FrozenRecord):
     """The citation grammar that prompts of this benchmark ask for.
 
     Attributes:
@@ -62,14 +63,12 @@ class GrammarInfo(BaseModel):
         form: a citation as the prompt shows it; ``(n)`` makes round brackets citations.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     base: Literal[0, 1] = 1
     name: str = "strict2"
     form: str = "[n]"
 
 
-class ContextSet(BaseModel):
+class ContextSet(Record):
     """One frozen context set.
 
     Attributes:
@@ -77,8 +76,6 @@ class ContextSet(BaseModel):
         sizes: label to the number asked for.
         short: query id to labels with fewer than asked (label to number found).
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     description: str
     sizes: dict[str, int] = {}
@@ -109,7 +106,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
         manifest_sha256: sha256 of this manifest with this field empty.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     schema_version: int = Field(SCHEMA_VERSION, ge=1)
     kind: Line

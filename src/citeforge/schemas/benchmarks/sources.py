@@ -7,8 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+from citeforge.schemas.record import FrozenRecord, Record
 
-class Declaration(BaseModel):
+
+class Declaration(FrozenRecord):
     """One kind of source that citeforge reads, as DATASETS.md shows it.
 
     Attributes:
@@ -24,8 +26,6 @@ class Declaration(BaseModel):
         citation: BibTeX entry.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     name: str
     title: str
     factory: Callable[..., Any]
@@ -37,7 +37,7 @@ class Declaration(BaseModel):
     citation: str
 
 
-class MaybeOfPlugin(BaseModel):
+class MaybeOfPlugin(Record):
     """A record that names the plugin that made it, where one did.
 
     Attributes:
@@ -68,7 +68,7 @@ class SourceInfo(MaybeOfPlugin, BaseModel):
         counts: what was passed over, merged or not resolved, by reason.
     """
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(defer_build=True, extra="forbid")
 
     spec: str
     kind: str

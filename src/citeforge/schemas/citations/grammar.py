@@ -11,7 +11,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
 
@@ -57,7 +57,6 @@ _MATHS = (
 _ESCAPED = rf"\\\[(?P<escaped>{_BODY})\\\]"
 _ALL = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER}"
 _FULL = re.compile(_ALL, re.IGNORECASE | re.DOTALL)
-_FULL_ROUND = re.compile(_ALL + _ROUND, re.IGNORECASE | re.DOTALL)
 _FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
 _RANGE = re.compile(rf"\]{_DASH}\[")
 _ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
@@ -65,6 +64,11 @@ _SUSPECT = re.compile(
     r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
     r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］"
 )
+
+
+@cache
+def _full_round() -> re.Pattern[str]:
+    return re.compile(_ALL + _ROUND, re.IGNORECASE | re.DOTALL)  # few benchmarks need it
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ class Grammar:
         hidden: list[tuple[int, int]] = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        expression = _FULL_ROUND if self._round else _FULL
+        expression = _full_round() if self._round else _FULL
         at = 0
         while (match := expression.search(output, at)) is not None:
             at = match.end()

@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.record import FrozenRecord
 
 _TEXT = re.compile(r"(\d+)/(\d+)")
 
 
-class Shard(BaseModel):
+class Shard(FrozenRecord):
     """One of several equal shares; as text ``2/5``, the second of five."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     number: int = Field(ge=1)
     """1-based."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from citeforge.schemas.record import FrozenRecord
 
 LEVELS = {"full": 1.0, "partial": 0.5, "no": 0.0, "contradicts": -1.0}
 """Levels of support with the weights of TREC RAG (Thakur et al. 2025, section 3) and DRAGUN."""
@@ -21,11 +23,7 @@ Architecture = Literal[
 ]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Chunks(_Record):
+class Chunks(FrozenRecord):
     """How a long premise is cut; the best chunk decides.
 
     Attributes:
@@ -39,14 +37,14 @@ class Chunks(_Record):
     of: Literal["words", "tokens", "nltk-words", "even-words"]
 
 
-class Message(_Record):
+class Message(FrozenRecord):
     """A turn of a chat, with ``{premise}`` and ``{hypothesis}`` in its text."""
 
     role: str
     text: str
 
 
-class JudgeProfile(_Record):
+class JudgeProfile(FrozenRecord):
     """How a model is asked, and what its answer means.
 
     Attributes:

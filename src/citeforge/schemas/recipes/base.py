@@ -14,6 +14,7 @@ from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.record import FrozenRecord
 
 ExtraFields = Literal["refuse", "ignore", "keep"]
 """What becomes of fields that rows of a source have beside those of its format."""
@@ -24,13 +25,13 @@ _IN_MANIFEST = ("name", "licence")
 """Fields that a manifest holds beside its config."""
 
 
-class Part(BaseModel):
+class Part(FrozenRecord):
     """A record inside a recipe; its fields are options of the same command."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
+    model_config = ConfigDict(json_schema_extra=with_docstrings)
 
 
-class Recipe(BaseModel):
+class Recipe(FrozenRecord):
     """Base of the recipes, one a kind.
 
     An option is declared in its recipe and nowhere else: name, type, bounds, default and help
@@ -42,7 +43,7 @@ class Recipe(BaseModel):
         main_input: field that names what the benchmark is made of.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
+    model_config = ConfigDict(json_schema_extra=with_docstrings)
 
     kind: ClassVar[str]
     run_options: ClassVar[tuple[str, ...]] = ()

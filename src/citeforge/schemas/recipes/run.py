@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.docstrings import with_docstrings
 from citeforge.schemas.recipes.option import Option, Prices
+from citeforge.schemas.record import FrozenRecord
 
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
@@ -30,13 +31,13 @@ SETTINGS = (
 IfExists = Literal["refuse", "overwrite", "resume"]
 
 
-class RunOptions(BaseModel):
+class RunOptions(FrozenRecord):
     """Where and how a build runs: folders, processors, endpoints, caches.
 
     The same recipe gives the same tables whatever stands here.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra=with_docstrings)
+    model_config = ConfigDict(json_schema_extra=with_docstrings)
 
     out: Path | None = None
     """Folder to make."""

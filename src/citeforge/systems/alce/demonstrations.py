@@ -6,22 +6,19 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.draws import generator
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.record import FrozenRecord
 
 OWN = Path(__file__).parent.parent / "data" / "demonstrations.yaml"
 _MARK = re.compile(r"\[(\d{1,9})\]")
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class DemoPassage(_Record):
+class DemoPassage(FrozenRecord):
     """A passage of a worked example."""
 
     title: str = ""
@@ -29,7 +26,7 @@ class DemoPassage(_Record):
     summary: str | None = None
 
 
-class Sentence(_Record):
+class Sentence(FrozenRecord):
     """A sentence of its answer, and what a search for its evidence would ask."""
 
     text: str
@@ -45,7 +42,7 @@ class Sentence(_Record):
         return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
 
 
-class Demonstration(_Record):
+class Demonstration(FrozenRecord):
     """A question with passages and a right answer."""
 
     question: str

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data"
 _BLOCK = re.compile("<([A-Z_]+)>")
@@ -20,7 +19,7 @@ _SAME_LETTERS = str.maketrans(
 )
 
 
-class RuleFile(BaseModel):
+class RuleFile(FrozenRecord):
     """Expressions in small letters, one a line; lines that begin with ``#`` are comments.
 
     Attributes:
@@ -30,8 +29,6 @@ class RuleFile(BaseModel):
         weak: may be said of the world as well ("there is no information"); they count in answers
             that cite nothing.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     cues: str
     blocks: dict[str, str]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.record import FrozenRecord
 
 
-class AnnotationTask(BaseModel):
+class AnnotationTask(FrozenRecord):
     """What annotators see and say.
 
     Attributes:
@@ -25,8 +24,6 @@ class AnnotationTask(BaseModel):
         source: where the task comes from.
         share: part of the queries that is sampled when nobody says how many.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     unit: str
