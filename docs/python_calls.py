@@ -18,7 +18,7 @@ CALLS = {
     "run": "citeforge.run",
     "bench": "citeforge.bench",
     "list systems": "citeforge.systems.registry.systems",
-    "check": "citeforge.evaluator.submissions.check.check",
+    "check": "citeforge.check",
     "score": "citeforge.score_files",
     "compare": "citeforge.compare",
     "labels plan-queries": "citeforge.evaluator.statistics.planning.plan_queries",

@@ -13,11 +13,12 @@ from citeforge.schemas.version import __version__
 if TYPE_CHECKING:
     from citeforge.builders.recipes.rebuild import Rebuilt
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.check import Findings, check
     from citeforge.library.auditing import Audited, audit
     from citeforge.library.benchmarks import load
     from citeforge.library.building import build, rebuild
     from citeforge.library.reading import parse_citations, split_statements
-    from citeforge.library.reports import compare, report
+    from citeforge.library.reports import Comparisons, compare, report
     from citeforge.library.scores import ScoredFiles, Scores, read_scores, score, score_files
     from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
@@ -44,11 +45,12 @@ if TYPE_CHECKING:
 _HOMES = {
     "citeforge.builders.recipes.rebuild": "Rebuilt",
     "citeforge.evaluator.submissions.benchmark": "Benchmark",
+    "citeforge.evaluator.submissions.check": "Findings check",
     "citeforge.library.auditing": "Audited audit",
     "citeforge.library.benchmarks": "load",
     "citeforge.library.building": "build rebuild",
     "citeforge.library.reading": "parse_citations split_statements",
-    "citeforge.library.reports": "compare report",
+    "citeforge.library.reports": "Comparisons compare report",
     "citeforge.library.scores": "ScoredFiles Scores read_scores score score_files",
     "citeforge.library.systems": "Bench bench run",
     "citeforge.package.items": "Gold Item Passage",
@@ -72,7 +74,9 @@ __all__ = [
     "Bench",
     "Benchmark",
     "CiteforgeError",
+    "Comparisons",
     "FailuresError",
+    "Findings",
     "Gold",
     "HagridRecipe",
     "InputError",
@@ -93,6 +97,7 @@ __all__ = [
     "audit",
     "bench",
     "build",
+    "check",
     "compare",
     "export",
     "load",

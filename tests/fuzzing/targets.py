@@ -81,9 +81,9 @@ _SCORES = (
     "report scores/random.json scores/top-1.json --robustness",
     "report scores/random.json --format json --out r.json",
     "compare scores/random.json scores/top-1.json",
-    "report scores/random.json scores/top-1.json --columns CiteP,rage --best bold --against random "
+    "report scores/random.json scores/top-1.json --measures CiteP,rage --best bold --against random "
     "--significance + --out t.tex",
-    "report scores/random.json scores/top-1.json --per-context --columns CiteR --out t.md",
+    "report scores/random.json scores/top-1.json --per-context --measures CiteR --out t.md",
     "report scores/random.json scores/top-1.json --best bold --against top-1 --out t.csv",
     "compare scores/random.json scores/top-1.json --against random --across contexts,judges "
     "--out c.html",

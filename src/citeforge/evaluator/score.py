@@ -23,19 +23,11 @@ from citeforge.schemas.submission import CONTROL
 
 
 def score(
-    path: Path,
-    benchmark: Benchmark,
-    measures: Sequence[Measure],
-    *,
-    context: str | None = None,
-    protocol: Protocol = "strict",
-    tools: Tools | None = None,
-    file_format: str = "auto",
-    details: bool = False,
-    correction: Correction | None = None,
-    only_asked: bool = False,
+    path: Path, benchmark: Benchmark, measures: Sequence[Measure], *, context: str | None = None,
+    protocol: Protocol = "strict", tools: Tools | None = None, file_format: str = "auto",
+    details: bool = False, correction: Correction | None = None, only_asked: bool = False,
     system: str | None = None,
-) -> ScoreFile:
+) -> ScoreFile:  # fmt: skip
     """Score a submission.
 
     ``strict`` loops over the benchmark's queries and gives absent ones the worst value;

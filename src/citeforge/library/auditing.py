@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.builders.audit.records import Audit, Flaw
+from citeforge.builders.audit.records import Audit, Flaw, checks_made
 from citeforge.builders.audit.run import audit as look
 from citeforge.builders.audit.run import ratchet, read_known, write_known
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.package.package import Package
 from citeforge.publish.card import write_card
 from citeforge.schemas.commands.command_options import AuditOptions
@@ -15,8 +17,8 @@ from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.run import RunOptions
 
 
-@dataclass(frozen=True)
-class Audited:
+@dataclass(frozen=True, repr=False)
+class Audited(Displayed):
     """What an audit came to.
 
     Attributes:
@@ -30,6 +32,15 @@ class Audited:
     accepted: int | None
     new: list[Flaw]
     stale: list[tuple[str, str, str]]
+
+    def _headline(self) -> str:
+        n_flaws = sum(map(len, self.found.flaws.values()))
+        return f"audit: {checks_made(self.found.checks)}, {n_flaws:,} flaws"
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.found.flaws.items()]
+        notes = [f"{check}: {how}" for check, how in self.found.checks.items()]
+        yield Table(["flaw", "rows", "the first one"], rows, notes=notes)
 
 
 @extras_named()

@@ -2,54 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from citeforge.engines.io.files import write_bytes
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.evaluator.reports.comparisons import comparison_writer
+from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import Difference, compare_many, load_scores
+from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.package.package import Package
+from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.scores import ScoreFile
 
 
+class Comparisons(Displayed, list[Difference]):
+    """Paired differences of systems: a list of records, which ``pandas.DataFrame`` takes, too.
+
+    Attributes:
+        cautions: what to know before the differences are believed.
+    """
+
+    def __init__(self, differences: Sequence[Difference] = (), cautions: Sequence[str] = ()):
+        super().__init__(differences)
+        self.cautions = list(cautions)
+
+    def _headline(self) -> str:
+        n_clear = sum(d.p_holm < LEVEL for d in self)
+        return f"{len(self):,} differences, {n_clear:,} of them with p < {LEVEL:g} after Holm"
+
+    def _tables(self) -> Iterator[Table]:
+        tables = [table for _, table in difference_tables(self, has_bold=True)]
+        yield from tables[:-1]
+        for last in tables[-1:]:
+            signature = f"signature of the first measure: {self[0].signature}"
+            yield replace(last, notes=[*last.notes, *self.cautions, signature])
+
+
 def compare(
-    *scores: Scores | str | Path,
-    measures: Sequence[str] = (),
-    against: str | None = None,
-    across: Sequence[str] = (),
-) -> list[Difference]:
+    *scores: Scores | str | Path, out: str | Path | None = None, measures: Sequence[str] = (),
+    against: str | None = None, across: Sequence[str] = (),
+) -> Comparisons:  # fmt: skip
     """Paired differences of systems, measure by measure; as ``citeforge compare``.
 
     Args:
         scores: two or more, of the same benchmark and recipe.
+        out: file to write: ``.html``, ``.md``, ``.tex``, ``.csv`` or ``.json``; None to write none.
         measures: names, names without their cell, or families; all when empty.
         against: system that all others are compared with; None for all pairs.
         across: parts of signatures that may differ, such as ``contexts``.
 
     Raises:
-        UsageError: fewer than two, or no such system, measure or part.
+        UsageError: fewer than two, no such system, measure or part, or another kind of file.
         InputError: their signatures differ in more than the system; the parts are named.
     """
     if len(scores) < 2:
         raise UsageError("compare needs the scores of at least two systems")
+    written = comparison_writer(out)
     comparison = compare_many([_file(s) for s in scores], measures, against, across)
     if comparison.left_out:
         raise InputError(comparison.left_out[0], allowed="across=[…] with what may differ")
-    return comparison.differences
+    if out is not None:
+        write_text(Path(out), written(comparison))
+    return Comparisons(comparison.differences, comparison.cautions)
 
 
+@extras_named()
 def report(
-    scores: Sequence[Scores | str | Path],
-    out: str | Path | None = None,
-    *,
-    kind: str | None = None,
-    title: str | None = None,
-    measures: Sequence[str] = (),
-    against: str | None = None,
-    across: Sequence[str] = (),
-) -> str:
+    scores: Sequence[Scores | str | Path], out: str | Path | None = None, *,
+    kind: str | None = None, title: str | None = None, one_file: bool = False,
+    plot: str | None = None, measure: str | None = None,
+    benchmark: Package | str | Path | None = None, measures: Sequence[str] = (),
+    best: str = "none", against: str | None = None, significance: str | None = None,
+    per_context: bool = False, across: Sequence[str] = (), robustness: bool = False,
+) -> str:  # fmt: skip
     """A report of one or several systems; as ``citeforge report``.
 
     Args:
@@ -57,28 +88,42 @@ def report(
         out: file to write; None to write none.
         kind: ``html``, ``md``, ``json``, ``csv`` or ``latex``, or a plot: ``svg``, ``png`` or
             ``pdf``; None for what the name of ``out`` says, else ``md``.
-        title: title of the report.
+        title: title of a page.
+        one_file: keep all data in a page; else those of many answers go to a folder beside it.
+        plot: of a file that is a plot: which; None for ``intervals``.
+        measure: what a plot shows; None for the main measure.
+        robustness: of several score files a system: how each definition of citation quality ranks
+            the systems.
+        benchmark: package whose audit is told (pages, ``md``, and the plot ``negatives``).
         measures: columns of a table (``md``, ``latex``, ``csv``); all when empty.
+        best: ``bold`` to mark the best values of a table.
         against: baseline of a table: systems that differ from it significantly are marked.
+        significance: the mark.
+        per_context: context sets stand beside each other, and a system in one row.
         across: parts of signatures that ranks and marks may reach across, such as ``contexts``.
 
     Returns:
         Its text; an empty string for a picture (``png``, ``pdf``).
 
     Raises:
-        UsageError: the ending of ``out`` says no format.
+        UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
     from citeforge.evaluator.reports.plots.files import format_of
-    from citeforge.evaluator.reports.report import rendered
+    from citeforge.evaluator.reports.report import make_report
 
     if not scores:
         raise UsageError("report needs the scores of at least one system")
     chosen = kind or format_of(out)
-    table = checked(TableOptions, columns=tuple(measures), against=against, across=tuple(across))
-    content = rendered([_file(s) for s in scores], chosen, title, table=table)
-    if out is not None:
-        write_bytes(Path(out), content)
+    folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
+    options = checked(
+        ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
+        benchmark=None if folder is None else Path(folder), measures=tuple(measures),
+        against=against, significance=significance, per_context=per_context, across=tuple(across),
+        robustness=robustness,
+    )  # fmt: skip
+    path = None if out is None else Path(out)
+    content, _ = make_report([_file(s) for s in scores], chosen, path, options)
     return "" if chosen in ("png", "pdf") else content.decode()
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citeforge.engines.io.files import write_text
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.choose import choose_tools, make_tools
@@ -17,7 +17,8 @@ from citeforge.evaluator.labels.correct import Correction, require_known
 from citeforge.evaluator.labels.files import read_labels
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.missing import missing_lines
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines
+from citeforge.evaluator.reports.table import scores_table, signature_notes
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.statistics.compare import load_scores
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import pandas
 
 
-class Scores:
+class Scores(Displayed):
     """All scores of one submission: a mapping of measure names to values with intervals.
 
     Attributes:
@@ -122,37 +123,28 @@ class Scores:
         file = self.file if private else withhold_scores(self.file)
         write_text(Path(path), file.model_dump_json() + "\n")
 
-    def __repr__(self) -> str:
-        shown = ", ".join(
-            f"{m.name} {m.value:.2f}" for m in self.file.measures[:4] if m.value is not None
-        )
-        return f"<scores of {self.system} on {self.file.benchmark}: {shown}>"
+    def _headline(self) -> str:
+        shown = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
+        more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
+        return f"scores of {self.system} on {self.file.benchmark}: {', '.join(shown[:4])}{more}"
 
-    def _repr_html_(self) -> str:
-        """For notebooks: the table that ``citeforge score`` prints."""
-        from citeforge.evaluator.reports.table import render_scores
-
-        return f"<pre>{escape(render_scores([self.file]))}</pre>"
+    def _tables(self) -> Iterator[Table]:
+        files = [self.file]
+        notes = [*(f"not computed: {x}" for x in missing_lines(files)), *caution_lines(files)]
+        table = scores_table(files, "measure").transposed()
+        yield replace(table, notes=notes + signature_notes(files))
 
 
 @extras_named()
 def score(
-    answers: Answers,
-    benchmark: Benchmark | str | Path,
-    measures: Sequence[str] = (),
-    *,
-    context: str | None = None,
-    protocol: Protocol = "strict",
-    judge: str | Judge | JudgeSession | None = None,
-    judge_repeats: int = 1,
-    segmenter: str | None = None,
-    file_format: str = "auto",
-    system: str | None = None,
-    details: bool = False,
-    labels: Sequence[str | Path] = (),
+    answers: Answers, benchmark: Benchmark | str | Path, measures: Sequence[str] = (), *,
+    context: str | None = None, protocol: Protocol = "strict",
+    judge: str | Judge | JudgeSession | None = None, judge_repeats: int = 1,
+    segmenter: str | None = None, file_format: str = "auto", system: str | None = None,
+    details: bool = False, labels: Sequence[str | Path] = (),
     assessments: Sequence[str | Path] = (),
     only_asked: bool = False,
-) -> Scores:
+) -> Scores:  # fmt: skip
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
     Args:
@@ -184,17 +176,11 @@ def score(
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     wanted = select(list(measures) or opened.kind.default_measures)
     options = checked(
-        ScoreOptions,
-        context=context,
-        protocol=protocol,
-        file_format=file_format,
-        segmenter=segmenter,
-        details=details,
-        only_asked=only_asked,
-        labels=tuple(Path(p) for p in labels),
-        assessments=tuple(Path(p) for p in assessments),
+        ScoreOptions, context=context, protocol=protocol, file_format=file_format,
+        segmenter=segmenter, details=details, only_asked=only_asked,
+        labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
-    )
+    )  # fmt: skip
     statements = [label for path in options.labels for label in read_labels(path)]
     tools = choose_tools(wanted, options, judge_of(judge, judge_repeats))
     correction = Correction(statements) if statements else None
@@ -226,18 +212,11 @@ class _Scoring:
         """Scores of one submission, whose system is called so; None for what it says itself."""
         options, details = self.options, self.options.details
         scored = score_file(
-            path,
-            self.benchmark,
-            self.measures,
-            context=options.context,
-            protocol=options.protocol,
-            tools=self.tools,
-            file_format=options.file_format,
+            path, self.benchmark, self.measures, context=options.context,
+            protocol=options.protocol, tools=self.tools, file_format=options.file_format,
             details=self.tools.segmenter is not None if details is None else details,
-            correction=self.correction,
-            only_asked=options.only_asked,
-            system=system,
-        )
+            correction=self.correction, only_asked=options.only_asked, system=system,
+        )  # fmt: skip
         scored.warnings += [self.warning] if self.warning else []
         return Scores(scored)
 
@@ -267,18 +246,11 @@ class ScoredFiles:
 
 @extras_named()
 def score_files(
-    submissions: Sequence[str | Path],
-    benchmark: str | Path,
-    options: ScoreOptions | None = None,
-    *,
-    names: Sequence[str] = (),
-    gold: str | Path | None = None,
-    out: str | Path | None = None,
-    private: bool = False,
-    run: RunOptions | None = None,
-    on_error: Callable[[Path, CiteforgeError], None] | None = None,
-    contexts: bool = True,
-) -> ScoredFiles:
+    submissions: Sequence[str | Path], benchmark: str | Path, options: ScoreOptions | None = None,
+    *, names: Sequence[str] = (), gold: str | Path | None = None, out: str | Path | None = None,
+    private: bool = False, run: RunOptions | None = None,
+    on_error: Callable[[Path, CiteforgeError], None] | None = None, contexts: bool = True,
+) -> ScoredFiles:  # fmt: skip
     """Score prediction files: all that ``citeforge score`` does, but for printing.
 
     Args:

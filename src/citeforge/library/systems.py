@@ -17,10 +17,11 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.statistics.compare import Difference, all_differences, compare_pairs
+from citeforge.evaluator.reports.missing import caution_lines
+from citeforge.evaluator.statistics.compare import all_differences, compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.library.reports import report
+from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of, score
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
@@ -35,20 +36,12 @@ Options = Mapping[str, Any] | Part | None
 
 @extras_named()
 def run(
-    system: str,
-    benchmark: Benchmark | str | Path,
-    out: str | Path,
-    *,
-    llm: str | Llm | None = None,
-    contexts: Sequence[str] = (),
-    runs: int = 1,
-    seed: int = 0,
-    limit: int | None = None,
-    options: Options = None,
-    judge: str | Judge | JudgeSession | None = None,
-    title: str | None = None,
+    system: str, benchmark: Benchmark | str | Path, out: str | Path, *,
+    llm: str | Llm | None = None, contexts: Sequence[str] = (), runs: int = 1, seed: int = 0,
+    limit: int | None = None, options: Options = None,
+    judge: str | Judge | JudgeSession | None = None, title: str | None = None,
     endpoint: RunOptions | None = None,
-) -> Ran:
+) -> Ran:  # fmt: skip
     """Run a system and write its submission; what ``citeforge run`` does.
 
     Args:
@@ -76,18 +69,10 @@ def run(
     """
     out = Path(out)
     return run_system(
-        system,
-        benchmark if isinstance(benchmark, Benchmark) else load(benchmark),
-        list(contexts),
-        runs,
-        seed,
-        out,
-        llm=_llm(llm, beside(out, ".replay.db"), endpoint),
-        judge=judge_of(judge),
-        options=_options(system, options),
-        limit=limit,
-        title=title,
-    )
+        system, benchmark if isinstance(benchmark, Benchmark) else load(benchmark),
+        list(contexts), runs, seed, out, llm=_llm(llm, beside(out, ".replay.db"), endpoint),
+        judge=judge_of(judge), options=_options(system, options), limit=limit, title=title,
+    )  # fmt: skip
 
 
 @dataclass
@@ -103,27 +88,18 @@ class Bench:
 
     ran: list[Ran]
     scores: list[Scores]
-    differences: list[Difference] = field(default_factory=list)
+    differences: Comparisons = field(default_factory=Comparisons)
     report: Path = Path()
 
 
 @extras_named()
 def bench(
-    benchmark: Benchmark | str | Path,
-    systems: Sequence[str],
-    out: str | Path,
-    *,
-    llm: str | Llm | None = None,
-    measures: Sequence[str] = (),
-    context: str | None = None,
-    runs: int = 1,
-    seed: int = 0,
-    limit: int | None = None,
-    judge: str | Judge | JudgeSession | None = None,
-    options: Mapping[str, Options] | None = None,
-    endpoint: RunOptions | None = None,
-    tell: Callable[[str, Ran], None] = lambda system, ran: None,
-) -> Bench:
+    benchmark: Benchmark | str | Path, systems: Sequence[str], out: str | Path, *,
+    llm: str | Llm | None = None, measures: Sequence[str] = (), context: str | None = None,
+    runs: int = 1, seed: int = 0, limit: int | None = None,
+    judge: str | Judge | JudgeSession | None = None, options: Mapping[str, Options] | None = None,
+    endpoint: RunOptions | None = None, tell: Callable[[str, Ran], None] = lambda system, ran: None,
+) -> Bench:  # fmt: skip
     """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
 
     A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each, ``report.html`` and, for a
@@ -191,12 +167,14 @@ def _require(
             raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
 
 
-def _differences(scores: Sequence[Scores]) -> list[Difference]:
+def _differences(scores: Sequence[Scores]) -> Comparisons:
     """Systems are compared where they were shown the same; all these rows are one table."""
     pairs = [
         (a.file, b.file) for a, b in combinations(scores, 2) if a.file.context == b.file.context
     ]
-    return all_differences(compare_pairs(pairs, {name for s in scores for name in s}))
+    wanted = {name for s in scores for name in s}
+    found = all_differences(compare_pairs(pairs, wanted))
+    return Comparisons(found, caution_lines([s.file for s in scores], wanted))
 
 
 def _options(system: str, given: Options) -> Part:

@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from textwrap import shorten
 from typing import Any
 
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.benchmarks.tables import RELEVANT
 
@@ -126,8 +128,8 @@ class GoldRows(tuple[Gold, ...]):
         return self._by_kind.get("claim", ())
 
 
-@dataclass(frozen=True)
-class Item:
+@dataclass(frozen=True, repr=False)
+class Item(Displayed):
     """One query in one context set.
 
     Attributes:
@@ -152,6 +154,23 @@ class Item:
     def relevant(self) -> tuple[int, ...]:
         """0-based positions of the relevant passages."""
         return tuple(i for i, p in enumerate(self.passages) if p.is_relevant)
+
+    @property
+    def shown(self) -> tuple[Passage | Triple, ...]:
+        """Passages or triples that systems are shown, in order."""
+        return self.passages or tuple(t for graph in self.graphs for t in graph.triples)
+
+    def _headline(self) -> str:
+        what = f"{len(self.relevant)} relevant" if self.passages else "triples"
+        return f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.shown)}, {what}"
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [
+            (n, x.title, shorten(x.text, 200), x.label or "")
+            if isinstance(x, Passage) else (n, x.name, f"{x.relation}: {x.value}", "")
+            for n, x in enumerate(self.shown, 1)
+        ]  # fmt: skip
+        yield Table(["number", "title", "text", "label"], rows, left=3)
 
 
 def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from html import escape
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table
 from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
@@ -21,9 +22,13 @@ from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.extras import extras_named
+
+if TYPE_CHECKING:
+    import pandas
 
 
-class Package:
+class Package(Displayed):
     """A benchmark on disk, read table by table when a table is asked for.
 
     Attributes:
@@ -50,33 +55,45 @@ class Package:
         self.manifest = manifest or load_intact(folder)
         self.whole = whole
 
-    def __repr__(self) -> str:
+    def _headline(self) -> str:
         contexts = ", ".join(self.contexts)
         return (
-            f"<{self.manifest.kind} benchmark {self.label}: {len(self.query_ids):,} queries, "
-            f"contexts {contexts}>"
+            f"{self.manifest.kind} benchmark {self.label}: {len(self.query_ids):,} queries, "
+            f"contexts {contexts}"
         )
 
     def __len__(self) -> int:
         """Number of queries."""
         return len(self.query_ids)
 
-    def _repr_html_(self) -> str:
-        """For notebooks: what the package is, in a table."""
+    def _tables(self) -> Iterator[Table]:
         m = self.manifest
-        rows = [
-            ("kind", m.kind),
-            ("queries", f"{len(self):,}"),
-            ("licence", m.licence or "not stated"),
+        yield Table(["", m.name], [
+            ("kind", m.kind), ("queries", f"{len(self):,}"), ("licence", m.licence or "not stated"),
             *((f"context {name}", info.description) for name, info in m.contexts.items()),
-            ("sources", ", ".join(s.spec for s in m.sources)),
-            ("hash", m.benchmark_hash),
-        ]
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>"
-            for k, v in rows
-        )
-        return f"<table><caption>{escape(m.name)}</caption>{cells}</table>"
+            ("sources", ", ".join(s.spec for s in m.sources)), ("hash", m.benchmark_hash),
+        ], left=2)  # fmt: skip
+
+    @extras_named()
+    def to_pandas(self, context: str | None = None) -> pandas.DataFrame:
+        """One row a passage or triple that a context set shows, with its query.
+
+        Queries alone are a frame by ``.queries.to_pandas()``.
+
+        Args:
+            context: context set; None for the only one, or the first.
+
+        Raises:
+            UnknownValueError: no such context set.
+            MissingExtraError: pandas is not installed.
+        """
+        import pandas
+
+        return pandas.DataFrame([
+            {"query_id": item.query_id, "query": item.query, "number": number, **vars(shown)}
+            for item in self.items(context)
+            for number, shown in enumerate(item.shown, 1)
+        ])  # fmt: skip
 
     @property
     def name(self) -> str:

@@ -63,10 +63,10 @@ class Corrected(Record):
     labels_value: float | None = None
     labels_low: float | None = None
     labels_high: float | None = None
-    human: list[float | None] = []
-    labelled: list[int] = []
-    linear_judged: list[float | None] | None = None
-    linear_human: list[float | None] | None = None
+    human: list[float | None] = Field([], repr=False)
+    labelled: list[int] = Field([], repr=False)
+    linear_judged: list[float | None] | None = Field(None, repr=False)
+    linear_human: list[float | None] | None = Field(None, repr=False)
 
 
 class Variance(Record):
@@ -136,8 +136,8 @@ class MeasureScore(Record):
     upper_bound: float | None = None
     p_t: float | None = None
     p_holm: float | None = None
-    per_query: list[float | None]
-    influence: list[float | None] | None = None
+    per_query: list[float | None] = Field(repr=False)
+    influence: list[float | None] | None = Field(None, repr=False)
     corrected: Corrected | None = None
     variance: Variance | None = None
 
@@ -351,12 +351,12 @@ class ScoreFile(Record):
     protocol: str
     context: str
     counts: Counts
-    query_ids: list[str]
-    clusters: list[int] = []
-    measures: list[MeasureScore]
+    query_ids: list[str] = Field(repr=False)
+    clusters: list[int] = Field([], repr=False)
+    measures: list[MeasureScore] = Field(repr=False)
     not_computed: list[NotComputed] = []
     design: Design | None = None
-    answers: list[AnswerDetail] = []
+    answers: list[AnswerDetail] = Field([], repr=False)
     warnings: list[str] = []
     about: About | None = None
     is_control: bool = False

@@ -43,19 +43,10 @@ class Ran:
 
 
 def run_system(
-    name: str,
-    benchmark: Benchmark,
-    contexts: list[str],
-    runs: int,
-    seed: int,
-    out: Path,
-    *,
-    llm: Llm | None = None,
-    judge: JudgeSession | None = None,
-    options: Part | None = None,
-    limit: int | None = None,
-    title: str | None = None,
-) -> Ran:
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, out: Path, *,
+    llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
+    limit: int | None = None, title: str | None = None,
+) -> Ran:  # fmt: skip
     """Write the submission of a system.
 
     Args:

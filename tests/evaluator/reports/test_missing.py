@@ -96,7 +96,7 @@ def test_tables_of_reports_mark_trivial_measures() -> None:
     files = trivial_files()
     rows = csv.DictReader(rendered(files, "csv").decode().splitlines())
     assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
-    chosen = TableOptions(columns=("CiteR", "CiteP"), best="bold")
+    chosen = TableOptions(measures=("CiteR", "CiteP"), best="bold")
     rows = csv.DictReader(rendered(files, "csv", table=chosen).decode().splitlines())
     assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
     (line,) = trivial_lines(files)
@@ -104,7 +104,7 @@ def test_tables_of_reports_mark_trivial_measures() -> None:
         text = rendered(files, ending, table=chosen).decode()
         assert "CiteP (trivial)" in text
         assert line in text
-        alone = rendered(files, ending, table=TableOptions(columns=("CiteR",))).decode()
+        alone = rendered(files, ending, table=TableOptions(measures=("CiteR",))).decode()
         assert "trivial" not in alone
     assert "| CiteP (trivial) |" in rendered(files, "md").decode()
 
@@ -113,7 +113,7 @@ def test_a_column_that_is_trivial_in_one_context_set_alone_is_marked_there() -> 
     one, two = trivial_files()
     other = two.model_copy(update={"context": "few", "counts": two.counts.model_copy()})
     other.counts.n_all_relevant = 1
-    table = TableOptions(columns=("CiteP",), per_context=True)
+    table = TableOptions(measures=("CiteP",), per_context=True)
     text = rendered([one, other], "md", table=table).decode()
     assert text.startswith("| system | CiteP (trivial) (mix) | CiteP (few) |")
     rows = csv.DictReader(rendered([one, other], "csv", table=table).decode().splitlines())

@@ -77,16 +77,16 @@ def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]
 
 
 def test_columns_in_the_order_asked_for(files: list[ScoreFile]) -> None:
-    text = PAPER["md"](paper_table(files, options(columns="CiteR,CiteP")))
+    text = PAPER["md"](paper_table(files, options(measures="CiteR,CiteP")))
     assert text.splitlines()[0] == "| system | CiteR | CiteP |"
-    text = rendered(files, "md", table=options(columns="CiteR", best="bold")).decode()
+    text = rendered(files, "md", table=options(measures="CiteR", best="bold")).decode()
     assert "| other | **18.00** |" in text
     with pytest.raises(UnknownValueError, match="CiteP"):
-        paper_table(files, options(columns="CiteZ"))
+        paper_table(files, options(measures="CiteZ"))
     with pytest.raises(UnknownValueError, match="base_1"):
         paper_table(files, options(against="base"))
     with pytest.raises(UsageError, match="need a file that is a table"):
-        rendered(files, "html", table=options(columns="CiteP"))
+        rendered(files, "html", table=options(measures="CiteP"))
 
 
 def latex_rows(text: str) -> list[list[Any]]:
@@ -132,25 +132,25 @@ def test_latex_is_latex(files: list[ScoreFile]) -> None:
 
 def test_contexts_stand_apart(files: list[ScoreFile]) -> None:
     both = [*files[:2], *(in_context(f, "hard") for f in files[:2])]
-    mixed = PAPER["md"](paper_table(both, options(columns="CiteP")))
+    mixed = PAPER["md"](paper_table(both, options(measures="CiteP")))
     assert "| other · hard |" in mixed  # the row names the set
-    apart = paper_table(both, options(columns="CiteP", per_context=True, against="base_1"))
+    apart = paper_table(both, options(measures="CiteP", per_context=True, against="base_1"))
     assert PAPER["md"](apart).splitlines()[0] == "| system | CiteP (mix) | CiteP (hard) |"
     assert apart.rows == ["base_1", "other"]
     text = PAPER["latex"](apart)
     assert r"\multicolumn{1}{c}{mix} & \multicolumn{1}{c}{hard}" in text
     assert r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}" in text
-    rows = cells(both, per_context=True, columns="CiteP", against="base_1")
+    rows = cells(both, per_context=True, measures="CiteP", against="base_1")
     assert [r["significant"] for r in rows if r["system"] == "other"] == ["1", "1"]
     with pytest.raises(InputError, match="two files have CiteP"):
-        paper_table([files[0], files[0]], options(columns="CiteP", per_context=True))
+        paper_table([files[0], files[0]], options(measures="CiteP", per_context=True))
 
 
 def test_the_command(cli: Cli, files: list[ScoreFile], tmp_path: Any) -> None:
     for number, file in enumerate(files):
         (tmp_path / f"{number}.json").write_text(file.model_dump_json())
     three = ("0.json", "1.json", "2.json")
-    table = ("report", *three, "--columns", "CiteP", "--best", "bold", "--against", "base_1")
+    table = ("report", *three, "--measures", "CiteP", "--best", "bold", "--against", "base_1")
     assert cli(*table, "--out", "t.tex").returncode == 0
     assert latex_rows((tmp_path / "t.tex").read_text())
     assert "**72.50** †" in cli(*table).stdout
@@ -169,13 +169,13 @@ def test_other_contexts_are_neither_bold_nor_marked(files: list[ScoreFile]) -> N
     assert r"other (hard) is not compared with base\_1" in text
     assert "Holm" not in text
     # Of three in one context the best is bold, although the fourth has as much.
-    most = cells([*files, in_context(files[1], "hard")], best="bold", columns="CiteP")
+    most = cells([*files, in_context(files[1], "hard")], best="bold", measures="CiteP")
     assert [r["best"] for r in most] == ["0", "1", "0", "0"]
 
 
 def test_across_contexts_where_it_is_asked_for(files: list[ScoreFile]) -> None:
     both = [files[0], in_context(files[1], "hard")]
-    rows = cells(both, best="bold", against="base_1", across="contexts", columns="CiteP")
+    rows = cells(both, best="bold", against="base_1", across="contexts", measures="CiteP")
     assert [r["best"] for r in rows] == ["0", "1"]
     # Ten differences of one sign, and one comparison: 2 / 2^10.
     assert [r["p_holm"] for r in rows] == ["", str(2 / 1024)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from citeforge.builders.build import build
 from citeforge.builders.recipes.changes import recipe_of
 from citeforge.engines.io.folders import beside
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.package.kinds import plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -24,8 +25,8 @@ _PACKAGES = ("benchmark", "twins")
 """Fields that name a package; manifests keep its name, not where it lay."""
 
 
-@dataclass(frozen=True)
-class Rebuilt:
+@dataclass(frozen=True, repr=False)
+class Rebuilt(Displayed):
     """A package and what was made by its recipe.
 
     Attributes:
@@ -46,6 +47,13 @@ class Rebuilt:
         """Tables that differ, or that only one of the two has."""
         names = {n for m in (self.old, self.new) for n in m.files if n.endswith(".parquet")}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
+
+    def _headline(self) -> str:
+        outcome = "all tables are equal" if self.equal else f"{len(self.unlike):,} tables differ"
+        return f"{self.old.name} made again: {outcome}"
+
+    def _tables(self) -> Iterator[Table]:
+        yield Table(["tables that differ"], [[name] for name in self.unlike])
 
 
 Confirm = Callable[[Sequence[str]], None]

@@ -28,8 +28,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
     from citeforge.engines.io.files import write_text
-    from citeforge.evaluator.reports.comparisons import COMPARISONS
-    from citeforge.evaluator.reports.plots.files import format_of
+    from citeforge.evaluator.reports.comparisons import comparison_writer
     from citeforge.evaluator.reports.table import folded_note, render_differences
     from citeforge.evaluator.statistics.compare import compare_many, load_scores
     from citeforge.schemas.errors import FailuresError, UsageError
@@ -37,9 +36,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     if len(scores) < 2:
         raise UsageError("name at least two score files")
     options = record_from(CompareOptions, given)
-    kind = format_of(out)
-    if kind not in COMPARISONS:
-        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
+    written = comparison_writer(out)
     files = [load_scores(path) for path in scores]
     found = compare_many(files, options.measures, options.against, options.across)
     if out is None:
@@ -49,7 +46,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
         for note in (*found.cautions, signature):
             click.echo("\n".join(folded_note(note, width)))
     else:
-        write_text(out, COMPARISONS[kind](found))
+        write_text(out, written(found))
         click.echo(f"{out}: {len(found.differences):,} differences")
     if found.left_out:
         for line in found.left_out:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
 
@@ -140,6 +140,39 @@ class Table:
     def _titles(self) -> list[str]:
         groups = self.groups or [""] * len(self.head)
         return [f"{t} ({g})" if g else t for t, g in zip(self.head, groups, strict=True)]
+
+
+MOST_ROWS = 30
+"""Rows that a notebook shows of an object's tables."""
+
+
+class Displayed:
+    """What a console shows in one line, and a notebook as small tables."""
+
+    def _headline(self) -> str:
+        """The line."""
+        raise NotImplementedError
+
+    def _tables(self) -> Iterable[Table]:
+        """The tables; titles and notes are shown, too."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"<{self._headline()}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: escaped, and without anything from outside."""
+        parts: list[str | Table] = [self._headline()]
+        room, n_hidden = MOST_ROWS, 0
+        for table in self._tables():
+            rows = table.rows[:room]
+            room, n_hidden = room - len(rows), n_hidden + len(table.rows) - len(rows)
+            if rows:
+                parts += [table.title, replace(table, rows=rows), *table.notes]
+        parts += [f"… {n_hidden:,} more rows"] if n_hidden else []
+        return "\n".join(
+            p.html() if isinstance(p, Table) else f"<p>{escape(p)}</p>" for p in parts if p
+        )
 
 
 def comment(text: str) -> str:

@@ -6,11 +6,14 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.reports.markup import render_markup
+from citeforge.evaluator.reports.plots.files import format_of
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
+from citeforge.schemas.errors import UsageError
 
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
@@ -75,6 +78,18 @@ def to_json(found: Comparison) -> str:
     content = {"differences": [plain(d) for d in found.differences], "left_out": found.left_out,
                "cautions": found.cautions}  # fmt: skip
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def comparison_writer(out: str | Path | None) -> Callable[[Comparison], str]:
+    """What writes a comparison in the format that a file name asks for; Markdown without one.
+
+    Raises:
+        UsageError: no comparison is written in it.
+    """
+    kind = format_of(out)
+    if kind not in COMPARISONS:
+        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
+    return COMPARISONS[kind]
 
 
 COMPARISONS: dict[str, Callable[[Comparison], str]] = {

@@ -26,12 +26,9 @@ from citeforge.schemas.signature import Signature
 
 
 def make_entry(
-    measure: Measure,
-    sample: Sample,
-    estimate: Estimate,
-    signature: Signature,
+    measure: Measure, sample: Sample, estimate: Estimate, signature: Signature,
     name: str | None = None,
-) -> MeasureScore:
+) -> MeasureScore:  # fmt: skip
     """The entry of one measure in a score file.
 
     Args:

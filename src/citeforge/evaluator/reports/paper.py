@@ -106,9 +106,9 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
         InputError: two files belong into one cell, or nothing can be compared with the baseline.
     """
     files = references_last(files)
-    asked = wanted_measures(files, options.columns)
+    asked = wanted_measures(files, options.measures)
     present = dict.fromkeys(m.name for f in files for m in f.measures)
-    order = {name: i for i, name in enumerate(options.columns)}
+    order = {name: i for i, name in enumerate(options.measures)}
     names = [n for n in present if n in asked]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
     shown = _side_by_side(files) if options.per_context else named_rows(files)

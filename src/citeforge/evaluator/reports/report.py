@@ -12,11 +12,11 @@ from typing import Any
 from urllib.parse import quote
 
 from citeforge.builders.audit.records import Audit
-from citeforge.engines.io.files import write_text
+from citeforge.engines.io.files import write_bytes, write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
-from citeforge.evaluator.reports.audited import told_of_negatives
+from citeforge.evaluator.reports.audited import audit_for, told_of_negatives
 from citeforge.evaluator.reports.explorer.part import (
     INLINE,
     chunk_file,
@@ -46,8 +46,8 @@ from citeforge.evaluator.reports.rows import (
 from citeforge.evaluator.reports.table import scores_table
 from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
-from citeforge.schemas.commands.command_options import TableOptions
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.commands.command_options import ReportOptions, TableOptions
+from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -70,12 +70,9 @@ def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
 
 
 def render_page(
-    files: Sequence[ScoreFile],
-    title: str | None = None,
-    folder: str | None = None,
-    audit: Audit | None = None,
-    across: Sequence[str] = (),
-) -> Page:
+    files: Sequence[ScoreFile], title: str | None = None, folder: str | None = None,
+    audit: Audit | None = None, across: Sequence[str] = (),
+) -> Page:  # fmt: skip
     """A report as a page without any outside reference; data are shown as text only.
 
     Args:
@@ -121,13 +118,9 @@ def _of_audit(audit: Audit) -> list[Figure]:
 
 
 def write_page(
-    out: Path,
-    files: Sequence[ScoreFile],
-    title: str | None,
-    one_file: bool,
-    audit: Audit | None = None,
-    across: Sequence[str] = (),
-) -> int:
+    out: Path, files: Sequence[ScoreFile], title: str | None, one_file: bool,
+    audit: Audit | None = None, across: Sequence[str] = (),
+) -> int:  # fmt: skip
     """Write a page, and its data in chunks beside it where they are large.
 
     Args:
@@ -279,6 +272,37 @@ RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
 }
 
 
+def make_report(
+    files: Sequence[ScoreFile], kind: str, out: Path | None, options: ReportOptions
+) -> tuple[bytes, int]:
+    """Render a report, and write it where a file is named.
+
+    Args:
+        files: score files.
+        kind: a key of :data:`RENDERERS` or :data:`DRAWN`.
+        out: file to write; None to write none.
+        options: what it shows.
+
+    Returns:
+        The report, and the number of files written beside it.
+
+    Raises:
+        UnknownValueError: no such format.
+    """
+    if kind not in {**RENDERERS, **DRAWN}:
+        raise UnknownValueError("format", kind, [*RENDERERS, *DRAWN])
+    title, measure = options.title, options.measure
+    plot_name = "robustness" if options.robustness else options.plot
+    audit = None if options.benchmark is None else audit_for(options.benchmark, files)
+    if kind == "html" and out is not None and options.is_plain and not (plot_name or measure):
+        n_beside = write_page(out, files, title, options.one_file, audit, options.across)
+        return out.read_bytes(), n_beside
+    content = rendered(files, kind, title, plot_name, measure, options, audit)
+    if out is not None:
+        write_bytes(out, content)
+    return content, 0
+
+
 def rendered(
     files: Sequence[ScoreFile], ending: str, title: str | None = None,
     plot_name: str | None = None, measure: str | None = None,
@@ -308,11 +332,11 @@ def rendered(
     if table is not None and not table.is_plain:
         if ending not in PAPER:
             raise UsageError(
-                "--columns, --best, --against, --significance and --per-context need a file that "
+                "--measures, --best, --against, --significance and --per-context need a file that "
                 f"is a table: {', '.join(PAPER)}"
             )
         if of_cells(files):
-            raise UsageError("scores of cells have tables of their own; give no --columns etc.")
+            raise UsageError("scores of cells have tables of their own; give no --measures etc.")
         return PAPER[ending](paper_table(files, table)).encode()
     across = parts_across(table.across) if table is not None else ()
     if ending in DRAWN:

@@ -69,7 +69,7 @@ def render_scores(results: list[ScoreFile], width: int | None = None, verbose: b
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not computed: {line}" for line in missing_lines(results)]
     missing += caution_lines(results) + variance_lines(results)
-    signatures = _signatures(results)
+    signatures = signature_notes(results)
     if not verbose and len(signatures) > 2:
         more = f"signatures of other measures: {len(signatures) - 2} more (--verbose shows them)"
         signatures = [signatures[0], more, signatures[-1]]
@@ -326,7 +326,7 @@ def render_calibration(found: Calibration) -> str:
     return "\n".join(lines)
 
 
-def _signatures(results: list[ScoreFile]) -> list[str]:
+def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
     """One line for all measures that share the rest of their signature."""
     recipes: dict[str, dict[str, None]] = {}
     intervals = set()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.index import Submission
@@ -15,8 +17,8 @@ from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
 
 
-@dataclass
-class Findings:
+@dataclass(repr=False)
+class Findings(Displayed):
     """Result of a check.
 
     Attributes:
@@ -33,9 +35,18 @@ class Findings:
     n_empty: int = 0
     n_truncated: int = 0
 
+    def _headline(self) -> str:
+        counts = f"{len(self.errors):,} errors, {len(self.warnings):,} warnings"
+        return f"{self.n_lines:,} answers read, {counts}"
+
+    def _tables(self) -> Iterator[Table]:
+        named = {"error": self.errors, "warning": self.warnings}
+        rows = [(kind, line or "", text) for kind, lines in named.items() for line, text in lines]
+        yield Table(["", "line", "finding"], rows, left=3)
+
 
 def check(
-    path: Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
+    path: str | Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
 ) -> Findings:
     """Check a submission against a benchmark.
 
@@ -48,7 +59,7 @@ def check(
     Raises:
         InputError: the file cannot be read at all.
     """
-    return _Checker(benchmark, context).run(path, file_format)
+    return _Checker(benchmark, context).run(Path(path), file_format)
 
 
 class _Checker:

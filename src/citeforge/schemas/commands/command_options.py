@@ -244,8 +244,8 @@ class AnnotationOptions(Part):
 class TableOptions(Part):
     """What a table for a paper shows."""
 
-    columns: Annotated[Words, Option(joined=True)] = ()
-    """Measures or families, separated by commas, in this order (default: all)."""
+    measures: Annotated[Words, Option(joined=True)] = ()
+    """Columns of a table: measures or families, separated by commas, in order (default: all)."""
     best: Literal["none", "bold"] = "none"
     """Mark the highest value of every measure that is shown from 0 to 100."""
     against: str | None = None
@@ -267,7 +267,8 @@ class TableOptions(Part):
     @property
     def is_plain(self) -> bool:
         """Whether no table for a paper was asked for."""
-        return self.model_copy(update={"across": ()}) == TableOptions()
+        fields = TableOptions.model_fields.items()
+        return all(getattr(self, n) == f.default for n, f in fields if n != "across")
 
     @property
     def is_columns_alone(self) -> bool:
@@ -278,6 +279,31 @@ class TableOptions(Part):
     def mark(self) -> str:
         """What stands beside a significant difference; empty without a baseline."""
         return (self.significance or "†") if self.against else ""
+
+
+class ReportOptions(TableOptions):
+    """What a report shows."""
+
+    title: str | None = None
+    """Title of the report."""
+    one_file: bool = False
+    """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
+    plot: str | None = None
+    """Of a file that is a plot: intervals (default), precision-recall, cost, corrected,
+    calibration, bias, negatives (with --benchmark), or one of a plugin; a wrong name lists all."""
+    benchmark: Annotated[Path | None, Option(input=True)] = None
+    """Tell what its audit found among the negatives (pages, md, --plot negatives)."""
+    robustness: bool = False
+    """Of several score files a system (protocols, judges): how each definition of citation quality
+    ranks the systems, and where they disagree. Any format; nobody is asked."""
+    measure: str | None = None
+    """What a plot shows (default: the main measure of the files)."""
+
+    @model_validator(mode="after")
+    def _one_report(self) -> Self:
+        if self.robustness and self.plot is not None:
+            raise ValueError("--robustness and --plot are two reports; write two files")
+        return self
 
 
 class CompareOptions(Part):

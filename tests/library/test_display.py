@@ -1,0 +1,193 @@
+"""What a console and a notebook show of objects: short, escaped, nothing from outside."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import citeforge as cf
+from citeforge.engines.io.report_table import MOST_ROWS, Displayed, Table
+from citeforge.schemas.errors import MissingExtraError, UnknownValueError
+from citeforge.schemas.scores import ScoreFile
+from conftest import write_jsonl
+from conftest_plots import HOSTILE, scored, trivial_files
+
+
+class Cells(HTMLParser):
+    """Texts of a table's cells, and all tags and attributes."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.cells: list[str] = []
+        self.tags: list[str] = []
+        self.attributes: list[str] = []
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.append(tag)
+        self.attributes += [name for name, _ in attrs]
+        if tag in ("td", "th"):
+            self.cells.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] in ("td", "th", "b"):
+            self.cells[-1] += data.strip()
+
+
+def shown(found: Any) -> Cells:
+    """What a notebook shows, after the checks that hold for every object."""
+    html = found._repr_html_()
+    cells = Cells(html)
+    assert set(cells.tags) <= {"p", "div", "table", "thead", "tbody", "tr", "th", "td", "b"}
+    assert not {"src", "href", "style", "onerror"} & set(cells.attributes)
+    line = repr(found)
+    assert line.startswith("<")
+    assert "\n" not in line
+    assert len(line) < 300
+    return cells
+
+
+def two() -> list[ScoreFile]:
+    return [
+        scored("one", {"CiteP": [0.0, 1.0, 1.0, 1.0], "CiteR": [0.5, 0.5, 1.0, 1.0]}),
+        scored("two", {"CiteP": [1.0, 1.0, 1.0, 1.0], "CiteR": [0.5, 0.5, 1.0, 1.0]}),
+    ]
+
+
+def test_scores() -> None:
+    scores = cf.Scores(two()[0])
+    assert repr(scores) == "<scores of one on x: CiteP 75.00, CiteR 75.00>"
+    cells = shown(scores).cells
+    assert cells[:2] == ["measure", "one"]
+    assert cells[2] == "CiteP"
+    assert cells[3].startswith("75.00 [")
+    assert "signature: CiteP,CiteR|p:strict" in scores._repr_html_()
+    # One measure, or the whole file, prints no value of single queries.
+    assert "per_query" not in repr(scores["CiteP"])
+    assert "value=75.0" in repr(scores["CiteP"])
+    assert "query_ids" not in repr(scores.file)
+
+
+def test_names_from_outside_are_escaped() -> None:
+    file = scored(HOSTILE, {"CiteP": [0.0, 1.0, 1.0]})
+    other = scored("two", {"CiteP": [1.0, 1.0, 1.0]})
+    for found in (cf.Scores(file), cf.compare(cf.Scores(file), cf.Scores(other))):
+        assert "<img" not in found._repr_html_()
+        assert any("<img src=x" in text for text in (found._repr_html_().replace("&lt;", "<"),))
+        assert "img" not in Cells(found._repr_html_()).tags
+
+
+def test_many_measures_are_cut(package: Path) -> None:
+    names = {f"M{i}": [0.0, 1.0, 1.0] for i in range(100)}
+    scores = cf.Scores(scored("one", names))
+    assert repr(scores).endswith("M3 66.67 and 96 more>")
+    cells = shown(scores)
+    assert cells.tags.count("tr") == 1 + MOST_ROWS
+    assert f"<p>… {100 - MOST_ROWS} more rows</p>" in scores._repr_html_()
+
+
+def test_comparisons() -> None:
+    one, other = map(cf.Scores, two())
+    found = cf.compare(one, other)
+    # One of four queries differs: nothing is significant.
+    assert repr(found) == "<2 differences, 0 of them with p < 0.05 after Holm>"
+    cells = shown(found).cells
+    assert cells[0] == "measure"
+    assert cells[8:10] == ["CiteP", "+25.00"]
+    assert "two − one" in found._repr_html_()
+    assert "signature of the first measure: CiteP|p:strict" in found._repr_html_()
+    frame = pandas.DataFrame(found)
+    assert frame["difference"].tolist() == [25.0, 0.0]
+    assert repr(cf.Comparisons()).startswith("<0 differences")
+    assert "<table" not in cf.Comparisons()._repr_html_()
+    marked = cf.compare(*map(cf.Scores, trivial_files()))
+    assert "CiteP (trivial)" in marked._repr_html_()
+    assert "every passage shown is relevant" in marked._repr_html_()
+
+
+def test_packages_and_their_queries(package: Path) -> None:
+    bench = cf.load(package)
+    assert re.fullmatch(r"<rage benchmark \S+@[0-9a-f]{8}: 30 queries, contexts mix>", repr(bench))
+    assert "context mix" in shown(bench).cells
+    item = next(bench.items("mix", "q26"))
+    assert repr(item).startswith("<query q26 'After whom is the programming language")
+    assert shown(item).tags.count("tr") == 1 + len(item.passages)
+
+
+def test_frames_of_a_benchmark(package: Path) -> None:
+    bench = cf.load(package)
+    assert bench.queries.to_pandas()["_id"].tolist() == bench.query_ids
+    frame = bench.to_pandas("mix")
+    items = list(bench.items("mix"))
+    assert len(frame) == sum(len(item.passages) for item in items)
+    assert frame.columns.tolist() == [
+        "query_id", "query", "number", "id", "title", "text", "label", "url",
+    ]  # fmt: skip
+    first = frame[frame["query_id"] == items[0].query_id]
+    assert first["id"].tolist() == [p.id for p in items[0].passages]
+    assert first["number"].tolist() == [*range(1, len(first) + 1)]
+    assert bench.to_pandas().equals(frame)
+    with pytest.raises(UnknownValueError, match="context"):
+        bench.to_pandas("none")
+
+
+def test_frames_of_triples(tmp_path: Path) -> None:
+    from citeforge.schemas.recipes.records import KalmaRecipe
+    from conftest import EXAMPLES
+
+    graph = f"file:{EXAMPLES / 'people/graph.ttl'}"
+    bench = cf.build(KalmaRecipe(kg=graph, pairs_from_kg="father"), tmp_path / "k")
+    item = next(bench.items())
+    triples = [t for g in item.graphs for t in g.triples]
+    frame = bench.to_pandas()
+    mine = frame[frame["query_id"] == item.query_id]
+    assert mine["relation"].tolist() == [t.relation for t in triples]
+    assert f"shows {len(triples)}, triples" in repr(item)
+    assert f"{triples[0].relation}: {triples[0].value}" in shown(item).cells
+
+
+def test_without_pandas_the_extra_is_named(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"citeforge\[pandas\]"):
+        cf.load(package).to_pandas()
+    with pytest.raises(MissingExtraError, match=r"citeforge\[pandas\]"):
+        cf.Scores(two()[0]).to_pandas()
+
+
+def test_checks(package: Path, tmp_path: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {"query_id": "q01", "output": "One [1]."}, {"query_id": "<b>", "output": "x"},
+    ]  # fmt: skip
+    found = cf.check(str(write_jsonl(tmp_path / "s.jsonl", rows)), cf.load(package))
+    assert re.fullmatch(r"<2 answers read, 1 errors, \d+ warnings>", repr(found))
+    cells = shown(found).cells
+    assert cells[:5] == ["", "line", "finding", "error", "2"]
+    assert "'<b>' is not in the benchmark" in cells[5]
+
+
+def test_audits_and_rebuilt_packages(package: Path, tmp_path: Path) -> None:
+    shutil.copytree(package, tmp_path / "p")
+    found = cf.audit(tmp_path / "p")
+    n_flaws = sum(map(len, found.found.flaws.values()))
+    assert re.fullmatch(rf"<audit: \d of \d checks made, {n_flaws} flaws>", repr(found))
+    assert set(found.found.flaws) <= set(shown(found).cells)
+    again = cf.rebuild(tmp_path / "p", tmp_path / "again", trust=True)
+    assert repr(again).endswith(" made again: all tables are equal>")
+    shown(again)
+
+
+def test_a_table_of_no_rows_is_not_shown() -> None:
+    class Empty(Displayed):
+        def _headline(self) -> str:
+            return "a & b"
+
+        def _tables(self) -> list[Table]:
+            return [Table(["x"], [])]
+
+    assert Empty()._repr_html_() == "<p>a &amp; b</p>"

@@ -1,0 +1,135 @@
+"""Python takes every option that the command takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+import pytest
+from pydantic import BaseModel
+
+import citeforge as cf
+from citeforge.cli.record_options import field_options
+from citeforge.cli.scoring.compare import compare
+from citeforge.cli.scoring.report import report
+from citeforge.cli.scoring.score import score
+from citeforge.cli.trust.audit import audit
+from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from conftest import Cli, write_jsonl
+from conftest_plots import scored
+
+RECORDS: tuple[type[BaseModel], ...] = (cf.ScoreOptions, cf.AuditOptions, cf.RunOptions)
+"""What stands for several options in Python."""
+CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
+    (compare, cf.compare, set()),
+    (report, cf.report, set()),
+    # What is printed, and the exit code after failures of the judge.
+    (score, cf.score_files, {"verbose", "allow_judge_failures"}),
+    (audit, cf.audit, {"folder"}),  # its one argument: `benchmark` in Python
+]
+"""Command, function, and the options that make sense on the command line alone."""
+
+
+def parameters(function: Callable[..., Any]) -> set[str]:
+    """Names of parameters; in place of a record the options that its fields are."""
+    names: set[str] = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        record = next((r for r in RECORDS if r.__name__ in str(parameter.annotation)), None)
+        names |= {name} if record is None else {str(o.name) for o in field_options(record)}
+    return names
+
+
+@pytest.mark.parametrize(("command", "function", "alone"), CASES, ids=lambda x: x if x else "")
+def test_every_option_has_a_parameter(
+    command: click.Command, function: Callable[..., Any], alone: set[str]
+) -> None:
+    options = {str(parameter.name) for parameter in command.params}
+    assert options - parameters(function) == alone
+
+
+def test_comparisons_are_those_of_the_command(inline: Cli, package: Any, tmp_path: Any) -> None:
+    for name in ("random", "echo-relevant"):
+        inline("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
+        inline("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
+    files = [tmp_path / f"{name}.json" for name in ("random", "echo-relevant")]
+    for ending in ("html", "md", "tex", "csv", "json"):
+        options = ("--measures", "CiteP,CiteR", "--against", "random")
+        done = inline("compare", *files, *options, "--out", f"c.{ending}")
+        assert done.returncode == 0, done.stderr
+        made = cf.compare(
+            *files, out=tmp_path / f"p.{ending}", measures=["CiteP", "CiteR"], against="random"
+        )
+        assert (tmp_path / f"p.{ending}").read_text() == (tmp_path / f"c.{ending}").read_text()
+    assert [d.measure for d in made] == ["CiteP", "CiteR"]
+    with pytest.raises(UsageError, match="a comparison is written as"):
+        cf.compare(*files, out=tmp_path / "p.svg")
+
+
+def test_what_may_differ_is_named(tmp_path: Any) -> None:
+    few = scored("few", {"CiteP": [0.0, 1.0, 1.0]})
+    many = scored("many", {"CiteP": [1.0, 1.0, 1.0]}).model_copy(update={"context": "many"})
+    (entry,) = many.measures
+    entry.signature = entry.signature.replace("ctx:mix", "ctx:many")
+    pair = [cf.Scores(few), cf.Scores(many)]
+    with pytest.raises(InputError, match="ctx: mix / many"):
+        cf.compare(*pair)
+    (found,) = cf.compare(*pair, across=["contexts"])
+    assert found.difference == pytest.approx(100 / 3)
+    assert [found] == compare_many([few, many], across=["contexts"]).differences
+    table = cf.report(pair, measures=["CiteP"], best="bold", per_context=True, across=["contexts"])
+    assert table.startswith("| system | CiteP (mix) | CiteP (many) |")
+
+
+def test_reports_are_those_of_the_command(inline: Cli, tmp_path: Any) -> None:
+    values = {"CiteP": [0.0, 1.0, 1.0, 0.5], "CiteR": [0.5, 0.5, 1.0, 0.5]}
+    files = [scored("one", values), scored("two", {n: v[::-1] for n, v in values.items()})]
+    for file in files:
+        (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
+    paths = [tmp_path / "one.json", tmp_path / "two.json"]
+    args = (
+        "--measures",
+        "CiteR,CiteP",
+        "--best",
+        "bold",
+        "--against",
+        "one",
+        "--significance",
+        "*",
+    )
+    given: dict[str, Any] = {
+        "measures": ["CiteR", "CiteP"], "best": "bold", "against": "one", "significance": "*",
+    }  # fmt: skip
+    for ending in ("md", "tex", "csv"):
+        assert inline("report", *paths, *args, "--out", f"c.{ending}").returncode == 0
+        assert cf.report(paths, **given) if ending == "md" else True
+        text = cf.report(paths, tmp_path / f"p.{ending}", **given)
+        assert text == (tmp_path / f"c.{ending}").read_text()
+    for args in (("--plot", "differences", "--measure", "CiteR"), ("--measure", "CiteP")):
+        given = dict(zip((a[2:] for a in args[::2]), args[1::2], strict=True))
+        assert inline("report", *paths, *args, "--out", "c.svg").returncode == 0
+        assert cf.report(paths, tmp_path / "p.svg", **given) == (tmp_path / "c.svg").read_text()
+    assert inline("report", *paths, "--title", "T", "--one-file", "--out", "c.html").returncode == 0
+    page = cf.report(paths, tmp_path / "p.html", title="T", one_file=True)
+    assert page == (tmp_path / "c.html").read_text()
+
+
+def test_a_report_tells_of_the_audit(inline: Cli, package: Any, tmp_path: Any) -> None:
+    rows: list[dict[str, object]] = [{"query_id": "q01", "output": "One [1]."}]
+    scores = cf.score(write_jsonl(tmp_path / "s.jsonl", rows), package, ["CiteP"])
+    assert inline("audit", package).returncode == 0
+    text = cf.report([scores], benchmark=package)
+    assert text == cf.report([scores], benchmark=cf.load(package))
+    assert "negatives is relevant was not estimated" in text
+
+
+def test_wrong_options_are_named(tmp_path: Any) -> None:
+    scores = cf.Scores(scored("one", {"CiteP": [0.0, 1.0, 1.0]}))
+    with pytest.raises(UnknownValueError, match="unknown format 'docx'; known: csv, html"):
+        cf.report([scores], kind="docx")
+    with pytest.raises(UsageError, match="best"):
+        cf.report([scores], best="italic")
+    with pytest.raises(UsageError, match="--significance"):
+        cf.report([scores], significance="*")
