@@ -240,8 +240,8 @@ def test_all_formats(tmp_path: Path, inline: Cli) -> None:
     ("more", "message"),
     [
         (("--plot", "intervals"), "--robustness and --plot are two reports"),
-        (("--best", "bold"), "takes --columns, --across and --title"),
-        (("--measure", "CiteP"), "takes --columns, --across and --title"),
+        (("--best", "bold"), "takes --measures, --across and --title"),
+        (("--measure", "CiteP"), "takes --measures, --across and --title"),
         (("--title", "x", "--out", "r.svg"), "--title is a page's"),
     ],
 )

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
 
-from rich.cells import cell_len, chop_cells
-
 from citeforge.engines.io.textfiles import harmless
 
 _GAP = 2
@@ -64,6 +62,8 @@ class Table:
             width: of the terminal in cells; None where lines may be of any length.
             ruled: whether a rule stands under the head.
         """
+        from rich.cells import cell_len  # here: commands that print no table do without
+
         cells = [[str(cell) for cell in row] for row in (self._titles(), *self.rows)]
         head, *rest = [_fold(row, width) for row in cells]
         rows = [*head, *(line for lines in rest for line in lines)]
@@ -218,6 +218,8 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
 
 def _fold(row: Sequence[str], width: int | None) -> list[list[str]]:
     """The lines of a row whose cells are so narrow that the first has room beside any other."""
+    from rich.cells import chop_cells
+
     if width is None:
         return [list(row)]
     most = max(8, (width - _GAP) // 2)
@@ -226,6 +228,8 @@ def _fold(row: Sequence[str], width: int | None) -> list[list[str]]:
 
 
 def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
+    from rich.cells import cell_len
+
     cells = []
     for i in block:
         space = " " * (widths[i] - cell_len(row[i]))

@@ -325,10 +325,10 @@ def rendered(
         MissingExtraError: a plot without the extra ``report``.
     """
     if plot_name is not None and (written := whole_report(plot_name)) is not None:
-        if measure is not None or audit is not None or (table and not table.is_columns_alone):
-            raise UsageError(f"--{plot_name} takes --columns, --across and --title, and no others")
-        columns, across = (table.columns, table.across) if table is not None else ((), ())
-        return written(compared_across(files, parts_across(across)), ending, title, columns)
+        if measure is not None or audit is not None or (table and not table.is_measures_alone):
+            raise UsageError(f"--{plot_name} takes --measures, --across and --title, and no others")
+        names, across = (table.measures, table.across) if table is not None else ((), ())
+        return written(compared_across(files, parts_across(across)), ending, title, names)
     if table is not None and not table.is_plain:
         if ending not in PAPER:
             raise UsageError(

@@ -271,9 +271,9 @@ class TableOptions(Part):
         return all(getattr(self, n) == f.default for n, f in fields if n != "across")
 
     @property
-    def is_columns_alone(self) -> bool:
+    def is_measures_alone(self) -> bool:
         """Whether nothing else of a table for a paper was asked for."""
-        return self.model_copy(update={"columns": ()}).is_plain
+        return self.model_copy(update={"measures": ()}).is_plain
 
     @property
     def mark(self) -> str:
