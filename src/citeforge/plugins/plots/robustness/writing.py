@@ -180,7 +180,8 @@ def _write_json(found: Robustness, title: str | None) -> str:
 
 def _write_html(found: Robustness, title: str | None) -> str:
     """One page that asks nothing from outside."""
-    from citeforge.evaluator.reports.explorer.part import inlined, text_of
+    from citeforge.evaluator.reports.explorer.part import inlined
+    from citeforge.evaluator.reports.markup import text_of
     from citeforge.evaluator.reports.plots.page import plots_part
     from citeforge.plugins.plots.robustness.drawing import ranks_figure
 
