@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from citeforge.builders.frozen import build_hagrid
 from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.textfiles import read_csv
-from citeforge.ir_convert.hagrid import HagridAnswer, HagridQuestion, Quote, open_hagrid
+from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
@@ -103,15 +103,17 @@ def _questions(paths: Sequence[Path], shop: Workshop) -> tuple[Path, str]:
     return path, sha256_file(path)
 
 
-def _rows(path: Path) -> Iterator[HagridQuestion]:
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
     """Questions of the CSV: judged passages are ``gold_quotes``, or ``quotes`` without these."""
     for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
-        where = row.get("gold_quotes") or row["quotes"]
         try:
-            quotes = msgspec.convert(ast.literal_eval(where), list[Quote])
-            answers = msgspec.convert(ast.literal_eval(row["answers"]), list[HagridAnswer])
+            quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])
+            answers = ast.literal_eval(row["answers"])
+            msgspec.convert(quotes, list[Quote])
+            msgspec.convert(answers, list[HagridAnswer])
         except (msgspec.ValidationError, ValueError, SyntaxError, MemoryError) as error:
             raise InputError(
                 f"is no row of Attributed-IR ({error})", path=path, line=line
             ) from error
-        yield HagridQuestion(row["query_id"], row["query"], quotes, answers)
+        named = {name: row[name] for name in ("query_id", "query")}
+        yield {**named, "quotes": quotes, "answers": answers}
