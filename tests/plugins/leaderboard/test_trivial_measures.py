@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from citeforge.evaluator.reports.missing import trivial_lines
+from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import environment
 from citeforge.plugins.leaderboard.ranking import compact, make_views
@@ -18,6 +19,7 @@ def test_leaderboards_mark_trivial_measures() -> None:
     boards = compact_matrix(columns)["b"]
     assert [b[2] for b in boards] == ["CiteP (trivial)", "CiteR"]  # type: ignore[attr-defined]
     page = environment().get_template("matrix.html.j2").render(
-        site={"title": "All", "others": [], "folder": ""}, root="", columns=columns, data="{}"
+        site={"title": "All", "others": [], "folder": ""}, root="", columns=columns, data="{}",
+        intro=introduce_all(Presentation(), 2, 1),
     )  # fmt: skip
-    assert f"CiteP (trivial) (mix, strict) on 3 queries, 2 systems. {line}</li>" in page
+    assert f"CiteP (trivial)</a> (mix, strict) on 3 queries, 2 systems. {line}</li>" in page

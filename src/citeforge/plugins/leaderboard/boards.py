@@ -9,6 +9,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.plugins.leaderboard.landing.about import Presentation
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, spec_beside
@@ -29,6 +30,8 @@ class Board(Part):
     """Package: folder, or hub:ORG/NAME@REVISION."""
     title: str | None = None
     """What pages call it (default: the benchmark's name)."""
+    about: Presentation = Presentation()
+    """What its first page says of it."""
     gold: str | None = None
     """Gold half of publish --hide-gold: folder, or hub:ORG/NAME-gold."""
     submissions: Path | None = None
@@ -85,6 +88,8 @@ class Boards(Part):
     """Version of this format."""
     title: str | None = None
     """Title of the pages (default: the benchmark's name, where there is one)."""
+    about: Presentation = Presentation()
+    """What the first page says, where there are several benchmarks."""
     site: Path = Path("site")
     """Folder of the site."""
     boards: tuple[Board, ...] = Field(min_length=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.engines.io.files import write_text
@@ -13,6 +13,7 @@ from citeforge.engines.io.folders import atomic_directory, files_below, is_tempo
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.publish.hidden import matching_gold
@@ -22,7 +23,7 @@ from citeforge.schemas.scores import ScoreFile
 _OURS = re.compile(
     r"(matrix\.js|((?P<folder>[a-z0-9][a-z0-9_-]*)/)?("
     r"site\.css|site\.js|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html"
-    r"|queries\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
+    r"|queries\.html|definitions\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
     r"|systems/[^/]+\.html|queries/[^/]+\.html))"
 )
 """Names of a site's files; where it has several benchmarks, each has a folder of them."""
@@ -41,6 +42,7 @@ class SiteBenchmark:
             with it are accepted, and no page shows a label or a gold answer.
         measure: measure of its column; None for the one that ranks its table.
         context: context set of its column; None for the one with the most systems.
+        about: what its first page says beside what the package tells.
     """
 
     name: str
@@ -50,6 +52,7 @@ class SiteBenchmark:
     gold: Path | None = None
     measure: str | None = None
     context: str | None = None
+    about: Presentation = field(default_factory=Presentation)
 
 
 def build_site(
@@ -58,6 +61,7 @@ def build_site(
     out: Path,
     title: str | None = None,
     gold: Path | None = None,
+    about: Presentation | None = None,
 ) -> Site:
     """Write the site; it replaces another one when it is whole.
 
@@ -68,12 +72,13 @@ def build_site(
         title: title of the pages; None for the benchmark's name.
         gold: the half with the labels, where the benchmark was published without them: scores made
             with it are accepted, and no page shows a label or a gold answer.
+        about: what the first page says beside what the package tells.
 
     Raises:
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
-    bench = SiteBenchmark("", folder, lambda: files, title, gold)
+    bench = SiteBenchmark("", folder, lambda: files, title, gold, about=about or Presentation())
     with growing_site([bench], out) as site:
         return site
 
@@ -84,6 +89,7 @@ def growing_site(
     out: Path,
     title: str | None = None,
     config: Path | None = None,
+    about: Presentation | None = None,
 ) -> Iterator[Site]:
     """Write a site beside ``out``; it takes that name, all at once, when the block ends well.
 
@@ -92,6 +98,7 @@ def growing_site(
         out: folder of the site.
         title: title of the matrix; of one benchmark's pages where that has none.
         config: file that names the benchmarks, for messages.
+        about: what the page of the matrix says.
 
     Raises:
         InputError: as :func:`build_site`.
@@ -101,7 +108,7 @@ def growing_site(
         package = Package(only.folder)
         files = _ready(only, package)
         with atomic_directory(out, unknown_site_files) as made:
-            yield write_pages(package, files, made, only.title or title)[0]
+            yield write_pages(package, files, made, only.title or title, about=only.about)[0]
         return
     packages = [Package(b.folder) for b in benches]
     titles = [b.title or p.name for b, p in zip(benches, packages, strict=True)]
@@ -110,14 +117,16 @@ def growing_site(
         columns, sites = [], []
         for bench, package, name in zip(benches, packages, titles, strict=True):
             files = _ready(bench, package)
-            site, views = write_pages(package, files, made / bench.name, name, others)
+            site, views = write_pages(package, files, made / bench.name, name, others, bench.about)
             chosen = (bench.measure, bench.context)
             columns.append(board_column(bench.name, name, views, *chosen, config))
             sites.append(site)
         data = compact_matrix(columns)
+        n_systems = len({f.system for c in columns for f in c.files if not f.is_control})
+        shown = introduce_all(about or Presentation(), sum(s.queries for s in sites), n_systems)
         text = environment().get_template("matrix.html.j2").render(
             site={"title": title or "Leaderboard", "others": others}, root="",
-            columns=columns, data=script_json(data),
+            intro=shown, columns=columns, data=script_json(data),
         )  # fmt: skip
         write_text(made / "index.html", text)
         for asset in ("site.css", "site.js", "matrix.js"):

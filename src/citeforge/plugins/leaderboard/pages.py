@@ -20,7 +20,17 @@ from citeforge.evaluator.reports.plots.choose import main_measure
 from citeforge.evaluator.reports.report import index_base
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.ranking import View, about_rows, compact, make_views, rest, slug
+from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
+from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
+from citeforge.plugins.leaderboard.ranking import (
+    View,
+    about_rows,
+    compact,
+    explained,
+    make_views,
+    rest,
+    slug,
+)
 from citeforge.publish.query_pages import query_pages
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -44,13 +54,15 @@ class Site:
 
 def environment() -> Environment:
     """Of all templates: everything is escaped, and nothing may be missing."""
-    return Environment(
+    found = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    found.globals["definition_link"] = definition_link
+    return found
 
 
 def write_pages(
@@ -59,6 +71,7 @@ def write_pages(
     out: Path,
     title: str | None,
     others: Sequence[tuple[str, str]] = (),
+    about: Presentation | None = None,
 ) -> tuple[Site, list[View]]:
     """Write all pages of a benchmark into a folder.
 
@@ -69,6 +82,7 @@ def write_pages(
         title: title of the pages; None for the benchmark's name.
         others: (title, folder) of the benchmarks on the same site, this one included; the page of
             all lies above ``out``. None of them where there is but this one.
+        about: what the first page says beside what the package tells.
     """
     templates = environment()
     views = make_views(files)
@@ -91,6 +105,7 @@ def write_pages(
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
+        intro=introduction(package, about or Presentation(), files), measures=explained(views),
         audit=told_of_negatives(audit) if audit else [], cautions=caution_lines(files),
     )  # fmt: skip
     write_text(out / "index.html", index)
@@ -98,6 +113,8 @@ def write_pages(
         text = json.dumps(rest(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
     n_systems = _systems(templates, site, views, names, out)
+    template = templates.get_template("definitions.html.j2")
+    write_text(out / "definitions.html", template.render(site=site, text=definitions()[0]))
     search = script_json([[names[p.id], p.id, p.text] for p in pages])
     template = templates.get_template("queries.html.j2")
     write_text(out / "queries.html", template.render(site=site, data=search, n=len(pages)))

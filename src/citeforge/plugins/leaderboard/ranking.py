@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.reports.missing import marked_name
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
+from citeforge.plugins.leaderboard.landing.definitions import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")
@@ -98,6 +99,7 @@ def compact(view: View) -> dict[str, object]:
         "m": [marked_name(view.files, n) for n in view.measures],
         "b": [DIRECTIONS[direction(n)] for n in view.measures],
         "d": [definition(n) for n in view.measures],
+        "l": [definition_link(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
@@ -147,6 +149,18 @@ def _interval(entry: MeasureScore | None) -> list[int | None] | int:
 
 def _hundredths(value: float | None) -> int | None:
     return None if value is None else round(100 * value)
+
+
+WORDS = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
+
+
+def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
+    """Measures of all tables: name, definition in a line, which direction is better, link."""
+    files = [f for v in views for f in v.files]
+    return [
+        (marked_name(files, n), definition(n), WORDS[direction(n)], definition_link(n))
+        for n in dict.fromkeys(n for v in views for n in v.measures)
+    ]
 
 
 def definition(name: str) -> str:

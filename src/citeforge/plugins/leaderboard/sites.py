@@ -12,6 +12,7 @@ from citeforge.plugins.leaderboard.backing import backing_fault
 from citeforge.plugins.leaderboard.boards import Board, read_boards
 from citeforge.plugins.leaderboard.build import SiteBenchmark, build_site, growing_site
 from citeforge.plugins.leaderboard.history import latest, read_history
+from citeforge.plugins.leaderboard.landing.about import Presentation
 from citeforge.plugins.leaderboard.pages import Site
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
@@ -48,7 +49,8 @@ def build_one(
             "holds no score files", path=folder, allowed="*.json files of `citeforge score`"
         )
     half = None if gold is None else gold_folder(gold)
-    return build_site(package_folder(benchmark), files, Path(out), title, half)
+    about = Presentation().of_hub(str(benchmark))
+    return build_site(package_folder(benchmark), files, Path(out), title, half, about)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> Buil
     refused: list[str] = []
     benches = [bench_of(b, {}, refused) for b in found.boards]
     folder = Path(out or found.site)
-    with growing_site(benches, folder, found.title, config) as site:
+    with growing_site(benches, folder, found.title, config, found.about) as site:
         return BuiltSite(site, folder, refused)
 
 
@@ -108,6 +110,7 @@ def bench_of(board: Board, added: Added, refused: list[str]) -> SiteBenchmark:
         None if board.gold is None else gold_folder(board.gold),
         board.measure,
         board.context,
+        board.about.of_hub(board.benchmark),
     )
 
 

@@ -14,6 +14,7 @@ function choose(view) {
   state.down = v.b[v.main] >= 0;
   state.start = 0;
   filters = makeFilters(v.f, v.a, () => { state.start = 0; draw(); });
+  get("filtering").hidden = !get("filters").childElementCount;
   state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, 6).sort((a, b) => a - b);
   get("measure").replaceChildren(...v.m.map((name, i) => make("option", { value: i }, name)));
   get("measure").value = v.main;
@@ -27,6 +28,7 @@ function choose(view) {
     return make("label", { title: v.d[i] }, box, name);
   });
   get("columns").replaceChildren(make("legend", {}, "Measures shown"), ...boxes);
+  if (v.m.length) explain(v.main);
   draw();
 }
 
@@ -40,6 +42,7 @@ function rank(measure) {
   }
   get("measure").value = measure;
   const v = data.views[state.view];
+  explain(measure);
   if (measure !== v.main && !more[state.view]) {
     const view = state.view;
     document.head.append(make("script", { src: `more-${view}.js` }));
@@ -95,7 +98,8 @@ function header(title, key, left) {
 function explain(measure) {
   const v = data.views[state.view];
   const better = { "1": "higher is better", "-1": "lower is better" }[v.b[measure]] || "neither direction is better";
-  get("about").textContent = `${v.m[measure]}: ${v.d[measure]}; ${better}.`;
+  const text = `${v.m[measure]}: ${v.d[measure] ? `${v.d[measure]}; ` : ""}${better}.`;
+  get("about").replaceChildren(text, ...(v.l[measure] ? [" ", make("a", { href: v.l[measure] }, "Definition")] : []));
 }
 
 // The systems of the table in its order, with all measures.
@@ -187,6 +191,8 @@ function bar(value, ends, [low, high]) {
   return box;
 }
 
+// On a phone the first score comes before what one may do.
+get("filtering").open = matchMedia("(min-width: 40rem)").matches;
 get("view").append(...data.views.map((v, i) => make("option", { value: i }, v.t)));
 get("view").addEventListener("change", event => choose(+event.target.value));
 get("measure").addEventListener("change", event => rank(+event.target.value));

@@ -1,0 +1,182 @@
+"""The first page of a benchmark: what it is, by whom, how large, and what its columns show."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from citeforge.evaluator.measures.registry import measures
+from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.build import build_site
+from citeforge.plugins.leaderboard.landing.about import Presentation, introduction, paragraph
+from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
+from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.scores import About
+from conftest import ROOT
+from conftest_boards import entry, scored
+from conftest_pages import expect, opened, serious_faults
+
+PAPER = "https://example.org/paper"
+NAME = "organisation/a-model-with-a-name-of-many-words, prompted in five ways"
+
+
+@pytest.fixture(scope="module")
+def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two systems that say much of themselves, and one of a single word."""
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    rng = np.random.default_rng(3)
+    files = [
+        scored(Package(package).hash, name,
+               [entry(m, rng.random(30).tolist()) for m in ("CiteP", "CiteF1", "Distinct")],
+               queries).model_copy(update={"about": About(organisation=f"{name} Ltd", model="m")})
+        for name in (NAME, "zephyr", "vanilla")
+    ]  # fmt: skip
+    about = Presentation(
+        description="Facts with *look-alikes*, and <b>no</b> ![p](https://x.example/p.png).",
+        organisation="Example University", date="2026-11-23", links={"Paper": PAPER},
+    )  # fmt: skip
+    out = tmp_path_factory.mktemp("landing") / "site"
+    build_site(package, files, out, "Facts", about=about)
+    return out
+
+
+def facts_of(page: Any) -> dict[str, str]:
+    names, texts = page.locator(".facts dt").all_inner_texts(), page.locator(".facts dd")
+    return dict(zip(names, texts.all_inner_texts(), strict=True))
+
+
+def test_it_says_what_the_benchmark_is(browser: Any, site: Path, package: Path) -> None:
+    page = opened(browser, site / "index.html")
+    expect(page.locator("h1")).to_have_text("Facts")
+    intro = page.locator(".intro")
+    expect(intro.locator("em")).to_have_text("look-alikes")
+    expect(intro).to_contain_text("<b>no</b>")  # as text; and no picture is loaded
+    expect(page.locator("img")).to_have_count(0)
+    # 30 queries and 84 passages are in examples/facts; the package has the context set `mix`.
+    facts = facts_of(page)
+    assert {k: facts[k] for k in ("Queries", "Passages", "Context sets", "Systems")} == {
+        "Queries": "30", "Passages": "84", "Context sets": "1", "Systems": "3",
+    }  # fmt: skip
+    assert (facts["Date"], facts["Organisation"]) == ("2026-11-23", "Example University")
+    expect(page.get_by_role("link", name="Paper")).to_have_attribute("href", PAPER)
+    page.get_by_text("What systems are shown").click()
+    description = Package(package).manifest.contexts["mix"].description
+    expect(page.locator("dl", has_text="mix").last).to_contain_text(description)
+    assert page.problems == []
+
+
+def test_without_a_word_of_the_maintainer_the_card_speaks(package: Path) -> None:
+    card = (package / "README.md").read_text()
+    found = introduction(Package(package), Presentation(), [])
+    assert found.html.startswith("A benchmark for cited generation: ")
+    assert re.sub(r"</?code>", "`", found.html) in card
+    assert found.links == ()
+    assert "Organisation" not in dict(found.facts)
+    hub = Presentation(links={"Code": PAPER}).of_hub("hub:some-org/facts@v1")
+    assert hub.organisation == "some-org"
+    assert hub.links == {
+        "Code": PAPER, "Hugging Face Hub": "https://huggingface.co/datasets/some-org/facts",
+    }  # fmt: skip
+    assert Presentation().of_hub("../facts") == Presentation()
+    assert "<a" not in paragraph("[x](javascript:alert(1))")
+
+
+def test_every_column_leads_to_its_definition(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    # The column that ranks is explained before anybody asks; others when they are pointed at.
+    expect(page.locator("#about")).to_contain_text("CiteF1: ")
+    page.locator("thead").get_by_role("button", name="CiteP", exact=True).hover()
+    link = page.locator("#about").get_by_role("link", name="Definition")
+    expect(link).to_have_attribute("href", "definitions.html#m-CiteP")
+    listed = {
+        e.locator("dt").inner_text(): e.locator("dd").inner_text()
+        for e in page.locator(".measures > div").all()
+    }
+    assert list(listed) == ["CiteP", "CiteF1", "Distinct"]
+    assert listed["CiteP"].endswith("; higher is better")
+    assert listed["Distinct"].endswith("; neither direction is better")
+    page.locator(".measures").get_by_role("link", name="CiteF1").click()
+    page.wait_for_url("**/definitions.html#m-CiteF1")
+    expect(page.locator(":target")).to_have_text("CiteF1")
+    expect(page.locator("tr", has=page.locator(":target"))).to_contain_text("harmonic mean")
+    assert page.problems == []
+    page.go_back()
+    page.locator("tbody tr td a", has_text=".").first.click()
+    page.wait_for_url("**/systems/*.html*")
+    cell = page.locator("th[scope=row]").get_by_role("link", name="CiteP")
+    expect(cell).to_have_attribute("href", "../definitions.html#m-CiteP")
+
+
+def test_all_of_our_measures_are_defined_on_the_page() -> None:
+    text, anchors = definitions()
+    links = {name: definition_link(name) for name in measures()}
+    assert all(link.partition("#")[2] in anchors for link in links.values())
+    ours = [n for n, m in measures().items() if m.origin is None]
+    # A row of its own, but for measures whose name has parts of many values.
+    assert sum("#m-" in links[n] for n in ours) > 0.9 * len(ours)
+    assert definition_link("P@5") == definition_link("P@20") == "definitions.html#m-P@k"
+    assert definition_link("CAB.P[hl_x]") == "definitions.html#m-CAB.P"
+    assert definition_link("Somebody.else") == ""
+    source = (ROOT / "docs" / "definitions.md").read_text()
+    for section in re.findall(r"^## (\w+)$", source, re.MULTILINE):
+        assert section in anchors
+    assert set(re.findall(r'href="([^"#]*)#?', text)) == {""}  # nothing leads out of the page
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_the_first_score_is_read_without_scrolling(
+    browser: Any, site: Path, scheme: str
+) -> None:
+    size = {"width": 390, "height": 844}
+    page = opened(browser, site / "index.html", viewport=size, color_scheme=scheme)
+    first = page.locator("tbody tr").first
+    expect(first).to_be_visible()
+    for place in (0, 2, 3):  # rank and its interval, the name, the score and its interval
+        box = first.locator("td").nth(place).bounding_box()
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 390, place
+        assert box["y"] + box["height"] <= 844, place
+    # No name is cut.
+    cut = page.evaluate("[...document.querySelectorAll('td.system a')]"
+                        ".filter(e => e.scrollHeight > e.clientHeight + 1).length")  # fmt: skip
+    assert cut == 0
+    expect(page.locator("#filters")).to_be_hidden()
+    page.get_by_text("Filters").click()
+    page.get_by_label("organisation").select_option("zephyr Ltd")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    assert serious_faults(page) == []
+    page.goto((site / "definitions.html").as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert serious_faults(page) == []
+
+
+def test_the_file_says_it_for_one_and_for_all(browser: Any, package: Path, tmp_path: Path) -> None:
+    boards: list[dict[str, Any]] = [
+        {"name": "one", "benchmark": str(package), "about": {"description": "The first."}},
+        {"name": "two", "benchmark": str(package)},
+    ]
+    whole = {"description": "Both.", "date": "2026-11-23", "links": {"Code": PAPER}}
+    file = tmp_path / "leaderboard.yaml"
+    file.write_text(yaml.safe_dump({"about": whole, "boards": boards}))
+    build_leaderboard(tmp_path)
+    page = opened(browser, tmp_path / "site" / "index.html")
+    expect(page.locator(".intro")).to_have_text("Both.")
+    assert facts_of(page) == {"Queries": "60", "Systems": "0", "Date": "2026-11-23"}
+    expect(page.get_by_role("link", name="Code")).to_have_attribute("href", PAPER)
+    page.goto((tmp_path / "site" / "one" / "index.html").as_uri())
+    expect(page.locator(".intro")).to_have_text("The first.")
+    for fault, said in (
+        ({"links": {"Code": "javascript:alert(1)"}}, "begin with https://"),
+        ({"date": "last week"}, "date"),
+        ({"licence": "x"}, "licence"),
+    ):
+        file.write_text(yaml.safe_dump({"about": fault, "boards": boards}))
+        with pytest.raises(InputError, match=said) as error:
+            build_leaderboard(tmp_path)
+        assert str(file) in str(error.value)
