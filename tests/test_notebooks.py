@@ -51,4 +51,6 @@ def test_outputs_are_small_and_of_no_machine(path: Path) -> None:
 
 
 def test_there_are_notebooks() -> None:
-    assert [p.stem for p in NOTEBOOKS] == ["build-a-benchmark", "score-and-compare"]
+    assert [p.stem for p in NOTEBOOKS] == [
+        "build-a-benchmark", "compare-published-files", "score-and-compare",
+    ]  # fmt: skip

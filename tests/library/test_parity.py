@@ -81,6 +81,9 @@ def test_what_may_differ_is_named(tmp_path: Any) -> None:
     assert [found] == compare_many([few, many], across=["contexts"]).differences
     table = cf.report(pair, measures=["CiteP"], best="bold", per_context=True, across=["contexts"])
     assert table.startswith("| system | CiteP (mix) | CiteP (many) |")
+    for kind in ("md", "latex"):
+        assert "not comparable" in cf.report(pair, kind=kind)
+        assert "not comparable" not in cf.report(pair, kind=kind, across=["contexts"])
 
 
 def test_reports_are_those_of_the_command(inline: Cli, tmp_path: Any) -> None:

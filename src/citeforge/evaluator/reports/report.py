@@ -64,9 +64,11 @@ class Page:
     pieces: dict[str, Any]
 
 
-def render_html(files: Sequence[ScoreFile], title: str | None = None) -> str:
+def render_html(
+    files: Sequence[ScoreFile], title: str | None = None, across: Sequence[str] = ()
+) -> str:
     """One HTML file without any outside reference; data are embedded and shown as text only."""
-    return render_page(files, title).html
+    return render_page(files, title, across=across).html
 
 
 def render_page(
@@ -209,7 +211,9 @@ def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
     return [scores_table(files, "system", has_sd=False)], signatures(files)
 
 
-def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str:
+def render_markdown(
+    files: Sequence[ScoreFile], title: str | None = None, across: Sequence[str] = ()
+) -> str:
     """Markdown tables with the signatures beneath."""
     files = named_rows(references_last(files))
     parts, recipes = _tables(files)
@@ -217,11 +221,14 @@ def render_markdown(files: Sequence[ScoreFile], title: str | None = None) -> str
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     missing = [f"- not computed: {line}" for line in missing_lines(files)]
     missing += [f"- {line}" for line in caution_lines(files) + variance_lines(files)]
-    apart = [f"- not comparable: {line}" for line in not_comparable(files)]
+    alike = compared_across(files, across)
+    apart = [f"- not comparable: {line}" for line in not_comparable(alike)]
     return "\n".join([*texts, *(f"- `{s}`" for s in recipes), *missing, *apart]) + "\n"
 
 
-def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
+def render_latex(
+    files: Sequence[ScoreFile], title: str | None = None, across: Sequence[str] = ()
+) -> str:
     """A tabular for booktabs, signatures as comments."""
     files = named_rows(references_last(files))
     parts, recipes = _tables(files)
@@ -230,7 +237,8 @@ def render_latex(files: Sequence[ScoreFile], title: str | None = None) -> str:
         lines += [comment(table.title)] if table.title else []
         lines += replace(table, notes=()).latex()
     recipes += caution_lines(files)
-    apart = [comment(f"not comparable: {line}") for line in not_comparable(files)]
+    alike = compared_across(files, across)
+    apart = [comment(f"not comparable: {line}") for line in not_comparable(alike)]
     return "\n".join([*lines, *map(comment, recipes), *apart]) + "\n"
 
 
@@ -257,13 +265,15 @@ def render_csv(
     return Table([*head, *extra], rows).csv()
 
 
-def render_json(files: Sequence[ScoreFile], title: str | None = None) -> str:
+def render_json(
+    files: Sequence[ScoreFile], title: str | None = None, across: Sequence[str] = ()
+) -> str:
     """The score files as one list, without answers."""
     content = [f.model_dump(mode="json", exclude={"answers"}) for f in files]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None], str]] = {
+RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None, Sequence[str]], str]] = {
     "html": render_html,
     "md": render_markdown,
     "json": render_json,
@@ -347,14 +357,12 @@ def rendered(
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(DRAWN)}")
     if ending == "html":
         return render_page(files, title, audit=audit, across=across).html.encode()
-    if ending == "csv" and audit is None:
-        return render_csv(files, title, across).encode()
     if audit is None:
-        return RENDERERS[ending](files, title).encode()
+        return RENDERERS[ending](files, title, across).encode()
     if ending != "md":
         raise UsageError("--benchmark is for pages, Markdown, and --plot negatives")
     lines = "\n".join(f"- {line}" for line in told_of_negatives(audit))
-    return f"{render_markdown(files, title)}\n{lines}\n".encode()
+    return f"{render_markdown(files, title, across)}\n{lines}\n".encode()
 
 
 def _plot(
