@@ -40,6 +40,7 @@ def choose_tools(
         cot=options.cot,
         at_most_citations=options.at_most_citations,
         llm=llm,
+        embedder=options.embedder,
         assessments=options.assessments,
     )
     segmenter = options.segmenter

@@ -50,6 +50,7 @@ class Tools:
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
         levels: where people decide: what they say of single citations (``full``, ``partial``,
             ``not``), by pair; None where a judge does.
+        embedder: finds passages of the corpus that support what a citation does not.
         assessments: files of labels of support, nuggets, rubrics and DRAGUN's questions.
     """
 
@@ -61,4 +62,5 @@ class Tools:
     at_most_citations: int = MOST_CITATIONS
     llm: Llm | None = None
     levels: Mapping[Pair, str] | None = None
+    embedder: str = "offline"
     assessments: tuple[Path, ...] = ()

@@ -155,9 +155,9 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    assert len(measures()) == 116 + 12  # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2
+    assert len(measures()) == 122 + 12  # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2
     assert families() == (
-        "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma",
+        "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma", "wrong",
         "deflection", "faithfulness", "position",
         "fact", "nuggets", "rubric", "dragun", "trec",  # built-in plugins, by their entries' names
     )  # fmt: skip

@@ -7,7 +7,15 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.models.choices import ANSWERING, FINDING, FORMATS, JUDGES, SEGMENTERS, listed
+from citeforge.schemas.models.choices import (
+    ANSWERING,
+    EMBEDDERS,
+    FINDING,
+    FORMATS,
+    JUDGES,
+    SEGMENTERS,
+    listed,
+)
 from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option, Words
 from citeforge.schemas.recipes.rage import CONTAINED
@@ -47,6 +55,11 @@ class ScoreOptions(JudgeOptions):
     """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
     llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
     """What gives marks."""
+    embedder: str = Field(
+        "offline",
+        description=f"Finds passages of the corpus for the measures `wrong`: {listed(EMBEDDERS)}.",
+    )
+    """What searches the corpus for support."""
     segmenter: str | None = Field(
         None,
         description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "

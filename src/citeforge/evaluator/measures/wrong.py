@@ -1,0 +1,245 @@
+"""Which citations are wrong, and how: every unsupported one in one class (ours)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.claims import Claim, read_claims
+from citeforge.evaluator.measures.columns import Key
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.judging import premise, premise_text
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.tools import Tools
+from citeforge.package.items import Passage
+from citeforge.schemas.errors import CiteforgeError
+
+if TYPE_CHECKING:
+    from citeforge.engines.retrieval.dense import DenseCorpus
+
+CANDIDATES = 5
+"""Passages of the corpus that the judge is asked about, for each statement."""
+RIGHT, SHOWN, CORPUS, CONTRADICTED, NOTHING, ABSENT = range(6)
+_NAMES = {SHOWN: "Wrong.Shown", CORPUS: "Wrong.Corpus", CONTRADICTED: "Wrong.Contradicted",
+          NOTHING: "Wrong.Nothing", ABSENT: "Wrong.Absent"}  # fmt: skip
+
+
+Search = Callable[[Sequence[str], int], Mapping[str, Sequence[str]]]
+"""(statements, how many) to the texts of the nearest passages of each, the nearest first."""
+
+
+@dataclass(frozen=True)
+class CitedStatement:
+    """A statement with its citations, and what else might support it.
+
+    Attributes:
+        key: (run, row of the query).
+        text: what the judge is asked about.
+        together: texts of all that it cites, joined.
+        cited: texts of its citations, one by one.
+        others: for each citation, texts of the other passages that were shown.
+        wrong: its citations of passages that do not exist, or were not shown.
+    """
+
+    key: Key
+    text: str
+    together: str
+    cited: tuple[str, ...]
+    others: tuple[tuple[str, ...], ...]
+    wrong: int
+
+
+def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
+    """A statement of an answer with its texts as premises."""
+    texts = [premise_text(p, strict=True) for p in item.passages]
+    return CitedStatement(
+        key, claim.text, premise(item.passages, claim.cited, strict=True),
+        tuple(texts[c] for c in claim.cited),
+        tuple(tuple(t for i, t in enumerate(texts) if i != c) for c in claim.cited),
+        claim.wrong,
+    )  # fmt: skip
+
+
+class CitationClasses:
+    """Classes of citations, asked for in waves: a question is asked only where it decides.
+
+    First each statement with all that it cites, and with each citation alone. Where neither holds,
+    with the other passages shown; where none of these holds, with passages of the corpus.
+    """
+
+    def __init__(self, judge: JudgeSession, search: Search) -> None:
+        """Ask a judge.
+
+        Args:
+            judge: decides entailment.
+            search: finds passages of the corpus.
+        """
+        self._judge, self._search = judge, search
+
+    def of(self, statements: Sequence[CitedStatement]) -> list[list[frozenset[int]]]:
+        """For every statement the classes that each citation may have: one, unless the judge
+        failed. Those of passages that are none come last."""
+        self._judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
+        self._judge.ask(Pair(t, s.text) for s, n in self._unsettled(statements, self._cited)
+                        for t in s.others[n])  # fmt: skip
+        left = list(self._unsettled(statements, self._shown))
+        most_shown = max((len(s.others[n]) + 1 for s, n in left), default=0)
+        texts = list(dict.fromkeys(s.text for s, _ in left))
+        near = self._search(texts, CANDIDATES + most_shown) if left else {}
+        self._judge.ask(Pair(t, s.text) for s, _ in left for t in _unseen(s, near))
+        return [
+            [
+                *(self._classes(s, n, _unseen(s, near)) for n in range(len(s.cited))),
+                *[frozenset({ABSENT})] * s.wrong,
+            ]
+            for s in statements
+        ]
+
+    @staticmethod
+    def _unsettled(
+        statements: Sequence[CitedStatement],
+        supports: Callable[[CitedStatement, int], bool | None],
+    ) -> Iterator[tuple[CitedStatement, int]]:
+        return ((s, n) for s in statements for n in range(len(s.cited)) if not supports(s, n))
+
+    def _decision(self, premise: str, statement: str) -> Decision:
+        pair = Pair(premise, statement)
+        return self._judge.ask([pair])[pair]
+
+    def _any(self, texts: Sequence[str], statement: str) -> bool | None:
+        """Whether one of the texts supports the statement; None where a failure leaves it open."""
+        found = [self._decision(text, statement) for text in texts]
+        if any(not isinstance(d, JudgeFailure) and d.entailed for d in found):
+            return True
+        return None if any(isinstance(d, JudgeFailure) for d in found) else False
+
+    def _cited(self, s: CitedStatement, n: int) -> bool | None:
+        return self._any((s.cited[n], s.together), s.text)
+
+    def _shown(self, s: CitedStatement, n: int) -> bool | None:
+        return self._cited(s, n) or self._any(s.others[n], s.text)
+
+    def _classes(self, s: CitedStatement, n: int, corpus: Sequence[str]) -> frozenset[int]:
+        found: set[int] = set()
+        questions: tuple[tuple[int, Callable[[], bool | None]], ...] = (
+            (RIGHT, lambda: self._cited(s, n)),
+            (SHOWN, lambda: self._any(s.others[n], s.text)),
+            (CORPUS, lambda: self._any(corpus, s.text)),
+            (CONTRADICTED, lambda: self._contradicts(s.cited[n], s.text)),
+            (NOTHING, lambda: True),
+        )
+        for number, holds in questions:
+            decided = holds()
+            if decided is not False:
+                found.add(number)
+            if decided:
+                break
+        return frozenset(found)
+
+    def _contradicts(self, premise: str, statement: str) -> bool | None:
+        decision = self._decision(premise, statement)
+        if isinstance(decision, JudgeFailure):
+            return None
+        return decision.support is not None and decision.support < 0
+
+
+def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
+    """The nearest passages of the corpus that were not shown; none where nobody searched."""
+    shown = {*s.cited, *(text for texts in s.others for text in texts)}
+    return [text for text in near.get(s.text, ()) if text not in shown][:CANDIDATES]
+
+
+def wrong_citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """All of them, from one look at every citation."""
+    if inputs.protocol != "strict":
+        raise CannotError("it is ours, no paper's: score with --protocol strict")
+    rows = read_claims(inputs, strict_claims)
+    assert inputs.tools.judge is not None
+    statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
+    search = partial(_passages_for, inputs.benchmark, inputs.tools.embedder)
+    classes = CitationClasses(inputs.tools.judge, search).of(statements)
+    tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
+    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
+    for name, numbers in (("Wrong", frozenset(_NAMES)),
+                          *((n, frozenset({c})) for c, n in _NAMES.items())):  # fmt: skip
+        if numbers == {CONTRADICTED} and not tells:
+            yield name, "this judge tells no contradictions; Wrong.Nothing holds them"
+            continue
+        low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
+        for statement, citations in zip(statements, classes, strict=True):
+            for possible in citations:
+                low[statement.key] += possible <= numbers, 1
+                high[statement.key] += bool(possible & numbers), 1
+        samples = [
+            Sample(name, s, lambda s: ratio(s[..., 0], s[..., 1]), ratio(s[..., 0], s[..., 1]))
+            for s in (low, high)
+        ]
+        yield name, Measured(samples[0], None if np.array_equal(low, high) else samples[1])
+
+
+def _passages_for(
+    benchmark: Benchmark, embedder: str, statements: Sequence[str], depth: int
+) -> dict[str, list[str]]:
+    """Texts of the corpus's passages that are nearest to each statement.
+
+    Raises:
+        CannotError: the embedder cannot be had.
+    """
+    try:
+        corpus, _ = _embedded(benchmark.folder, benchmark.hash, embedder)
+    except CiteforgeError as error:
+        raise CannotError(f"the corpus cannot be searched: {error}") from error
+    queries = {str(number): text for number, text in enumerate(statements)}
+    found = corpus.rank(queries, depth)
+    texts = benchmark.texts({r.docid for several in found.values() for r in several})
+    return {
+        text: [premise_text(Passage(r.docid, *texts[r.docid]), strict=True) for r in found[number]]
+        for number, text in queries.items()
+    }
+
+
+@lru_cache(maxsize=1)
+def _embedded(
+    folder: Path, benchmark_hash: str, embedder: str
+) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
+    """The corpus of a benchmark, embedded once for all submissions of a command, and the folder of
+    its vectors, which goes with it."""
+    from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.retrieval.dense import DenseCorpus
+
+    scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+    corpus = Benchmark(folder).corpus
+    return DenseCorpus(corpus, make_embedder(embedder), Path(scratch.name)), scratch
+
+
+def _options(tools: Tools, protocol: str) -> str:
+    return f"candidates:{CANDIDATES},{tools.embedder}"
+
+
+_wrong = partial(
+    percent, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
+    uses=("judge", "segmenter"), compute=wrong_citations, options=_options, higher_is_better=False,
+    unlabelled="it looks at passages beside the cited ones, and labels are of cited ones",
+)  # fmt: skip
+MEASURES = (
+    _wrong("Wrong", definition="citations that support their statement neither alone nor together"),
+    _wrong("Wrong.Shown", definition="of all citations, unsupported ones whose statement another "
+           "passage shown supports"),
+    _wrong("Wrong.Corpus", definition="likewise, that another passage of the corpus supports"),
+    _wrong("Wrong.Contradicted", definition="likewise, that nothing supports and the cited passage "
+           "contradicts (of judges that tell contradictions)"),
+    _wrong("Wrong.Nothing", definition="likewise, that nothing supports"),
+    _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown"),
+)  # fmt: skip

@@ -1,0 +1,144 @@
+"""Classes of unsupported citations, by hand: passages and statements are sets of letters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.wrong import (
+    ABSENT,
+    CANDIDATES,
+    CONTRADICTED,
+    CORPUS,
+    NOTHING,
+    RIGHT,
+    SHOWN,
+    CitationClasses,
+    CitedStatement,
+)
+from conftest import Cli
+from conftest_evaluator import Facts, Measure
+
+
+class ToldFacts(Facts):
+    """Facts that also tells a contradiction: of a premise with ``!``."""
+
+    tells_contradictions = True
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        def told(decisions: Sequence[tuple[int, object]]) -> None:
+            keep([
+                (i, Verdict(False, support=-1.0) if "!" in pairs[i].premise else d)  # type: ignore[misc]
+                for i, d in decisions
+            ])  # fmt: skip
+
+        super().decide(pairs, told)  # type: ignore[arg-type]
+
+
+def classes(
+    text: str, cited: Sequence[str], others: Sequence[str] = (), corpus: Sequence[str] = (),
+    wrong: int = 0,
+) -> tuple[list[set[int]], Facts, list[tuple[Sequence[str], int]]]:  # fmt: skip
+    judge, searched = ToldFacts(), []
+
+    def search(statements: Sequence[str], depth: int) -> dict[str, Sequence[str]]:
+        searched.append((statements, depth))
+        return dict.fromkeys(statements, corpus)
+
+    statement = CitedStatement(
+        (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
+    )
+    (found,) = CitationClasses(JudgeSession(judge), search).of([statement])
+    return [set(c) for c in found], judge, searched
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "others", "corpus", "expected"),
+    [
+        ("says A", ["A"], ["B"], ["C"], RIGHT),
+        ("says A", ["B"], ["C", "A"], ["A"], SHOWN),
+        ("says A", ["B"], ["C"], ["D", "A"], CORPUS),
+        ("says A", ["B!"], ["C"], ["D", "A"], CORPUS),  # it is true elsewhere
+        ("says A", ["B!"], ["C"], ["D"], CONTRADICTED),
+        ("says A", ["B"], ["C!"], ["D!"], NOTHING),  # others contradict it: nobody cited them
+        ("says A", ["B"], [], [], NOTHING),
+    ],
+)
+def test_the_first_class_that_fits(
+    text: str, cited: list[str], others: list[str], corpus: list[str], expected: int
+) -> None:
+    assert classes(text, cited, others, corpus)[0] == [{expected}]
+
+
+def test_citations_that_support_together_are_right() -> None:
+    assert classes("says A and B", ["A", "B"])[0] == [{RIGHT}, {RIGHT}]
+
+
+def test_each_citation_has_its_own_class_and_absent_ones_come_last() -> None:
+    # Neither alone nor together; the first contradicts.
+    found, _, _ = classes("says A", ["B!", "C"], ["D"], ["E"], wrong=1)
+    assert found == [{CONTRADICTED}, {NOTHING}, {ABSENT}]
+
+
+def test_only_what_decides_is_asked() -> None:
+    _, judge, searched = classes("says A", ["A"], ["B"], ["C"])
+    assert {p.premise for p in judge.asked} == {"A"} and not searched
+    _, judge, searched = classes("says A", ["B"], ["A"], ["C"])
+    assert {p.premise for p in judge.asked} == {"B", "A"} and not searched
+
+
+def test_the_nearest_that_were_not_shown_are_asked_about() -> None:
+    corpus = ["B", "C", "D", "E", "F", "BC", "BD", "A"]  # two of them were shown
+    found, judge, searched = classes("says A", ["B"], ["C"], corpus)
+    assert searched == [(["says A"], CANDIDATES + 2)]
+    assert [p.premise for p in judge.asked] == ["B", "C", "D", "E", "F", "BC", "BD"]
+    assert found == [{NOTHING}]  # the eighth is beyond the five
+
+
+def test_a_failure_leaves_open_what_it_may_be() -> None:
+    # The other passage fails: its support is open; nothing else supports the statement.
+    assert classes("says A", ["B"], ["#"], ["C"])[0] == [{SHOWN, NOTHING}]
+    # The citation itself fails: right, or contradicted, or neither.
+    assert classes("says A", ["#"], ["B"], ["C"])[0] == [{RIGHT, CONTRADICTED, NOTHING}]
+
+
+def test_reference_has_none(measure: Measure) -> None:
+    found = measure(["Says A [2]."], ["wrong"], protocol="reference")
+    assert found["Wrong"] == "it is ours, no paper's: score with --protocol strict"
+
+
+def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
+    """Four citations on a package of three passages; the table judge knows what holds."""
+    folder = tmp_path / "beir"
+    (folder / "qrels").mkdir(parents=True)
+    texts = {"d1": "Io is hot.", "d2": "Mars is red.", "d3": "Pluto is small."}
+    (folder / "corpus.jsonl").write_text("".join(
+        json.dumps({"_id": name, "title": "", "text": text}) + "\n"
+        for name, text in texts.items()))  # fmt: skip
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "What is hot?"}\n')
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
+    built = inline("build", "rage", "--source", "beir:beir", "--split", "test", "--licence",
+                   "cc0-1.0", "--embedder", "offline", "--mixture", "mix=1,0,1", "--out", "b")  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    passages = [{"docid": d, "title": "", "text": texts[d]} for d in ("d1", "d2")]
+    output = "Io is hot [1]. Mars is red [1]. Pluto is small [2]. Venus is dry [9]."
+    line = {"query_id": "q1", "output": output, "passages": passages}
+    (tmp_path / "s.jsonl").write_text(json.dumps(line) + "\n")
+    command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong")
+    result = inline(*command, "--judge", "lexical", "--out", "s.json")
+    assert result.returncode == 0, result.stderr
+    scores = json.loads((tmp_path / "s.json").read_text())
+    found = {m["name"]: m["value"] for m in scores["measures"]}
+    # Io: right. Mars: the second passage says it. Pluto: the corpus does. Venus: no passage [9].
+    assert found == {"Wrong": 75.0, "Wrong.Shown": 25.0, "Wrong.Corpus": 25.0,
+                     "Wrong.Nothing": 0.0, "Wrong.Absent": 25.0}  # fmt: skip
+    (absent,) = scores["not_computed"]
+    assert absent["name"] == "Wrong.Contradicted" and "tells no contradictions" in absent["reason"]
+    assert "opt:candidates:5,offline" in scores["measures"][0]["signature"]
+    result = inline(*command, "--judge", "lexical", "--embedder", "nowhere/model")
+    assert result.returncode != 0 and "the corpus cannot be searched" in result.stderr
