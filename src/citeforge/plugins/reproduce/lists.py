@@ -89,7 +89,7 @@ def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
         if what == "mean":
             return sum(float(row[field]) for row in rows) / len(rows)
         if what == "mean share":
-            return sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows)
+            return float(sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows))
         if what == "share all":
             return sum(all(row[field]) for row in rows) / len(rows)
     except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:

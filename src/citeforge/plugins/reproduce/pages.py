@@ -22,7 +22,7 @@ VERDICTS: dict[CellVerdict, str] = {
     "explained": "explained",
     "not explained": "not explained",
     "needs a model": "needs a model that is not here",
-    "not computed": "not computed: data or a package lacks",
+    "not computed": "not computed: data or a package is missing",
 }
 
 
