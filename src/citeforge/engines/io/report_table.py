@@ -127,10 +127,12 @@ class Table:
         def line(cells: Sequence[object]) -> str:
             first, *others = (_marked(c, lambda v: escape(str(v)), "<b>{}</b>".format, "{}")
                               for c in cells)  # fmt: skip
-            rest = "".join(f"<td>{text}</td>" for text in others)
+            rest = "".join(f"<td{aligned[n]}>{text}</td>" for n, text in enumerate(others, 1))
             return f'<tr><th scope="row">{first}</th>{rest}</tr>'
 
-        head = "".join(f'<th scope="col">{escape(title)}</th>' for title in self._titles())
+        aligned = [' style="text-align:left"' * (n < self.left > 1) for n in range(len(self.head))]
+        titles = zip(aligned, self._titles(), strict=True)
+        head = "".join(f'<th scope="col"{style}>{escape(title)}</th>' for style, title in titles)
         rows = "\n".join(map(line, self.rows))
         return (
             f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(self.title)}">'
