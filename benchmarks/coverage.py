@@ -3,15 +3,17 @@
 ``python -m benchmarks.coverage [SIMULATIONS [PART…]]``: measures of answers with statements,
 citations and a judge that errs, of 30, 100 and 300 queries, by systems of seven levels; raw
 intervals against the measure over all queries, corrected ones against what people would say.
-Parts: raw, repeats, corrected, differences, rates, authorship, null, ranks, cascade, expertqa; all
-without a name.
+Parts: raw, repeats, corrected, differences, rates, authorship, null, ranks, cascade, crossed,
+expertqa; all without a name.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -246,6 +248,55 @@ def cascade_coverage(shares: Sequence[float], simulations: int, seed: int) -> fl
     return covered / simulations
 
 
+CROSSED: dict[str, tuple[tuple[int, int, int], dict[str, float]]] = {
+    "1 run": ((1, 1, 1), {}), "2 runs": ((1, 2, 1), {}), "3 runs": ((1, 3, 1), {}),
+    "3 runs that differ": ((1, 3, 1), {"run": 0.1}),
+    "5 runs that differ": ((1, 5, 1), {"run": 0.1}),
+    "3 repeats": ((1, 1, 3), {}), "3 repeats that differ": ((1, 1, 3), {"repeat": 0.1}),
+    "3 runs, 3 repeats": ((1, 3, 3), {"run": 0.1, "repeat": 0.1}),
+    "2 judges": ((2, 1, 1), {"judge": 0.3}), "3 judges": ((3, 1, 1), {"judge": 0.3}),
+    "5 judges": ((5, 1, 1), {"judge": 0.3}),
+    "3 judges, 3 runs, 3 repeats": ((3, 3, 3), {"judge": 0.3, "run": 0.1, "repeat": 0.05}),
+}  # fmt: skip
+"""Judges, runs and repeats; standard deviations of what moves all values of one of them at once."""
+STATEMENTS = 5
+
+
+def crossed_coverage(
+    levels: tuple[int, int, int], moves: dict[str, float], n: int, simulations: int, seed: int
+) -> float:
+    """Share of intervals that hold the value of all queries, runs, judges and repeats there are.
+
+    A statement is found supported where a sum of normal effects is above 0: of its query (1), its
+    answer (.5), the statement (1), one verdict (.5), of judges with each query (.3) and statement
+    (.5) where there are several, and of ``moves``.
+    """
+    several = 1.0 if levels[0] > 1 else 0.0
+    effects = [
+        ("q", 1.0), ("uq", 0.5), ("uqs", 1.0), ("jurqs", 0.5), ("jq", 0.3 * several),
+        ("juqs", 0.5 * several), ("j", moves.get("judge", 0.0)), ("u", moves.get("run", 0.0)),
+        ("jr", moves.get("repeat", 0.0)),
+    ]  # fmt: skip
+    shape = dict(zip("jurqs", (*levels, n, STATEMENTS), strict=True))
+    sd = math.sqrt(sum(v * v for _, v in effects))
+    rng = np.random.default_rng([seed, n])
+    covered = 0
+    for i in range(simulations):
+        level = LEVELS[i % len(LEVELS)]
+        total = NormalDist(0, sd).inv_cdf(level) + sum(
+            rng.normal(0, v, [k if axis in axes else 1 for axis, k in shape.items()])
+            for axes, v in effects
+            if v
+        )
+        values = np.mean(np.broadcast_to(total > 0, tuple(shape.values())), axis=-1)
+        sample = mean_sample("share", values.reshape(-1, n))
+        (found,) = estimate_all(
+            [replace(sample, within=Range(0, 1), judges=levels[0], repeats=levels[2])]
+        )
+        covered += found.low <= level <= found.high
+    return covered / simulations
+
+
 def main(simulations: int = 2_000, parts: Sequence[str] = ()) -> None:
     """Print tables."""
     print(f"{simulations:,} simulations a cell; Monte Carlo error ± "
@@ -329,6 +380,15 @@ def _cascade(simulations: int) -> None:
     _line("false negatives by a cascade (confirmed/cleared/others)", shares)
 
 
+def _crossed(simulations: int) -> None:
+    for n in SIZES:
+        shares = {
+            name: crossed_coverage(levels, moves, n, simulations, 11)
+            for name, (levels, moves) in CROSSED.items()
+        }
+        _line(f"over all sources, {n} queries", shares)
+
+
 def _expertqa(simulations: int) -> None:
     from benchmarks import expertqa
 
@@ -343,7 +403,7 @@ def _line(what: str, shares: Shares) -> None:
 PARTS = {
     "raw": _raw, "repeats": _repeats, "corrected": _corrected, "differences": _differences,
     "rates": _rates, "authorship": _authorship, "null": _null, "ranks": _ranks,
-    "cascade": _cascade, "expertqa": _expertqa,
+    "cascade": _cascade, "crossed": _crossed, "expertqa": _expertqa,
 }  # fmt: skip
 
 if __name__ == "__main__":

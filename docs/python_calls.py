@@ -21,6 +21,7 @@ CALLS = {
     "check": "citeforge.check",
     "score": "citeforge.score_files",
     "compare": "citeforge.compare",
+    "labels plan-effort": "citeforge.evaluator.statistics.effort.effort_plan",
     "labels plan-queries": "citeforge.evaluator.statistics.planning.plan_queries",
     "labels calibrate": "citeforge.evaluator.labels.calibration.calibrate",
     "report": "citeforge.report",

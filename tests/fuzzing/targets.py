@@ -92,6 +92,7 @@ _SCORES = (
         for ending in ("csv", "json", "tex", "md")
     ),
     "labels plan-queries scores/random.json scores/top-1.json --effect 2",
+    "labels plan-effort scores/top-1.json --measure CiteP --query-cost 10",
     "labels plan-queries scores/top-1.json --effect 2 --measure CiteP --power .9",
     "labels plan scores/random.json --half-width 5 --out plan.json",
     "labels plan scores/random.json --half-width 9 --correlation .5 --design stratified",

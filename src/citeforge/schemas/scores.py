@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, ConfigDict, Field, NonNegativeInt, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    model_validator,
+)
 
 from citeforge.schemas.benchmarks.authorship import Design
 from citeforge.schemas.record import Record
 from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
+Source = Literal["judges", "runs", "repeats", "queries"]
+"""Where uncertainty comes from, in the order of axes."""
 Gold = Literal["public", "private", "withheld"]
 """Whether labels are public; else whether a score file tells of single queries."""
 
@@ -85,10 +94,27 @@ class Variance(Record):
 
     model_config = ConfigDict(allow_inf_nan=False)
 
-    levels: dict[str, int]
+    levels: dict[Source, PositiveInt]
     components: dict[str, float]
-    shares: dict[str, float]
+    shares: dict[Source, float]
     values: list[list[float]] = []
+
+    @model_validator(mode="after")
+    def _fits(self) -> Variance:
+        """Whether all sources are there, and as many values.
+
+        Raises:
+            ValueError: names what is wrong.
+        """
+        n = self.levels
+        if set(n) != set(get_args(Source)):
+            raise ValueError(f"levels: lists other sources than {', '.join(get_args(Source))}")
+        if any(set(e.split(":")) - set(n) for e in self.components):
+            raise ValueError("components: names another source")
+        layers = n["judges"] * n["runs"] * n["repeats"]
+        if self.values and [len(row) for row in self.values] != [n["queries"]] * layers:
+            raise ValueError("values: there is not one a query, run and verdict")
+        return self
 
 
 class MeasureScore(Record):

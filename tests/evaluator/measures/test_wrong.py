@@ -122,8 +122,22 @@ def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
         for name, text in texts.items()))  # fmt: skip
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "What is hot?"}\n')
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n")
-    built = inline("build", "rage", "--source", "beir:beir", "--split", "test", "--licence",
-                   "cc0-1.0", "--embedder", "offline", "--mixture", "mix=1,0,1", "--out", "b")  # fmt: skip
+    built = inline(
+        "build",
+        "rage",
+        "--source",
+        "beir:beir",
+        "--split",
+        "test",
+        "--licence",
+        "cc0-1.0",
+        "--embedder",
+        "offline",
+        "--mixture",
+        "mix=1,0,1",
+        "--out",
+        "b",
+    )
     assert built.returncode == 0, built.stderr
     passages = [{"docid": d, "title": "", "text": texts[d]} for d in ("d1", "d2")]
     output = "Io is hot [1]. Mars is red [1]. Pluto is small [2]. Venus is dry [9]."

@@ -14,12 +14,12 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.trust.calibrate import calibrate
 from citeforge.cli.trust.judge import judge
 from citeforge.cli.trust.meta_eval import meta_eval
-from citeforge.cli.trust.plan_queries import plan_queries
+from citeforge.cli.trust.plan_queries import plan_effort, plan_queries
 from citeforge.schemas.commands.command_options import AnnotationOptions, LabelPlanOptions
 from citeforge.schemas.recipes.base import Judging
 
 
-@click.group(commands=[plan_queries, calibrate, meta_eval, judge])
+@click.group(commands=[plan_queries, plan_effort, calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
 

@@ -1,4 +1,4 @@
-"""``citeforge labels plan-queries SCORES…``."""
+"""``citeforge labels plan-queries SCORES…`` and ``plan-effort``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import click
 
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
-from citeforge.schemas.commands.command_options import PlanOptions
+from citeforge.schemas.commands.command_options import EffortOptions, PlanOptions
 
 
 @click.command("plan-queries")
@@ -29,3 +29,21 @@ def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
     options = record_from(PlanOptions, given)
     found = plan([load_scores(path) for path in scores], options)
     click.echo(render_query_plans(found, options.power))
+
+
+@click.command("plan-effort")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(EffortOptions))
+def plan_effort(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say which of more queries, runs, judges, repeats or labels narrows an interval most.
+
+    SCORES is one score file; or several of the same submission, one a judge. Each step adds a tenth
+    of the queries or labels, or one of the others; the one that narrows most per unit of cost
+    stands first.
+    """
+    from citeforge.evaluator.reports.table import render_effort
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.evaluator.statistics.effort import effort_plan
+
+    options = record_from(EffortOptions, given)
+    click.echo(render_effort(effort_plan([load_scores(path) for path in scores], options)))

@@ -18,6 +18,7 @@ from citeforge.evaluator.reports.missing import (
 )
 from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
+from citeforge.evaluator.statistics.effort import EffortPlan
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.planning import LabelPlan, QueryPlan
 from citeforge.evaluator.statistics.ranks import LEVEL, rank_text
@@ -270,6 +271,27 @@ def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
             (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
         )
     return "\n".join(Table(head, rows).text())
+
+
+def render_effort(plan: EffortPlan) -> str:
+    """What ``labels plan-effort`` prints."""
+    has = ", ".join(f"{name} {n:,}" for name, n in plan.levels.items())
+    lines = [
+        f"{plan.measure} of {plan.system}: {plan.value:.2f} [{plan.low:.2f}, {plan.high:.2f}]",
+        f"made of: {has}",
+        "uncertainty (squared standard error): "
+        + ", ".join(f"{source} {share:.0%}" for source, share in plan.shares.items()),
+    ]
+    corrected = " of the corrected value" if "labels" in plan.levels else ""
+    lines += ["", f"to expect{corrected} now: ± {plan.half:.2f} (Student's t, uncut)"]
+    head = ("more", "now", "then", "±", "narrower", "cost", "narrower per cost")
+    rows = [
+        (s.source, f"{s.now:,}", f"{s.then:,}", f"{s.half:.2f}", f"{s.narrower:.3f}",
+         f"{s.cost:,g}", f"{s.per_cost:.3g}")
+        for s in plan.steps
+    ]  # fmt: skip
+    lines += Table(head, rows).text()
+    return "\n".join([*lines, *(f"not known: more {s} ({why})" for s, why in plan.unknown.items())])
 
 
 def render_label_plan(plan: LabelPlan, half: float) -> str:

@@ -12,15 +12,17 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.statistics.intervals import LEVEL, quantile
+from citeforge.schemas.scores import Source
 
-SOURCES = ("judges", "runs", "repeats", "queries")
+SOURCES: tuple[Source, ...] = get_args(Source)
 """Where uncertainty comes from, in the order of axes."""
-_NESTED = ("queries", "runs", "judges", "repeats")
+_NESTED: tuple[Source, ...] = ("queries", "runs", "judges", "repeats")
 """An interaction is the share of its last source in this order."""
 _LEAST = 0.75
 """Of the variance over queries alone, what is left at least when runs, judges and repeats happen to
