@@ -173,7 +173,8 @@ def test_the_file_says_it_for_one_and_for_all(browser: Any, package: Path, tmp_p
     expect(page.locator(".intro")).to_have_text("The first.")
     for fault, said in (
         ({"links": {"Code": "javascript:alert(1)"}}, "begin with https://"),
-        ({"date": "last week"}, "date"),
+        ({"date": "last week"}, "'last week' is no day; write it as 2026-11-23"),
+        ({"date": 2026}, "2026 is no day"),
         ({"licence": "x"}, "licence"),
     ):
         file.write_text(yaml.safe_dump({"about": fault, "boards": boards}))

@@ -29,6 +29,14 @@ class Presentation(Part):
     links: dict[str, str] = Field(default_factory=dict)
     """Names to addresses (https://…), such as those of paper and code."""
 
+    @field_validator("date", mode="before")
+    @classmethod
+    def _is_a_day(cls, day: object) -> object:
+        try:
+            return day if day is None else datetime.date.fromisoformat(str(day))
+        except ValueError as error:
+            raise ValueError(f"{day!r} is no day; write it as 2026-11-23") from error
+
     @field_validator("links")
     @classmethod
     def _are_addresses(cls, links: dict[str, str]) -> dict[str, str]:
