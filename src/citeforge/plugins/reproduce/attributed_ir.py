@@ -17,7 +17,7 @@ from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop, only_file
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -39,7 +39,7 @@ def read_air_answers(
 ) -> Values:
     """Measures of one file of answers, against the gold answers that it brings."""
     chosen = checked(AirOptions, **options)
-    ((paths,),) = files
+    paths = only_file(files, "attributed-ir")
     scores = score(
         paths[0],
         _benchmark(paths, shop),
@@ -59,7 +59,7 @@ def read_air_questions(
 ) -> Values:
     """Statistics of the questions and gold answers that a file of answers brings."""
     checked(Part, **options)
-    ((paths,),) = files
+    paths = only_file(files, "hagrid")
     path, _ = _questions(paths, shop)
     source = open_hagrid(str(path), None, ReadOptions())
     gold, n_questions = source.gold(), source.queries().num_rows

@@ -103,7 +103,9 @@ class PublishedRow(Part):
     """A row of the table."""
 
     name: str
-    files: Annotated[tuple[tuple[str, ...], ...], BeforeValidator(_grouped)] = ()
+    files: Annotated[
+        tuple[Annotated[tuple[str, ...], Field(min_length=1)], ...], BeforeValidator(_grouped)
+    ] = Field(min_length=1)
     """Names of files: one or a list, or a list of them an annotator."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the reader, above those of the table."""

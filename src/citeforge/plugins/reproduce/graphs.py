@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.ir_convert.kalma import read_entries
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop, only_file
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
@@ -16,7 +16,7 @@ def read_graphs(
 ) -> Values:
     """``entries``, ``people``, or ``values of RELATION``: how many different ones there are."""
     checked(Part, **options)
-    ((paths,),) = files
+    paths = only_file(files, "kalma")
     entries = read_entries(paths[0])
     graphs = {graph.qid: graph for entry in entries for graph in entry.graphs}
     counts: dict[str, float] = {"entries": len(entries), "people": len(graphs)}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.schemas.errors import UsageError
 
 FileGroups = Sequence[Sequence[Sequence[Path]]]
 """Groups of files, a file being one path, or those that hold the same in another layout."""
@@ -41,3 +42,15 @@ class Reader(Protocol):
             UsageError: an option or a value that there is not.
             InputError: a file that is another than was expected.
         """
+
+
+def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
+    """The one file that a row names.
+
+    Raises:
+        UsageError: it names several.
+    """
+    paths = [paths for group in files for paths in group]
+    if len(paths) != 1:
+        raise UsageError(f"a row of the reader {reader!r} names one file, not {len(paths)}")
+    return paths[0]
