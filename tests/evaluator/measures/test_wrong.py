@@ -112,8 +112,8 @@ def test_reference_has_none(measure: Measure) -> None:
     assert found["Wrong"] == "it is ours, no paper's: score with --protocol strict"
 
 
-def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
-    """Four citations on a package of three passages; the table judge knows what holds."""
+def package(tmp_path: Path, inline: Cli) -> None:
+    """A package of three passages, and an answer with four citations, two passages shown."""
     folder = tmp_path / "beir"
     (folder / "qrels").mkdir(parents=True)
     texts = {"d1": "Io is hot.", "d2": "Mars is red.", "d3": "Pluto is small."}
@@ -143,6 +143,10 @@ def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
     output = "Io is hot [1]. Mars is red [1]. Pluto is small [2]. Venus is dry [9]."
     line = {"query_id": "q1", "output": output, "passages": passages}
     (tmp_path / "s.jsonl").write_text(json.dumps(line) + "\n")
+
+
+def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
+    package(tmp_path, inline)
     command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong")
     result = inline(*command, "--judge", "lexical", "--out", "s.json")
     assert result.returncode == 0, result.stderr
@@ -156,3 +160,20 @@ def test_shares_of_all_citations(tmp_path: Path, inline: Cli) -> None:
     assert "opt:candidates:5,offline" in scores["measures"][0]["signature"]
     result = inline(*command, "--judge", "lexical", "--embedder", "nowhere/model")
     assert result.returncode != 0 and "the corpus cannot be searched" in result.stderr
+
+
+def test_a_dry_run_counts_what_may_be_asked_and_asks_nobody(tmp_path: Path, inline: Cli) -> None:
+    package(tmp_path, inline)
+    command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong", "--judge", "lexical",
+               "--verdicts", "v.db")  # fmt: skip
+    planned = inline(*command, "--dry-run", "--out", "s.json")
+    assert planned.returncode == 0, planned.stderr
+    # Three statements with a citation in range, at most with each of the three passages.
+    assert "to judge           9\n" in planned.stdout
+    assert not (tmp_path / "s.json").exists()
+    assert inline(*command).returncode == 0
+    # Io: its own passage. Mars: its own and the other one. Pluto: all three.
+    again = inline(*command, "--dry-run").stdout
+    assert "stored             6\n" in again and "to judge           0\n" in again
+    without = inline("score", "s.jsonl", "--benchmark", "b", "--dry-run")
+    assert without.returncode == 2 and "name it with --judge" in without.stderr
