@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.judge.pairs import priced
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.evaluator.choose import choose_tools, make_tools
 from citeforge.evaluator.labels.calibration import calibration_of
 from citeforge.evaluator.labels.correct import Correction, require_known
@@ -321,6 +322,32 @@ def score_files(
     if chosen.max_row:
         all_scores.append(Scores(max_row([s.file for s in all_scores])))
     return ScoredFiles(all_scores, tools.judge)
+
+
+def plan_scores(
+    submissions: Sequence[str | Path],
+    benchmark: str | Path,
+    options: ScoreOptions,
+    *,
+    gold: str | Path | None = None,
+    run: RunOptions | None = None,
+) -> JudgePlan:
+    """What :func:`score_files` would ask the judge at most, and what it costs; nobody is asked.
+
+    A question that depends on an answer that is not stored is counted.
+
+    Raises:
+        UsageError: there is no judge; else as :func:`score_files`.
+    """
+    opened, run = load(benchmark, gold), run or RunOptions()
+    wanted = select(list(options.measures) or opened.kind.default_measures)
+    tools = replace(make_tools(wanted, options, run), llm=None)
+    if tools.judge is None:
+        raise UsageError("--dry-run says what a judge would be asked; name it with --judge")
+    tools.judge.only_plans = True
+    for path in submissions:
+        _Scoring(opened, wanted, options, tools, None).every_context(Path(path), None)
+    return priced(tools.judge.plan_all(), run)
 
 
 def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:

@@ -50,6 +50,7 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     is_flag=True,
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
+@click.option("--dry-run", is_flag=True, help="Say what the judge would be asked, at most.")
 @click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def score(
     submissions: tuple[Path, ...],
@@ -58,6 +59,7 @@ def score(
     gold: Path | None,
     out: Path | None,
     private: bool,
+    dry_run: bool,
     verbose: bool,
     allow_judge_failures: bool,
     **given: Any,
@@ -68,10 +70,14 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.evaluator.reports.table import render_scores
-    from citeforge.library.scores import score_files
+    from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(ScoreOptions, given)
+    if dry_run:
+        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(given))
+        click.echo("\n".join(plan.lines()))
+        return
     found = score_files(
         submissions,
         benchmark,

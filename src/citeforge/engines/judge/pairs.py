@@ -80,10 +80,14 @@ def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
         InputError: a line is wrong, or the judge cannot be had.
         UsageError: there is no such judge, or none is named.
     """
+    asked = read_pairs(path)
+    return priced(require_judge(judging, run).plan(asked), run)
+
+
+def priced(plan: JudgePlan, run: RunOptions) -> JudgePlan:
+    """A plan with its cost, where the price is known and the judge counts tokens."""
     from citeforge.engines.judge.llm import ANSWER_TOKENS
 
-    asked = read_pairs(path)
-    plan = require_judge(judging, run).plan(asked)
     if run.price is None or plan.tokens is None:
         return plan
     answers = ANSWER_TOKENS * (plan.distinct - plan.stored)

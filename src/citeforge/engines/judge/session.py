@@ -70,6 +70,8 @@ class JudgeSession:
         judge: who decides.
         repeats: how often it is asked about every pair.
         repeat: which of these times :meth:`ask` asks for, from 0.
+        only_plans: ask nobody: what is not stored fails, so that whatever a verdict might make
+            necessary is counted, too.
         n_asked: pairs that the judge was asked in this session.
         n_stored: distinct pairs that the store knew.
         n_failed: distinct pairs on which the judge failed.
@@ -85,6 +87,7 @@ class JudgeSession:
         self.judge = judge
         self.store = store
         self.repeats, self.repeat = repeats, 0
+        self.only_plans = False
         self.n_asked = self.n_stored = self.n_failed = self.n_truncated = 0
         again = getattr(judge, "repeated", None)
         if repeats > 1 and again is None:
@@ -143,6 +146,10 @@ class JudgeSession:
         tokens = self.judge.count_tokens(rest)
         return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds)
 
+    def plan_all(self) -> JudgePlan:
+        """The plan of everything that this session was asked."""
+        return self.plan(dict.fromkeys(pair for _, pair in self._known))
+
     def _without_stored(self, pairs: list[Pair]) -> list[Pair]:
         if self.store is None or not pairs:
             return pairs
@@ -159,6 +166,10 @@ class JudgeSession:
 
     def _decide(self, pairs: list[Pair]) -> None:
         if not pairs:
+            return
+        if self.only_plans:
+            nobody = JudgeFailure("nobody was asked")
+            self._known.update(((self.repeat, pair), nobody) for pair in pairs)
             return
         start = time.monotonic()
         waiting = set(range(len(pairs)))
