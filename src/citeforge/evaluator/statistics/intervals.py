@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
-from functools import cache
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +11,6 @@ import numpy.typing as npt
 WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
 """How intervals are made, as score files say it."""
 LEVEL = 0.95
-_FEW, _LARGE = 5, 30
-"""Degrees of freedom, and half of them."""
 
 
 @dataclass(frozen=True)
@@ -129,42 +124,14 @@ def skewness_of(influence: npt.NDArray[np.float64]) -> float:
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
 
 
-@cache
 def quantile(df: float, level: float = LEVEL) -> float:
     """How many standard errors an interval goes to either side: Student's t; of the normal
-    distribution for infinite ``df``.
+    distribution for infinite ``df``."""
+    from scipy.special import (  # scipy.stats has the same, and takes half a second to import
+        ndtri,
+        stdtrit,
+    )
 
-    Newton's method on P(0 < T < t) = t f(t) ₂F₁(1, (df + 1)/2; 3/2; t²/(df + t²)), f the density.
-    ``scipy.special`` has the same, and its import would be a sixth of a ``score``.
-    """
-    normal = NormalDist().inv_cdf((1 + level) / 2)
     if math.isinf(df):
-        return normal
-    if not df >= 1:
-        return math.nan
-    if df < _FEW:  # the series hardly converges
-        from scipy.special import stdtrit
-
-        return float(stdtrit(df, (1 + level) / 2))
-    t, step = normal, 1.0
-    while abs(step) > 1e-8 * t:  # the error is the square of it
-        density = _density_at_0(df) * math.exp(-(df + 1) / 2 * math.log1p(t * t / df))
-        term = total = 1.0
-        for k in itertools.count():
-            term *= t * t / (df + t * t) * (df + 1 + 2 * k) / (3 + 2 * k)
-            total += term
-            if term < 1e-17 * total:
-                break
-        step = level / 2 / density - t * total
-        t += step
-    return t
-
-
-def _density_at_0(df: float) -> float:
-    """Γ((df + 1)/2) / (√(π df) Γ(df/2)), by Stirling's series where that is exact enough."""
-    product, a = 1.0, df / 2
-    while a < _LARGE:
-        product *= math.sqrt(a * (a + 1)) / (a + 0.5)
-        a += 1
-    series = -1 / 8 + (1 / 192 - (1 / 640 - 17 / 14336 / a**2) / a**2) / a**2
-    return product * math.exp(series / a) / math.sqrt(2 * math.pi)
+        return float(ndtri((1 + level) / 2))
+    return float(stdtrit(df, (1 + level) / 2)) if df >= 1 else math.nan
