@@ -51,8 +51,8 @@ def take(site: Path, report: Path, out: Path) -> None:
             shown.evaluate("e => e.scrollIntoView()", box.element_handle())
             shown.screenshot(path=out / f"{name}.png")
 
-        shoot(site / "index.html", "ranking", 580)
-        shoot(report, "answer", 640, f"#a=2&q={QUERY}", "#x-count")
+        shoot(site / "index.html", "ranking", 740)
+        shoot(report, "answer", 640, f"#a=0&q={QUERY}", "#x-count")
         browser.close()
 
 
