@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.coverage import (
+    CROSSED,
     authorship,
     cascade_coverage,
     corrected_coverage,
+    crossed_coverage,
     null_rejections,
     rates_coverage,
     raw_coverage,
@@ -30,6 +32,15 @@ def test_raw_intervals(repeats: bool) -> None:
     found = [world((0.95, 0.95), level, 1, 20_000, repeats) for level in (0.5, 0.9)]
     # Binomial(300, .95): 1 in 10,000 lies below .897.
     assert min(raw_coverage(found, 30, 300, 2).values()) >= 0.897
+
+
+@pytest.mark.parametrize(
+    "name", ["3 runs that differ", "3 repeats that differ", "3 judges", "3 runs, 3 repeats"]
+)
+def test_intervals_over_runs_repeats_and_judges(name: str) -> None:
+    levels, moves = CROSSED[name]
+    # Binomial(300, .95): 1 in 10,000 lies below .897.
+    assert crossed_coverage(levels, moves, 30, 300, 11) >= 0.897
 
 
 def test_p_values_under_the_null() -> None:

@@ -35,11 +35,11 @@ class Wavering:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        says = (lambda p: True, lambda p: False, lambda p: "x" in p.hypothesis)[self.repeat]
+        says = [[True, False, "x" in p.hypothesis][self.repeat] for p in pairs]
         failed = self.fails and self.repeat == 1
         keep([
-            (i, JudgeFailure("failed") if failed else Verdict(says(p)))
-            for i, p in enumerate(pairs)
+            (i, JudgeFailure("failed") if failed else Verdict(said))
+            for i, said in enumerate(says)
         ])  # fmt: skip
 
 

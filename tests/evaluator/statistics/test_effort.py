@@ -15,7 +15,7 @@ from citeforge.evaluator.reports.table import render_effort
 from citeforge.evaluator.statistics.effort import effort_plan
 from citeforge.schemas.commands.command_options import EffortOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import MeasureScore, ScoreFile, Variance
 from conftest import Cli
 from conftest_plots import scored
 
@@ -64,6 +64,29 @@ def test_judges_that_differ_are_wanted_more_of() -> None:
     assert plan.high - plan.low > 40  # where the one judge's interval is some 7 wide
     dear = COSTS.model_copy(update={"judging_cost": 1e6, "query_cost": 0, "answer_cost": 0})
     assert effort_plan(files, dear).steps[0].source == "judges"
+
+
+def test_judges_with_unequal_repeats_enter_by_their_means() -> None:
+    """Runs are kept: all judges saw the same."""
+    twice = [[0.0, 1.0, 0.5], [1.0, 1.0, 0.5], [0.0, 0.0, 0.5], [1.0, 0.0, 0.5]]
+    once = [[0.0, 1.0, 1.0], [1.0, 0.0, 1.0]]
+
+    def variance(rows: list[list[float]], repeats: int) -> Variance:
+        levels = {"judges": 1, "runs": 2, "repeats": repeats, "queries": 3}
+        return Variance.model_validate(
+            {"levels": levels, "components": {}, "shares": {}, "values": rows}
+        )
+
+    files = [
+        by_judge("a", [0.5] * 3, variance=variance(twice, 2)),
+        by_judge("b", [0.5] * 3, variance=variance(once, 1)),
+    ]
+    plan = effort_plan(files, COSTS)
+    assert plan.levels == {"judges": 2, "runs": 2, "repeats": 1, "queries": 3}
+    assert plan.value == pytest.approx(100 * (6 / 12 + 4 / 6) / 2)
+    assert {s.source for s in plan.steps} == {"judges", "runs", "queries"}
+    with pytest.raises(ValueError, match="there is not one a query, run and verdict"):
+        variance(once, 2)
 
 
 def test_labels_narrow_the_corrected_interval() -> None:

@@ -124,7 +124,8 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
                 continue
             cost = _cost(then, options) - _cost(now, options)
             after = half.at(then)
-            steps.append(Step(source, n, n + more, after, half.at(now) - after, cost))
+            narrower = max(0.0, half.at(now) - after)
+            steps.append(Step(source, n, n + more, after, narrower, cost))
     steps.sort(key=lambda s: -s.per_cost)
     unknown = {s: why for s, why in _UNKNOWN.items() if now.get(s, 1) < 2}
     shares = shares_of(components, levels)
@@ -208,7 +209,7 @@ def _values(file: ScoreFile, entry: MeasureScore) -> Floats:
     if file.clusters:
         _, clusters = np.unique(np.array(file.clusters)[here], return_inverse=True)
         sums = np.bincount(clusters, found)
-        found = sums * (len(sums) / len(found))
+        return np.asarray(sums * (len(sums) / len(found)), np.float64)[None, None]
     return found[None, None]
 
 
@@ -226,8 +227,9 @@ def _measured(
             f"{name}: other queries have a value by one judge than by another",
             allowed="a measure that all judges define on the same queries",
         )
-    if len({v.shape for v in values}) > 1:  # unequal designs enter by their means
-        values = [v.mean(axis=(0, 1), keepdims=True) for v in values]
+    for axis in (1, 0):  # unequal designs enter by their means
+        if len({v.shape[axis] for v in values}) > 1:
+            values = [v.mean(axis=axis, keepdims=True) for v in values]
     judges, _, repeats, n = rows = np.stack(values).shape
     if n < 2:
         raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")

@@ -22,7 +22,7 @@ from citeforge.schemas.scores import Source
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 """Where uncertainty comes from, in the order of axes."""
-_NESTED: tuple[Source, ...] = ("queries", "runs", "judges", "repeats")
+_NESTED = ("queries", "runs", "judges", "repeats")
 """An interaction is the share of its last source in this order."""
 _LEAST = 0.75
 """Of the variance over queries alone, what is left at least when runs, judges and repeats happen to
