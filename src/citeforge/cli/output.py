@@ -41,6 +41,8 @@ def summarise(folder: Path, manifest: Manifest) -> None:
     for name, info in manifest.contexts.items():
         short = f"; {len(info.short)} queries fall short" if info.short else ""
         click.echo(f"context {name}: {info.description}{short}")
+    for text in manifest.warnings:
+        click.echo(f"warning: {text}", err=True)
 
 
 def _figure(value: object) -> str:

@@ -163,6 +163,7 @@ def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
     if manifest.counts:
         parts += ["### What was kept, merged, skipped or dropped",
                   Table(("what", "count"), list(manifest.counts.items())).markdown()]  # fmt: skip
+    parts += [f"**Note:** {text}." for text in manifest.warnings]
     parts += [*_audit(beside.audit), *_licences(manifest), *_scores(beside.scores)]
     parts += [
         "## Scoring",

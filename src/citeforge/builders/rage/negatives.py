@@ -13,6 +13,7 @@ import pyarrow as pa
 from citeforge.builders.rage.mapping import drawn_table, seemingly_table
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
+from citeforge.builders.rage.nearness import count_far
 from citeforge.builders.rage.ranked import RankedCandidates
 from citeforge.builders.rage.screening import note_above, note_screened
 from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, shard_rows
@@ -201,6 +202,9 @@ def _mine(
             "queries not settled by nominations of any depth": miner.n_unsettled,
         }
         measured = {"margin": search.margin}
+    if isinstance(miner, SeeminglyRelevant):
+        seed = material.recipe.seed
+        exclusions.counts |= count_far(search, exclusions.relevant, taken, seed)
     irrelevant = drawn_table(corpus, ids, exclusions, taken, mining, draw_seed)
     folder = place.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))

@@ -35,6 +35,7 @@ def audit(folder: Path, **given: Any) -> None:
     from citeforge.builders.audit.records import NOT_MADE, checks_made
     from citeforge.builders.audit.run import FILE
     from citeforge.library.auditing import audit as run_audit
+    from citeforge.package.manifest import load_manifest
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, given)
@@ -48,7 +49,10 @@ def audit(folder: Path, **given: Any) -> None:
         first = rows[0]
         where = ", ".join(x for x in (first.query, first.passage) if x)
         click.echo(f"found    {len(rows):,} {kind} (first: {where}: {first.detail})")
-    if not found.flaws:
+    warnings = load_manifest(folder).warnings
+    for text in warnings:
+        click.echo(f"found    {text}")
+    if not found.flaws and not warnings:
         click.echo(f"found    no flaw ({checks_made(found.checks)})")
     for what, count in found.personal_data.items():
         click.echo(f"counted  {count:,} passages with {what}")

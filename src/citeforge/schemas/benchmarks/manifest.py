@@ -82,6 +82,12 @@ class ContextSet(Record):
     short: dict[str, dict[str, int]] = {}
 
 
+COMPARED = "seemingly relevant passages compared with random and relevant ones"
+"""Count of mined passages with a known distance to their query."""
+FAR = "seemingly relevant passages nearer to random ones than to relevant ones"
+"""Count of those whose cosine is not above the middle between random and relevant passages."""
+
+
 class Manifest(MaybeOfPlugin, BaseModel):
     """``manifest.json`` of a package.
 
@@ -126,6 +132,18 @@ class Manifest(MaybeOfPlugin, BaseModel):
     files: dict[FileName, Sha256] = {}
     benchmark_hash: str = ""
     manifest_sha256: str = ""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What whoever builds or uses it should know, in words."""
+        far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
+        if 2 * far <= compared:
+            return []
+        return [
+            f"{far:,} of {compared:,} mined negatives are nearer to random passages than to the "
+            "relevant ones of their query: they are hardly seemingly relevant. The corpus may be "
+            "too small, or too mixed, for negatives that are hard to tell"
+        ]
 
     @property
     def has_hidden_labels(self) -> bool:
