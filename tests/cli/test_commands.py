@@ -9,8 +9,6 @@ import click
 import pytest
 
 from citeforge.cli.main import cli, grouped_helps, one_line_helps
-from citeforge.evaluator.submissions.reader import SeveralContextsError
-from citeforge.library.scores import score_files
 from conftest import EXAMPLES, ROOT, Cli
 
 
@@ -134,8 +132,22 @@ def test_every_context_set_that_is_answered_is_scored(cli: Cli, tmp_path: Path) 
     compared = cli("compare", "scores.hard.json", "scores.paper_mix.json")
     assert compared.returncode in (1, 2)
     assert "ctx: hard / paper_mix" in compared.stderr
-    with pytest.raises(SeveralContextsError, match=r"give --context paper_mix\|hard"):
-        score_files([tmp_path / "s.jsonl"], out, contexts=False)
+    cli("run", "random", "--benchmark", out, "--out", "r.jsonl")
+    best = cli("score", "s.jsonl", "r.jsonl", "--benchmark", out, "--max-row", "--measures",
+               "retrieval")  # fmt: skip
+    assert best.returncode == 0, best.stderr
+    assert best.stdout.count("MAX of 2") >= 2  # one a set, of the two systems
+    assert "MAX of 4" not in best.stdout
+    bench = cli("bench", "--benchmark", out, "--systems", "random,top-1", "--out", "bench")
+    assert bench.returncode == 0, bench.stderr
+    assert {p.name for p in (tmp_path / "bench").glob("*.scores.json")} == {
+        "random.paper_mix.scores.json", "random.hard.scores.json",
+        "top-1.paper_mix.scores.json", "top-1.hard.scores.json",
+    }  # fmt: skip
+    more = cli("bench", "--benchmark", out, "--systems", "random,top-1", "--out", "bench",
+               "--context", "all", "--verbose")  # fmt: skip
+    assert more.returncode == 0, more.stderr
+    assert more.stdout.count("|gram:0,strict2|") > bench.stdout.count("|gram:0,strict2|")
     reported = cli("report", *files, "--out", "page.html")
     assert reported.returncode == 0, reported.stderr
     result = cli("score", "s.jsonl", "--benchmark", out, "--context", "hard")

@@ -236,8 +236,8 @@ class ScoredFiles:
     """What :func:`score_files` found.
 
     Attributes:
-        scores: of every submission and context set, in order; then the best of all, where that was
-            asked for.
+        scores: of every submission and context set, in order; then the best of all of each set,
+            where that was asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
     """
 
@@ -250,7 +250,7 @@ def score_files(
     submissions: Sequence[str | Path], benchmark: str | Path, options: ScoreOptions | None = None,
     *, names: Sequence[str] = (), gold: str | Path | None = None, out: str | Path | None = None,
     private: bool = False, run: RunOptions | None = None,
-    on_error: Callable[[Path, CiteforgeError], None] | None = None, contexts: bool = True,
+    on_error: Callable[[Path, CiteforgeError], None] | None = None,
 ) -> ScoredFiles:  # fmt: skip
     """Score prediction files: all that ``citeforge score`` does, but for printing.
 
@@ -264,7 +264,6 @@ def score_files(
         private: where gold is hidden: write what single queries score, too.
         run: where a judge runs, what it may cost, where its verdicts are kept.
         on_error: told of a submission that cannot be scored, which is then left out; None to raise.
-        contexts: score every context set that a submission answers; False to refuse several.
 
     Raises:
         InputError: an answer to no query of the benchmark, twice the same, or unreadable; or a
@@ -299,7 +298,7 @@ def score_files(
     found: list[tuple[Path | None, Scores]] = []
     for path, name in zip(paths, called, strict=True):
         try:
-            several = scoring.every_context(path, name) if contexts else [scoring.of(path, name)]
+            several = scoring.every_context(path, name)
             if on_error is not None:
                 _require_any(several)
         except (InputError, UsageError) as error:
@@ -320,7 +319,10 @@ def score_files(
             scores.save(own, private)
     all_scores = [scores for _, scores in found]
     if chosen.max_row:
-        all_scores.append(Scores(max_row([s.file for s in all_scores])))
+        by_context: dict[str, list[ScoreFile]] = {}
+        for scores in all_scores:
+            by_context.setdefault(scores.file.context, []).append(scores.file)
+        all_scores += [Scores(max_row(files)) for files in by_context.values()]
     return ScoredFiles(all_scores, tools.judge)
 
 

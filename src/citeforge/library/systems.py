@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from citeforge.engines.setup import client_options, costs
 from citeforge.evaluator.reports.missing import caution_lines
 from citeforge.evaluator.statistics.compare import all_differences, compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of, score
@@ -102,8 +104,9 @@ def bench(
 ) -> Bench:  # fmt: skip
     """Run, score and compare systems, and make a report; what ``citeforge bench`` does.
 
-    A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each, ``report.html`` and, for a
-    served model, ``replay.db``. Run again, it asks only what has no answer.
+    A folder gets ``SYSTEM.jsonl`` and ``SYSTEM.scores.json`` of each (of several context sets
+    ``SYSTEM.CONTEXT.scores.json``), ``report.html`` and, for a served model, ``replay.db``. Run
+    again, it asks only what has no answer.
 
     Args:
         benchmark: what they answer.
@@ -111,7 +114,8 @@ def bench(
         out: folder, which is made.
         llm: as for :func:`run`.
         measures: measures or families; none for those that fit the benchmark.
-        context: context set; None for the only one, or the cells of an experiment.
+        context: context set, or ``all``; None for all, and, where an LLM is asked, for the only
+            one or the cells of an experiment.
         runs: answers a query.
         seed: seed of all draws.
         limit: answer the first so many queries, and score these alone.
@@ -140,11 +144,17 @@ def bench(
         )  # fmt: skip
         made.ran.append(ran)
         tell(name, ran)
-        scored = score(
-            path, opened, measures, judge=session, details=True, only_asked=limit is not None
-        )
-        scored.save(folder / f"{name}.scores.json")
-        made.scores.append(scored)
+        one = partial(
+            score, path, opened, measures, judge=session, details=True,
+            only_asked=limit is not None,
+        )  # fmt: skip
+        try:
+            scored = {name: one()}
+        except SeveralContextsError as several:
+            scored = {f"{name}.{c}": one(context=c) for c in several.contexts}
+        for stem, scores in scored.items():
+            scores.save(folder / f"{stem}.scores.json")
+            made.scores.append(scores)
     made.differences = _differences(made.scores)
     made.report = folder / "report.html"
     report(made.scores, made.report)

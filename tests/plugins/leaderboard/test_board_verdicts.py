@@ -126,7 +126,7 @@ def test_two_newcomers_of_one_name(board: Path) -> None:
     submission(folder / "m.jsonl", {"system": "new"}, cited=2)
     submission(folder / "n.jsonl", {"system": "New"}, cited=3)
     done = add_submissions([], board)
-    assert [f.system for f in done.scored.values()] == ["good", "new"]
+    assert [f.system for (f,) in done.scored.values()] == ["good", "new"]
     assert ["a.jsonl" in done.refused[0], "n.jsonl" in done.refused[1]] == [True, True]
 
 

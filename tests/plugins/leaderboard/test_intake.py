@@ -60,7 +60,7 @@ def test_twice_is_once(root: Path) -> None:
     board = root / "board"
     files = [root / f"{name}.jsonl" for name in SYSTEMS[:2]]
     done = add_submissions(files, board)
-    assert [f.system for f in done.scored.values()] == ["random", "echo-relevant"]
+    assert [f.system for (f,) in done.scored.values()] == ["random", "echo-relevant"]
     assert done.site is not None
     assert done.site.systems == 2
     once = content(board)
@@ -123,7 +123,7 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
     assert content(board) != before
     assert (board / "submissions/facts/random.jsonl").read_bytes() == good.read_bytes()
     assert (
-        done.scored[good].submission_sha256
+        done.scored[good][0].submission_sha256
         != json.loads(before["scores/facts/random.json"])["submission_sha256"]
     )
 
@@ -190,7 +190,7 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     # Without the labels nobody knows which queries lack a relevant passage.
     blind = score_files([root / "blind.jsonl"], public, options).scores[0].file
     assert blind.counts.n_no_relevant == 0
-    assert kept == done.scored[root / "blind.jsonl"] == withhold_scores(whole)
+    assert kept == done.scored[root / "blind.jsonl"][0] == withhold_scores(whole)
     assert kept.answers == []
     assert kept.measures == []  # three queries are too few for a figure
 
@@ -320,3 +320,84 @@ def test_init_and_its_refusals(root: Path, cli: Cli) -> None:
     result = cli("leaderboard", "add", "--boards", root / "facts")
     assert result.returncode == 1
     assert "citeforge leaderboard init" in result.stderr
+
+
+@pytest.fixture
+def sets(tmp_path: Path) -> Path:
+    """A benchmark with two context sets, the answers of two systems, and a leaderboard of it."""
+    config = RageRecipe(
+        source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", limit=3,
+        mixtures=("easy=1,2,0", "hard=1,0,2"),
+    )  # fmt: skip
+    build_rage(config, RunOptions(out=tmp_path / "noise"), lambda: make_embedder("offline"))
+    for name in ("random", "top-1"):
+        run(name, tmp_path / "noise", tmp_path / f"{name}.jsonl")
+    start_leaderboard(tmp_path / "board", [str(tmp_path / "noise")], title="Noise")
+    return tmp_path
+
+
+def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, cli: Cli) -> None:
+    board, scores = sets / "board", sets / "board" / "scores" / "noise"
+    added = cli(
+        "leaderboard", "add", sets / "random.jsonl", sets / "top-1.jsonl", "--boards", board
+    )
+    assert added.returncode == 0, added.stderr
+    assert "random: easy " in added.stdout
+    assert "; hard " in added.stdout
+    found = {p.name: load_scores(p).context for p in scores.glob("*.json")}
+    assert found == {
+        f"{system}.{name}.json": name for system in ("random", "top-1") for name in ("easy", "hard")
+    }
+    # As `citeforge score` writes them, with one line a submission in the history.
+    score_files([sets / "top-1.jsonl"], sets / "noise", out=sets / "top-1.json")
+    for name in ("easy", "hard"):
+        assert (scores / f"top-1.{name}.json").read_bytes() == (
+            sets / f"top-1.{name}.json"
+        ).read_bytes()
+    assert (board / "history" / "noise.jsonl").read_text().count("easy|hard") == 2
+    page = (board / "site" / "index.html").read_text()
+    assert "easy, strict" in page
+    assert "hard, strict" in page
+    # Twice is once, and what `build` makes of what lies there is the same.
+    once = content(board)
+    assert add_submissions([], board).refused == []
+    assert content(board) == once
+    assert build_leaderboard(board).refused == []
+    assert content(board) == once
+
+
+def test_a_system_has_each_context_set_once(sets: Path) -> None:
+    board = sets / "board"
+    add_submissions([sets / "random.jsonl"], board)
+    shutil.copy(sets / "random.jsonl", sets / "again.jsonl")
+    broken(sets / "again.jsonl", lambda rows: rows.__setitem__(
+        slice(1, None), [r for r in rows[1:] if r["context"] == "hard"]))  # fmt: skip
+    with pytest.raises(InputError, match=r"comes twice.*random\.jsonl \(context hard\)"):
+        add_submissions([sets / "again.jsonl"], board)
+    shutil.copy(sets / "top-1.jsonl", sets / "random.hard.jsonl")
+    with pytest.raises(InputError, match="ends like that of a context set"):
+        add_submissions([sets / "random.hard.jsonl"], board)
+
+
+def test_scores_of_context_sets_that_are_no_longer_answered_go(sets: Path) -> None:
+    board, file = sets / "board", sets / "random.jsonl"
+    scores = board / "scores" / "noise"
+    add_submissions([file], board)
+    whole = file.read_bytes()
+    broken(file, lambda rows: rows.__setitem__(
+        slice(1, None), [r for r in rows[1:] if r["context"] == "hard"]))  # fmt: skip
+    assert add_submissions([file], board, replace=True).refused == []
+    assert [p.name for p in scores.glob("*.json")] == ["random.json"]
+    file.write_bytes(whole)
+    assert add_submissions([file], board, replace=True).refused == []
+    assert sorted(p.name for p in scores.glob("*.json")) == ["random.easy.json", "random.hard.json"]
+
+
+def test_a_board_may_narrow_to_one_context_set(sets: Path) -> None:
+    config = sets / "board" / "leaderboard.yaml"
+    content_ = yaml.safe_load(config.read_text())
+    content_["boards"][0]["score"] = {"context": "hard"}
+    config.write_text(yaml.safe_dump(content_))
+    done = add_submissions([sets / "random.jsonl"], sets / "board")
+    assert [f.context for f in done.scored[sets / "random.jsonl"]] == ["hard"]
+    assert (sets / "board" / "scores" / "noise" / "random.json").is_file()

@@ -28,7 +28,9 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @path_option("--out", required=True, help="Folder to write.")
-@click.option("--context", help="Context set (default: the only one).")
+@click.option(
+    "--context", help="Context set, or all (default: all; where an LLM is asked, the only one)."
+)
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @path_option("--options", help="YAML file: system to its options, such as `vanilla: {k: 3}`.")
@@ -36,11 +38,13 @@ from citeforge.schemas.recipes.base import Judging
 @verdicts_option
 @model_options
 @endpoint_options
+@click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def bench(**given: Any) -> None:
     """Run, score and compare several systems, and make a report.
 
-    The folder gets SYSTEM.jsonl and SYSTEM.scores.json of each system, report.html, and the
-    answers of a served model in replay.db (--store), so that nothing is paid for twice.
+    The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
+    SYSTEM.CONTEXT.scores.json) of each system, report.html, and the answers of a served model in
+    replay.db (--store), so that nothing is paid for twice.
     """
     from citeforge.cli.running.run import summary
     from citeforge.engines.setup import judge_session
@@ -70,7 +74,7 @@ def bench(**given: Any) -> None:
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
     width = shutil.get_terminal_size().columns
-    click.echo(render_scores([s.file for s in made.scores], width, verbose=False))
+    click.echo(render_scores([s.file for s in made.scores], width, given["verbose"]))
     if made.differences:
         click.echo(render_differences(made.differences, width))
     click.echo(str(made.report))

@@ -27,7 +27,8 @@ def backing_fault(
     """
     name = file.submission
     event = scored.get(name)
-    if path.stem != bare_name(Path(name)) or Path(name).name != name:
+    bare = bare_name(Path(name))
+    if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
         fault: str | None = f"is not named for its submission {name!r}"
     elif not (submissions / name).is_file():
         fault = f"is of {name!r}, which {submissions} does not hold"

@@ -8,6 +8,7 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import Findings, check
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.plugins.leaderboard.history import (
     Event,
@@ -43,7 +44,9 @@ class BoardCheck:
         scored = latest(self._history)
         self._scored = {n: e for n, e in scored.items() if (folder / n).is_file()}
         self._systems = {n: e.system for n, e in self._scored.items()}
-        self._names = {(name_key(e.system), e.context): n for n, e in self._scored.items()}
+        self._names = {
+            (name_key(e.system), c): n for n, e in self._scored.items() for c in e.contexts
+        }
 
     def is_scored(self, path: Path) -> bool:
         """Whether the board has scored this very file."""
@@ -64,7 +67,8 @@ class BoardCheck:
             findings.errors.append(error_line(error))
         if findings.errors:
             return findings, None
-        self._names[name_key(event.system), event.context] = event.submission
+        for context in event.contexts:
+            self._names[name_key(event.system), context] = event.submission
         self._systems[event.submission] = event.system
         self._history.append(event)
         return findings, event
@@ -87,22 +91,25 @@ class BoardCheck:
                     "holds control characters or line ends", path=path, line=1, field=field,
                     allowed="one line of text",
                 )  # fmt: skip
+        try:
+            context = submission.choose_context(options.context)
+        except SeveralContextsError as several:
+            context = "|".join(several.contexts)
         return Event(
-            path.name,
-            submission.digest(),
-            submission.system,
-            submission.choose_context(options.context),
-            self._benchmark.hash,
+            path.name, submission.digest(), submission.system, context, self._benchmark.hash
         )
 
     def _faults(self, event: Event, findings: Findings) -> list[str]:
         faults = []
-        holder = self._names.get((name_key(event.system), event.context), event.submission)
-        if holder != event.submission:
-            faults.append(
-                f"{event.system!r} comes twice: it is the system of {holder} (context "
-                f"{event.context}); another name for another system, or replace that file"
-            )
+        key, holder = name_key(event.system), event.submission
+        for context in event.contexts:
+            holder = self._names.get((key, context), event.submission)
+            if holder != event.submission:
+                faults.append(
+                    f"{event.system!r} comes twice: it is the system of {holder} (context "
+                    f"{context}); another name for another system, or replace that file"
+                )
+                break
         others = [s for n, s in self._systems.items() if n != event.submission]
         if holder == event.submission and (twin := twin_of(event.system, others)) is not None:
             faults.append(f"{event.system!a} looks like {twin!a}, which is there; another name")

@@ -19,7 +19,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         submission: name of its file.
         sha256: of the file.
         system: name of the system.
-        context: context set that was scored.
+        context: context set that was scored; several with ``|`` between them.
         benchmark_hash: benchmark, without its gold where that is hidden.
     """
 
@@ -28,6 +28,11 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     context: str
     benchmark_hash: str
+
+    @property
+    def contexts(self) -> list[str]:
+        """Names of the context sets that were scored."""
+        return self.context.split("|")
 
 
 def read_history(path: Path) -> list[Event]:

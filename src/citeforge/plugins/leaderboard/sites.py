@@ -119,6 +119,7 @@ def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str
     folder = board.scores_folder
     scored = latest(read_history(board.history_file))
     files, faults = [], []
+    anew = {file.submission for path, file in added.items() if path.parent == folder}
     for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
         if path in added:
             files.append(added[path])
@@ -127,6 +128,8 @@ def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str
             file = load_scores(path)
         except InputError as error:
             faults.append(str(error))
+            continue
+        if file.submission in anew:  # of other context sets than now; these scores are to go
             continue
         fault = backing_fault(path, file, board.submissions_folder, scored)
         if fault is None:

@@ -12,8 +12,9 @@ from citeforge.engines.io.files import sha256_file, write_bytes, write_text
 from citeforge.engines.io.folders import file_lock
 from citeforge.evaluator.reports.plots.choose import main_measure
 from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.check import Findings
-from citeforge.evaluator.submissions.reader import SeveralContextsError, bare_name, read_header
+from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
 from citeforge.package.manifest import load_manifest
@@ -41,13 +42,20 @@ class PendingSubmission:
         board: that it is for.
         source: where it is.
         target: where the leaderboard keeps it.
-        scores: its score file.
+        scores: its score file, where it is of one context set.
     """
 
     board: Board
     source: Path
     target: Path
     scores: Path
+
+    def score_files(self, files: Sequence[ScoreFile]) -> dict[Path, ScoreFile]:
+        """Where its scores go: into one file, or one a context set."""
+        if len(files) == 1:
+            return {self.scores: files[0]}
+        folder, stem = self.scores.parent, self.scores.stem
+        return {folder / f"{stem}.{file.context}.json": file for file in files}
 
 
 @dataclass(frozen=True)
@@ -73,14 +81,14 @@ class Intake:
 
     Attributes:
         checked: the submissions, in order.
-        scored: scores of those without errors.
+        scored: scores of those without errors, one file a context set.
         refused: what was left out, and why: submissions, and score files of the boards.
         site: numbers of the site's pages; None where they were only checked.
         folder: of the site.
     """
 
     checked: list[Checked]
-    scored: dict[Path, ScoreFile]
+    scored: dict[Path, list[ScoreFile]]
     refused: list[str]
     site: Site | None
     folder: Path
@@ -90,12 +98,12 @@ class Intake:
         if not self.checked:
             yield "no submission yet"
         for one in self.checked:
-            findings, taken, file = one.findings, one.taken, self.scored.get(one.source)
+            findings, taken = one.findings, one.taken
             if taken is None or findings.errors:
                 continue
             yield (
                 f"{taken.board.name}: {taken.source}: {findings.n_lines:,} answers, "
-                f"{len(findings.warnings):,} warnings" + (f", {_best(file)}" if file else "")
+                f"{len(findings.warnings):,} warnings{_best(self.scored.get(one.source, []))}"
             )
         if self.site is not None:
             yield (
@@ -104,13 +112,15 @@ class Intake:
             )
 
 
-def _best(file: ScoreFile) -> str:
-    """A system with the measure that ranks it."""
-    entry = next((m for m in file.measures if m.name == main_measure([file])), None)
-    value = (
-        "no score" if entry is None or entry.value is None else f"{entry.name} {entry.value:.2f}"
-    )
-    return f"{escaped_line(file.system)}: {value}"
+def _best(files: Sequence[ScoreFile]) -> str:
+    """A system with the measure that ranks it, in each context set."""
+    text = "".join(f", {escaped_line(file.system)}: " for file in files[:1])
+    for at, file in enumerate(files):
+        entry = next((m for m in file.measures if m.name == main_measure([file])), None)
+        known = entry is not None and entry.value is not None
+        text += ("; " if at else "") + (f"{file.context} " if len(files) > 1 else "")
+        text += f"{entry.name} {entry.value:.2f}" if entry and known else "no score"
+    return text
 
 
 def add_submissions(
@@ -164,7 +174,12 @@ def add_submissions(
         _require_gold(config, found)
         right = [c for c in checked if c.taken is not None and not c.findings.errors]
         scored = _scored(right, found, run or RunOptions(), allow_judge_failures, refused)
-        added = {c.taken.scores: scored[c.source] for c in right if c.taken and c.source in scored}
+        added = {
+            path: file
+            for c in right
+            if c.taken and c.source in scored
+            for path, file in c.taken.score_files(scored[c.source]).items()
+        }
         benches = [bench_of(b, added, refused) for b in found.boards]
         with growing_site(benches, found.site, found.title, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
@@ -198,6 +213,12 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
             allowed="letters, digits, dots, - and _, ending in " + ", ".join(_ENDINGS),
         )  # fmt: skip
     board = _board_of(path, boards, name)
+    sets = load_manifest(package_folder(board.benchmark)).contexts
+    if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
+        raise InputError(
+            "has a name that ends like that of a context set, as score files do", path=path,
+            allowed="another name",
+        )  # fmt: skip
     target = board.submissions_folder / path.name
     scores = board.scores_folder / f"{path.name.removesuffix(ending)}.json"
     twin = _twin(target)
@@ -315,13 +336,13 @@ def _scored(
     run: RunOptions,
     allow_failures: bool,
     refused: list[str],
-) -> dict[Path, ScoreFile]:
+) -> dict[Path, list[ScoreFile]]:
     """Scores, board by board, as files may hold them: withheld where gold is hidden.
 
     Raises:
         FailuresError: the judge failed.
     """
-    found: dict[Path, ScoreFile] = {}
+    found: dict[Path, list[ScoreFile]] = {}
     for board in boards.boards:
         mine = [c.source for c in right if c.taken and c.taken.board.name == board.name]
         if not mine:
@@ -329,29 +350,23 @@ def _scored(
         wrong: dict[Path, CiteforgeError] = {}
         done = score_files(
             mine, board.benchmark, board.score, gold=board.gold, run=run,
-            on_error=wrong.__setitem__, contexts=False,
+            on_error=wrong.__setitem__,
         )  # fmt: skip
         if done.judge is not None and done.judge.n_failed and not allow_failures:
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
-        refused += [f"{path}: {escaped_line(_refusal(error))}" for path, error in wrong.items()]
-        files = (withhold_scores(scores.file) for scores in done.scores)
-        found |= dict(zip([p for p in mine if p not in wrong], files, strict=False))
+        refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
+        files = [withhold_scores(scores.file) for scores in done.scores]
+        for path in mine:
+            if path not in wrong:
+                found[path] = [file for file in files if file.submission == path.name]
     return found
 
 
-def _refusal(error: CiteforgeError) -> str:
-    """What is wrong, in the words of a leaderboard, which has no option --context."""
-    if not isinstance(error, SeveralContextsError):
-        return str(error)
-    return (
-        "the answers are of several context sets; write one of them into leaderboard.yaml, at the "
-        f"board's score: context: {' | '.join(error.contexts)}"
-    )
-
-
-def _keep(right: Sequence[Checked], boards: Boards, scored: Mapping[Path, ScoreFile]) -> None:
+def _keep(
+    right: Sequence[Checked], boards: Boards, scored: Mapping[Path, Sequence[ScoreFile]]
+) -> None:
     """Copy submissions that do not lie there yet, and write history and scores.
 
     Raises:
@@ -360,7 +375,7 @@ def _keep(right: Sequence[Checked], boards: Boards, scored: Mapping[Path, ScoreF
     taken = [c.taken for c in right if c.taken is not None]
     for one in taken:
         content = one.source.read_bytes()
-        if hashlib.sha256(content).hexdigest() != scored[one.source].submission_sha256:
+        if hashlib.sha256(content).hexdigest() != scored[one.source][0].submission_sha256:
             raise InputError(
                 "has changed meanwhile", path=one.source, allowed="the same call again"
             )
@@ -374,4 +389,9 @@ def _keep(right: Sequence[Checked], boards: Boards, scored: Mapping[Path, ScoreF
         if new:
             write_history(board.history_file, [*before, *new])
     for one in taken:
-        write_text(one.scores, scored[one.source].model_dump_json() + "\n")
+        files = one.score_files(scored[one.source])
+        for path, file in files.items():
+            write_text(path, file.model_dump_json() + "\n")
+        for path in {one.scores, *one.scores.parent.glob(f"{one.scores.stem}.*.json")} - {*files}:
+            if path.exists() and load_scores(path).submission == one.target.name:
+                path.unlink()  # of context sets that it no longer answers
