@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 
 
@@ -71,3 +73,24 @@ def test_one_table_in_every_format() -> None:
     assert '<th scope="row">=x|y&lt;b&gt;</th><td>–</td>' in table.html()
     assert "<td><b>72.50</b>†</td>" in table.html()
     assert comment("a\n b") == "% a b"
+
+
+@pytest.mark.parametrize(
+    ("cell", "lines"),
+    [
+        ("answer_recall_at_ten", ["answer_", "recall_at_", "ten"]),  # "answer_recall_" has 14 cells
+        ("two words here", ["two words", "here"]),
+        ("KaLMA.P@micro", ["KaLMA.", "P@micro"]),
+        ("top-1.of-many", ["top-1.of-", "many"]),
+        ("abcdefghijklmn", ["abcdefghij", "klmn"]),  # no place to cut
+        ("ab cdefghijklmnop", ["ab", "cdefghijkl", "mnop"]),
+        ("漢字漢字漢字", ["漢字漢字漢", "字"]),  # two cells each
+        ("", [""]),
+    ],
+)
+def test_long_cells_are_cut_between_words(cell: str, lines: list[str]) -> None:
+    # (22 - 2) // 2 is room for 10 cells.
+    table = Table(["", "x"], [[cell, "1"]])
+    shown = [line.removesuffix("1").rstrip() for line in table.text(22, ruled=False)[1:]]
+    assert shown == lines or (cell == "" and shown == [""])
+    assert "".join(shown).replace(" ", "") == cell.replace(" ", "")

@@ -12,6 +12,7 @@ from citeforge.cli.publishing.prompts import prompts
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.publish.export.declared import Export
 from citeforge.publish.export.registry import find_export, origins, write_export
+from citeforge.schemas.errors import UnknownValueError
 
 _OWN = {"prompts": prompts, "card": card}
 """What is written for people and for LLMs, beside the formats of other tools."""
@@ -28,7 +29,10 @@ class Exports(click.Group):
             return _OWN[name]
         if ctx.resilient_parsing and name not in origins():
             return None  # while somebody types
-        return _command(find_export(name))
+        try:
+            return _command(find_export(name))
+        except UnknownValueError as error:
+            raise UnknownValueError("format", name, self.list_commands(ctx)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Prompts and card"):

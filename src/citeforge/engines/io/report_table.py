@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -220,13 +221,25 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
 
 def _fold(row: Sequence[str], width: int | None) -> list[list[str]]:
     """The lines of a row whose cells are so narrow that the first has room beside any other."""
-    from rich.cells import chop_cells
 
     if width is None:
         return [list(row)]
     most = max(8, (width - _GAP) // 2)
-    parts = [chop_cells(cell, most) or [""] for cell in row]
+    parts = [_folded(cell, most) for cell in row]
     return [list(line) for line in zip_longest(*parts, fillvalue="")]
+
+
+def _folded(cell: str, most: int) -> list[str]:
+    """The lines of a cell: cut behind a space, ``_``, ``.``, ``-`` or ``/``, else within a word."""
+    from rich.cells import cell_len, chop_cells
+
+    lines = [""]
+    for word in re.findall(r"[^\s_./-]+[\s_./-]*|[\s_./-]+", cell):
+        if cell_len((lines[-1] + word).rstrip()) <= most:
+            lines[-1] += word
+        else:
+            lines += chop_cells(word, most)
+    return [line.rstrip() for line in lines if line] or [""]
 
 
 def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
