@@ -18,6 +18,7 @@ from citeforge.engines.retrieval.registry import RETRIEVERS
 from citeforge.engines.text.segmenters import SEGMENTERS
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
+from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models import choices
 from citeforge.schemas.models.choices import Choice, listed
 from citeforge.schemas.recipes.base import Part
@@ -91,3 +92,11 @@ def test_whatever_is_declared_can_be_made() -> None:
             assert callable(registry.factory(name)), (registry.what, name)
     for system in DECLARED:
         assert issubclass(options_of(system), Part), system
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("promts", "prompts"), ("crad", "card"), ("rage-tolkit", "rage-toolkit")]
+)
+def test_a_misspelt_export_is_told_the_name_that_was_meant(word: str, meant: str) -> None:
+    with pytest.raises(UnknownValueError, match=f"did you mean '{meant}'"):
+        cli.main(["export", word, "x"], standalone_mode=False)

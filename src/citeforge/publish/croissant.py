@@ -154,7 +154,7 @@ def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, 
         return found
     problems = {k: len(v) for k, v in audit.get("flaws", {}).items() if v}
     found["rai:dataLimitations"] = (
-        "; ".join(f"{k}: {n}" for k, n in problems.items())
+        "; ".join([*(f"{k}: {n}" for k, n in problems.items()), *manifest.warnings])
         or f"The audit found no flaw ({checks_made(audit['checks'])})."
     )
     personal = audit.get("personal_data", {})
