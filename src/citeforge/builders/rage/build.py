@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -115,4 +116,5 @@ def _write_tables(
 
 
 def _libraries() -> dict[str, str]:
-    return {n: version(n) for n in ("torch", "sentence-transformers", "transformers")}
+    names = ("torch", "sentence-transformers", "transformers")
+    return {n: version(n) for n in names if find_spec(n.replace("-", "_")) is not None}
