@@ -135,7 +135,7 @@ def test_a_changed_endpoint_is_read(tmp_path: Path) -> None:
         await_server(env, 0)
         forked = zygote.run(["verify", "hub:a/b"], tmp_path, env, 0)
     assert forked.returncode == 1
-    assert "an existing repository" in forked.stderr
+    assert "no such repository" in forked.stderr
     assert hub.exchanges
 
 

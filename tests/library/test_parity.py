@@ -64,6 +64,8 @@ def test_comparisons_are_those_of_the_command(inline: Cli, package: Any, tmp_pat
         )
         assert (tmp_path / f"p.{ending}").read_text() == (tmp_path / f"c.{ending}").read_text()
     assert [d.measure for d in made] == ["CiteP", "CiteR"]
+    assert cf.compare(*files, measures="CiteP,CiteR", against="random") == made
+    assert cf.report(files, measures="CiteR") == cf.report(files, measures=["CiteR"])
     with pytest.raises(UsageError, match="a comparison is written as"):
         cf.compare(*files, out=tmp_path / "p.svg")
 
@@ -134,5 +136,7 @@ def test_wrong_options_are_named(tmp_path: Any) -> None:
         cf.report([scores], kind="docx")
     with pytest.raises(UsageError, match="best"):
         cf.report([scores], best="italic")
+    with pytest.raises(UsageError, match="name it with out="):
+        cf.report([scores], kind="png")
     with pytest.raises(UsageError, match="--significance"):
         cf.report([scores], significance="*")

@@ -14,7 +14,7 @@ from citeforge.evaluator.statistics.compare import Difference, compare_many, loa
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
 from citeforge.package.package import Package
-from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.commands.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.base import checked
@@ -64,7 +64,9 @@ def compare(
     if len(scores) < 2:
         raise UsageError("compare needs the scores of at least two systems")
     written = comparison_writer(out)
-    comparison = compare_many([_file(s) for s in scores], measures, against, across)
+    options = checked(CompareOptions, measures=measures, against=against, across=across)
+    files = [_file(s) for s in scores]
+    comparison = compare_many(files, options.measures, against, options.across)
     if comparison.left_out:
         raise InputError(comparison.left_out[0], allowed="across=[…] with what may differ")
     if out is not None:
@@ -115,11 +117,13 @@ def report(
     if not scores:
         raise UsageError("report needs the scores of at least one system")
     chosen = kind or format_of(out)
+    if out is None and chosen in ("png", "pdf"):
+        raise UsageError(f"a picture ({chosen}) is written to a file: name it with out=")
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
-        benchmark=None if folder is None else Path(folder), measures=tuple(measures),
-        against=against, significance=significance, per_context=per_context, across=tuple(across),
+        benchmark=None if folder is None else Path(folder), measures=measures,
+        against=against, significance=significance, per_context=per_context, across=across,
         robustness=robustness,
     )  # fmt: skip
     path = None if out is None else Path(out)
