@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from citeforge.evaluator.reports.plots.common import system_encodings
-from citeforge.evaluator.reports.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.evaluator.reports.plots.figure import Figure, altair, finished
+from citeforge.evaluator.reports.plots.forest import forest
 from citeforge.plugins.plots.robustness.orders import Robustness
 from citeforge.plugins.plots.robustness.writing import headline
-
-_ROW = 24
 
 
 def ranks_figure(found: Robustness) -> Figure:
@@ -15,25 +14,24 @@ def ranks_figure(found: Robustness) -> Figure:
     alt = altair()
     rows: list[dict[str, object]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
-         "value": value}
+         "low": rank, "high": rank, "value": value}
         for number, one in enumerate(found.definitions, 1)
         for system, rank, value in zip(found.systems, one.ranks, one.values, strict=True)
     ]  # fmt: skip
-    names = list(dict.fromkeys(str(r["definition"]) for r in rows))
-    y = alt.Y("definition:N", sort=names, title=None, axis=alt.Axis(grid=False, labelLimit=300))
+    plot = forest(rows, "definition", "rank", None)
     ticks = list(range(1, len(found.systems) + 1))
     x = alt.X(
-        "rank:Q", title="rank (1 is the best; equal values share the mean of their places)",
+        "rank:Q", title="rank (1 is the best)",
         axis=alt.Axis(values=ticks, format="d", orient="top"),
         scale=alt.Scale(domain=[0.7, len(ticks) + 0.3], nice=False, zero=False),
     )  # fmt: skip
     encodings = system_encodings(found.systems, found.systems, legend=True)
-    base = alt.Chart(values(rows))
-    lines = base.mark_line(strokeWidth=1.5).encode(
-        x=x, y=y, color=encodings["color"], order=alt.Order("order:Q"), detail="system:N"
+    lines = plot.base.mark_line(strokeWidth=1.5).encode(
+        x=x, y=plot.y, color=encodings["color"], order=alt.Order("order:Q"), detail="system:N"
     )
-    points = base.mark_point(size=70, filled=True, opacity=1).encode(x=x, y=y, **encodings)
-    chart = alt.layer(lines, points).properties(width=WIDTH, height=alt.Step(_ROW))
+    points = plot.base.mark_point(size=70, filled=True, opacity=1).encode(
+        x=x, y=plot.y, **encodings
+    )
     title = headline(found)
     orders = [sorted(zip(d.ranks, found.systems, strict=True)) for d in found.definitions[:12]]
     told = "; ".join(
@@ -42,8 +40,9 @@ def ranks_figure(found: Robustness) -> Figure:
     )
     return Figure(
         "robustness", title, f"{title}. From the best: {told}.",
-        "One line a system, one row a definition. Lines cross where definitions disagree.",
+        "One line a system, one row a definition. Lines cross where definitions disagree. "
+        "Equal values share the mean of their places.",
         ("definition", "system", "rank", "value"),
         tuple(tuple(r[k] for k in ("definition", "system", "rank", "value")) for r in rows),
-        finished(chart, title),
+        finished(plot.drawn(lines, points), title),
     )  # fmt: skip
