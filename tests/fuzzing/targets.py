@@ -195,6 +195,9 @@ TARGETS: dict[str, Target] = {
             ))
             for n in ("passages.jsonl", "passages.parquet")
         ),
+        Target("documents", ("documents",), (
+            f"build rage --source beir:{{w}}/beir --limit 6 {RAGE} --extra-corpus folder:documents",
+        )),
         Target("shards", ("shards",), tuple(
             f"{verb} --source beir:{{w}}/beir --limit 6 {RAGE.removesuffix('--out out')} {more}"
             for verb, more in (

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from fuzzing.worker import call
+from plugins.documents.pdfs import pdf
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 EXAMPLES = ROOT / "examples"
@@ -85,6 +86,12 @@ def _sources() -> None:
 
     shutil.copytree(EXAMPLES / "facts", "beir")
     corpus, queries = read(Path("beir/corpus.jsonl")), read(Path("beir/queries.jsonl"))
+    shutil.copytree(EXAMPLES / "manuals", "documents")
+    texts = [p["text"] for p in corpus]
+    jsonl(Path("documents/rows.jsonl"), corpus[:3])
+    Path("documents/two.pdf").write_bytes(pdf(*texts[3:5]))
+    body = "".join(f"<h2>{p['title']}</h2><p>{p['text']}</p>" for p in corpus[5:12])
+    Path("documents/page.html").write_text(f"<html><body><main>{body}</main></body></html>")
     pairs = [line.split("\t") for line in Path("beir/qrels/test.tsv").read_text().splitlines()[1:]]
     for name in ("corpus.jsonl", "queries.jsonl", "qrels/test.tsv"):
         packed = Path("beir-gz") / f"{name}.gz"

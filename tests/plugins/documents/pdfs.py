@@ -26,6 +26,6 @@ def pdf(*pages: str) -> bytes:
         places.append(len(out))
         out += f"{number} 0 obj\n{content}\nendobj\n"
     table = "".join(f"{place:010} 00000 n \n" for place in places)
-    size = len(objects) + 1
+    size, start = len(objects) + 1, len(out)
     out += f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer << /Size {size} /Root 1 0 R >>\n"
-    return (out + f"startxref\n{out.index('xref')}\n%%EOF\n").encode("latin-1")
+    return (out + f"startxref\n{start}\n%%EOF\n").encode("latin-1", "replace")

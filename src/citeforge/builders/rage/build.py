@@ -63,7 +63,7 @@ def build_rage(
         draw_seed = keyed(recipe.seed, build.secret())
         mappings, models = make_mappings(material, build.workspace, draw_seed)
         writer = build.package()
-        stats, learnt = _write_tables(writer, material, _audited(material, mappings), draw_seed)
+        stats, learnt = write_rage_tables(writer, material, audited(material, mappings), draw_seed)
         if "embedder" in models and sources.vectors is None:
             learnt["libraries"] = _libraries()
         return build.finish(
@@ -71,7 +71,7 @@ def build_rage(
         )
 
 
-def _audited(material: Material, mappings: Mappings) -> Mappings:
+def audited(material: Material, mappings: Mappings) -> Mappings:
     """The mappings without what the recipe drops: suspects, and what people decided on."""
     records, recipe = material.records, material.recipe
     if recipe.drop_suspects:
@@ -84,7 +84,7 @@ def _audited(material: Material, mappings: Mappings) -> Mappings:
     return mappings
 
 
-def _write_tables(
+def write_rage_tables(
     writer: PackageWriter, material: Material, mappings: Mappings, draw_seed: int
 ) -> tuple[Stats, dict[str, Any]]:
     """Write all tables; their statistics, and what the manifest says of them."""

@@ -29,36 +29,10 @@ from citeforge.plugins.documents.reading.formats import (
     UnreadableError,
 )
 from citeforge.plugins.documents.reading.passages import cut
+from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-
-PASSAGE_SIZE = 900
-"""Characters of a passage: about 150 English words."""
-MOST_MEGABYTES = 100
-
-DOCUMENTS = pa.schema(
-    [
-        pa.field("name", pa.string(), nullable=False),  # path in the folder
-        pa.field("format", pa.string()),
-        pa.field("bytes", pa.int64()),
-        pa.field("sha256", pa.string()),
-        pa.field("pages", pa.int32(), nullable=False),
-        pa.field("passages", pa.int32(), nullable=False),  # those that repeat nothing
-        pa.field("problem", pa.string()),  # why there is nothing of it
-        pa.field("notes", pa.list_(pa.string()), nullable=False),
-    ]
-)
-REPEATS = pa.schema(
-    [
-        pa.field("file", pa.string(), nullable=False),
-        pa.field("page", pa.int32()),
-        pa.field("start", pa.int64(), nullable=False),
-        pa.field("end", pa.int64(), nullable=False),
-        pa.field("corpus-id", pa.string(), nullable=False),  # the passage that says the same
-        pa.field("exact", pa.bool_(), nullable=False),
-    ]
-)
 
 
 @dataclass
@@ -145,7 +119,7 @@ class DocumentFolder:
                 for place in cut(page, self.size, segmenter):
                     text = page.text[place.start : place.end]
                     name = f"{entry.name}#{document.passages + 1}"
-                    where = {
+                    where: dict[str, object] = {
                         "file": entry.name,
                         "page": page.number,
                         "start": place.start,

@@ -1,0 +1,107 @@
+"""Requests to the LLM that writes questions and tries to answer them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from citeforge.engines.io.files import digest
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.plugins.documents.examples import EXAMPLES
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import LIST
+
+QUESTION, ANSWER = "question", "answer"
+"""Tasks, and names of their templates."""
+_FOLDER = Path(__file__).parent / "templates"
+_WRITTEN, _SHORT, _LONG = 400, 48, 160
+"""Most tokens of a question with its answer, of an answer, and of a list."""
+_WARM = 0.7
+"""Temperature of further tries without a passage, so that they differ from the first."""
+
+
+class Told(NamedTuple):
+    """What came back.
+
+    Attributes:
+        text: of the reply; empty where there is none.
+        failure: why there is none; empty where there is one.
+    """
+
+    text: str
+    failure: str = ""
+
+
+class PromptedLlm:
+    """Fills in prompts, asks, and counts tokens.
+
+    Attributes:
+        prompts: name of each template to the digest of its text.
+        tokens: of all prompts and of all replies, stored ones too.
+    """
+
+    def __init__(self, llm: Llm) -> None:
+        self.llm = llm
+        self.tokens = [0, 0]
+        texts = {n: (_FOLDER / f"{n}.j2").read_text("utf-8") for n in (QUESTION, ANSWER)}
+        self.prompts = {name: digest(text) for name, text in texts.items()}
+        self.prompts["examples"] = digest(EXAMPLES)
+        environment = BoundedEnvironment()
+        self._templates = {n: environment.from_string(t) for n, t in texts.items()}
+
+    def to_write(self, question: Question) -> Request:
+        """Ask for a question about its evidence."""
+        values = {"form": question.form, "passages": _shown(question.evidence)}
+        passages, reply = EXAMPLES[question.form]
+        example = self._filled(QUESTION, {"form": question.form, "passages": passages})
+        turns = (("user", example), ("assistant", reply))
+        return self._request(QUESTION, values, _WRITTEN, turns=turns)
+
+    def to_answer(
+        self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
+    ) -> Request:
+        """Ask for its answer.
+
+        Args:
+            question: to be answered.
+            passages: what to answer it from; none for what the LLM knows.
+            sample: number of the try.
+        """
+        several = question.form == LIST
+        values = {"question": question.text, "several": several, "passages": _shown(passages)}
+        return self._request(ANSWER, values, _LONG if several else _SHORT, sample)
+
+    def _filled(self, task: str, values: Mapping[str, object]) -> str:
+        return bounded_text(self._templates[task], values).strip()
+
+    def _request(
+        self,
+        task: str,
+        values: Mapping[str, object],
+        most_tokens: int,
+        sample: int = 0,
+        turns: tuple[tuple[str, str], ...] = (),
+    ) -> Request:
+        params = {"temperature": _WARM if sample else 0.0, "max_tokens": most_tokens}
+        messages = (*turns, ("user", self._filled(task, values)))
+        # A reader that goes on and on has said enough.
+        needs_text = task == QUESTION
+        return Request(messages, params, sample, task, values, needs_text)
+
+    def ask(self, requests: Sequence[Request]) -> list[Told]:
+        """Ask all of them; equal ones, and what is stored, cost nothing."""
+        told = []
+        for result in self.llm.complete(requests):
+            self.tokens[0] += result.prompt_tokens
+            self.tokens[1] += result.completion_tokens
+            if isinstance(result, Failure):
+                told.append(Told("", f"{result.reason}: {result.message}"))
+            else:
+                told.append(Told(result.text.strip()))
+        return told
+
+
+def _shown(passages: Sequence[Evidence]) -> list[dict[str, str]]:
+    return [{"title": p.title, "text": p.text} for p in passages]

@@ -1,0 +1,269 @@
+"""``build documents``: from documents to a package, by way of questions that stood all checks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.rage.build import audited, write_rage_tables
+from citeforge.builders.rage.compute import settle_compute
+from citeforge.builders.rage.material import Material
+from citeforge.builders.rage.negatives import make_mappings
+from citeforge.builders.rage.sources import RageSources
+from citeforge.builders.shards.folder import EMBEDDINGS
+from citeforge.builders.stages.build import Build, Stats, building
+from citeforge.builders.stages.records import Records
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.folders import beside
+from citeforge.engines.io.tables import table_of
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.runner import make_runner
+from citeforge.engines.setup import client_options, judge_session, replay_store
+from citeforge.ir_convert.registry import info_of
+from citeforge.ir_convert.source import Source
+from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.corpus import open_documents, read_documents
+from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.questions import Question
+from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
+from citeforge.plugins.documents.rounds import make_questions, tally
+from citeforge.plugins.documents.tables import QUESTIONS
+from citeforge.plugins.documents.trials import Trials
+from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES, RELEVANT
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import checked, model_name
+from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.recipes.run import RunOptions
+
+WRITER, JUDGE = "question writer", "relevance judge"
+"""Roles in manifests."""
+_SURE, _UNSURE = 1.0, 0.0
+"""Judgements; what is unsure is neither shown as relevant nor as a negative."""
+
+
+@dataclass(frozen=True)
+class Models:
+    """Whom a build asks.
+
+    Attributes:
+        asker: the LLM.
+        judge: decides what passages entail; None for nobody.
+        rage: recipe of the mining, with what is computed in.
+        embedder: makes vectors.
+    """
+
+    asker: PromptedLlm
+    judge: JudgeSession | None
+    rage: RageRecipe
+    embedder: Embedder
+
+    def identities(self) -> dict[str, dict[str, Any]]:
+        """Role to what manifests say of a model."""
+        found = {WRITER: self.asker.llm.identity()}
+        return found if self.judge is None else found | {JUDGE: self.judge.judge.identity()}
+
+
+def build_documents(
+    recipe: DocumentsRecipe,
+    run: RunOptions,
+    llm: Llm | None = None,
+    judge: JudgeSession | None = None,
+) -> Manifest:
+    """Write questions about documents, check them, and package those that stand.
+
+    Args:
+        recipe: everything that the tables depend on.
+        run: where and how.
+        llm: writes and answers; None for the recipe's.
+        judge: decides what passages entail; None for the recipe's, if it names one.
+
+    Raises:
+        InputError: the documents or the output folder are at fault, or no question was accepted.
+    """
+    with building(recipe, run) as build:
+        source = open_documents(recipe, build.workspace.stage("archives"))
+        models = _models(recipe, run, build, llm, judge)
+        draft = _draft(recipe, build, source, models)
+        if (finished := build.finished(draft)) is not None:
+            return finished
+        info, corpus, tables = read_documents(recipe, source, build.workspace)
+        folder = run.embeddings or build.workspace.stage(EMBEDDINGS)
+        first_stage = make_runner(run).first_stage(run.device)
+        trials = Trials(
+            recipe.asking, models.asker, models.judge, PassagePool(corpus, recipe.seed),
+            DenseCorpus(corpus, models.embedder, folder, run.shard_rows, first_stage),
+        )  # fmt: skip
+        questions = make_questions(recipe, trials)
+        _require_some(recipe, questions, beside(run.folder, ".questions.jsonl"))
+        counts = tally(recipe, questions)
+        counts["passages too short to be asked about"] = trials.passages.n_short
+        sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
+        material = Material(sources, _records(questions, counts), [info], corpus)
+        mappings, mined_by = make_mappings(material, build.workspace, recipe.seed)
+        sure = mappings[RELEVANT].filter(pc.equal(mappings[RELEVANT]["score"], _SURE))
+        material.records.relevant = sure
+        writer = build.package()
+        stats, learnt = write_rage_tables(
+            writer, material, audited(material, {**mappings, RELEVANT: sure}), recipe.seed
+        )
+        tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
+        for name, table in tables.items():
+            writer.add(name, "all", table)
+        stats |= _stats(questions, models.asker)
+        return build.finish(
+            draft, writer, stats, sources=[info], models=draft.models | mined_by, **learnt
+        )
+
+
+def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
+    """What a build would ask if every question were accepted, and what that would cost.
+
+    Each rejected question is replaced, up to --tries times; its replacements come on top.
+
+    Raises:
+        InputError: the documents are at fault.
+        UsageError: an LLM that is not asked over a network.
+    """
+    llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError("--dry-run: only openai: models are asked")
+    asker = PromptedLlm(llm)
+    with TemporaryDirectory(prefix="citeforge-") as scratch:
+        planned = run.model_copy(update={"out": Path(scratch) / "plan"})
+        with building(recipe, planned) as build:
+            source = open_documents(recipe, build.workspace.stage("archives"))
+            _, corpus, _ = read_documents(recipe, source, build.workspace)
+            passages = PassagePool(corpus, recipe.seed)
+            names = iter(passages.order)
+            forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
+            drawn = list(zip(forms, names, strict=False))
+            texts = passages.texts([name for _, name in drawn])
+            build.workspace.package.mkdir(exist_ok=True)
+    requests = []
+    for number, (form, name) in enumerate(drawn):
+        passage = texts[name]
+        # Of usual length; each differs, as real ones would.
+        stand_in = Question(f"q{number}", form, (passage,), text=f"{number:>8}".rjust(100, "?"))
+        n_read = 2 if recipe.judging.judge else 2 + recipe.asking.neighbours
+        requests.append(asker.to_write(stand_in))
+        requests += [asker.to_answer(stand_in, [passage] * (n + 1)) for n in range(n_read)]
+        requests += [asker.to_answer(stand_in, (), n) for n in range(recipe.asking.closed_book)]
+    return llm.plan(requests)
+
+
+def _models(
+    recipe: DocumentsRecipe,
+    run: RunOptions,
+    build: Build,
+    llm: Llm | None,
+    judge: JudgeSession | None,
+) -> Models:
+    store = replay_store(run, recipe.llm) if llm is None else None
+    if judge is None:
+        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
+    fields = "seed embedder embedder_revision mining mixtures decided licence name source"
+    rage = checked(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
+    settled, embedder = settle_compute(rage, run, build.workspace, None, may_choose_int8=False)
+    assert embedder is not None
+    return Models(PromptedLlm(llm), judge, settled, embedder)
+
+
+def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
+    """All of the manifest that is known before there is a question."""
+    identities = models.identities()
+    judge = model_name(identities, JUDGE)
+    named = recipe.model_copy(
+        update={
+            "llm": model_name(identities, WRITER),
+            "judging": recipe.judging.model_copy(update={"judge": judge}),
+        }
+    )
+    info = info_of(source, recipe.licence)
+    config = named.recorded(prompts=models.asker.prompts, corpus="all")
+    return build.draft(
+        config, [info], recipe.licence or info.licence, identities,
+        GrammarInfo(base=models.rage.base),
+    )  # fmt: skip
+
+
+def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], rejects: Path) -> None:
+    """Stop where nothing could be packaged; the questions are kept beside the output folder.
+
+    Raises:
+        InputError: no question that the documents answer was accepted; says what took them.
+    """
+    if any(q.is_open and q.form != ABSENT for q in questions):
+        return
+    rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
+    write_text(rejects, "".join(f"{row}\n" for row in rows))
+    taken = (
+        f"{n} {what.removeprefix('questions taken by the check: ')}"
+        for what, n in tally(recipe, questions).items()
+        if what.startswith("questions taken")
+    )
+    raise InputError(
+        f"none of {len(questions)} questions was accepted (taken by the checks: "
+        f"{', '.join(taken) or 'no passage is long enough to be asked about'}); "
+        f"{rejects} holds them with their reasons",
+        path=recipe.source,
+        allowed="a stronger --llm, more --tries or longer documents",
+    )
+
+
+def _records(questions: Sequence[Question], counts: dict[str, int]) -> Records:
+    """Queries, judgements and gold of the accepted questions that have an answer."""
+    queries, judged, gold = [], [], []
+    for question in questions:
+        if not question.is_open or question.form == ABSENT:
+            continue
+        about = json.dumps({"form": question.form})
+        queries.append((question.id, question.text, about))
+        short = json.dumps(question.answers, ensure_ascii=False)
+        evidence = [e.id for e in question.evidence]
+        for score, names in ((_SURE, [*evidence, *question.relevant]), (_UNSURE, question.unsure)):
+            judged += [(question.id, n, short, score, None) for n in dict.fromkeys(names)]
+        gold += _gold(question, evidence)
+    unsure = sum(len(q.unsure) for q in questions if q.is_open)
+    counts["passages that may answer a question, shown to no system"] = unsure
+    return Records(
+        table_of(queries, QUERIES), table_of(judged, MAPPING),
+        pa.Table.from_pylist(gold, schema=GOLD), counts,
+    )  # fmt: skip
+
+
+def _gold(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
+    """A statement with its citations, and each short answer (ALCE's and HAGRID's forms)."""
+    sure = {"informative": 1, "attributable": 1}
+    sentence = {"text": question.statement, "index": 0, "citations": evidence, **sure}
+    rows: list[dict[str, Any]] = [
+        {"kind": "answer", "text": question.statement, "citations": evidence,
+         "sentences": [sentence], **sure}
+    ]  # fmt: skip
+    rows += [{"kind": "qa_pair", "aliases": [answer]} for answer in question.answers]
+    if question.form == LIST:
+        rows += [{"kind": "answer_list", "aliases": [answer]} for answer in question.answers]
+    return [{"query_id": question.id, "position": n, **row} for n, row in enumerate(rows)]
+
+
+def _stats(questions: Sequence[Question], asker: PromptedLlm) -> Stats:
+    accepted = sum(q.is_open for q in questions)
+    return {
+        "questions accepted, share": round(accepted / len(questions), 4),
+        "tokens of prompts": asker.tokens[0],
+        "tokens of replies": asker.tokens[1],
+    }

@@ -1,0 +1,135 @@
+"""Checks of a question that need no model, and the names of all checks in their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from difflib import SequenceMatcher
+
+from rapidfuzz.fuzz import token_sort_ratio
+
+from citeforge.builders.twins.facts import bare_words, language_of
+from citeforge.plugins.documents.questions import Question, holds_answer
+from citeforge.plugins.documents.recipe import PAIR
+from citeforge.schemas.text import normalise_answer
+
+FORMAT = "format"
+QUOTE = "quote"
+COPY = "copy"
+GIVEAWAY = "giveaway"
+POINTER = "pointer"
+LANGUAGE = "language"
+STATEMENT = "statement"
+REPEAT = "repeat"
+ENTAILED = "entailed"
+ANSWERED = "answered with evidence"
+CLOSED_BOOK = "closed book"
+HALVES = "both passages needed"
+ALONE = "one other passage"
+NEEDED = "evidence needed"
+NOT_ABSENT = "not answered elsewhere"
+CHECKS = (
+    FORMAT, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, STATEMENT, REPEAT,
+    ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, ALONE, NEEDED, NOT_ABSENT,
+)  # fmt: skip
+"""In the order in which they are made; a question goes at the first that it fails."""
+_ALIKE = 90
+"""rapidfuzz's token_sort_ratio from which two questions ask the same."""
+_POINTERS = re.compile(
+    r"\b(?:the|this|these|above|given) (?:passage|text|excerpt|paragraph|document|article)s?\b"
+    r"|\b(?:dem|diesem|im|laut) (?:text|abschnitt|absatz|dokument|auszug)\b"
+    r"|\b(?:le|ce|du|cet|l') ?(?:texte|passage|document|extrait|paragraphe)\b"
+    r"|\b(?:el|este|del) (?:texto|pasaje|documento|párrafo|fragmento)\b"
+    r"|\b(?:mentioned|described|stated) (?:above|here)\b",
+    re.I,
+)
+
+
+def check_text(question: Question, longest_copy: int) -> None:
+    """Make all checks of its words; it is rejected by the first that it fails."""
+    if not _stands(question):
+        return
+    shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
+    if len(shared) > longest_copy:
+        question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
+    elif given := [a for a in question.answers if holds_answer(question.text, a)]:
+        question.reject(GIVEAWAY, f"gives the answer {given[0]!r} away")
+    elif pointer := _pointer(question):
+        question.reject(POINTER, f"points at what nobody is shown: {pointer!r}")
+    elif languages := _other_language(question):
+        question.reject(LANGUAGE, languages)
+    elif lacking := [a for a in question.answers if not holds_answer(question.statement, a)]:
+        question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
+
+
+def _stands(question: Question) -> bool:
+    """Whether the quotes stand in the evidence, of two passages one in each."""
+    texts = [_squeezed(e.text) for e in question.evidence]
+    homes: set[int] = set()
+    for quote in question.quotes:
+        form = _squeezed(quote)
+        at = next((i for i, text in enumerate(texts) if form in text), None)
+        if at is None:
+            question.reject(QUOTE, f"stands nowhere in the evidence: {quote!r}")
+            return False
+        homes.add(at)
+    if question.form == PAIR and len(homes) < len(texts):
+        question.reject(QUOTE, "quotes one passage of two")
+        return False
+    return True
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+def _shared_run(question: str, passage: str) -> list[str]:
+    """The longest run of words that both have."""
+    one, two = bare_words(question), bare_words(passage)
+    found = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
+    return one[found.a : found.a + found.size]
+
+
+def _pointer(question: Question) -> str | None:
+    """Words such as "the passage", unless the documents themselves use them."""
+    texts = " ".join(e.text for e in question.evidence).lower()
+    found = (m[0] for m in _POINTERS.finditer(question.text))
+    return next((words for words in found if words.lower() not in texts), None)
+
+
+def _other_language(question: Question) -> str | None:
+    asked, written = language_of(question.text), language_of(question.evidence[0].text)
+    if asked is None or written is None or asked == written:
+        return None
+    return f"is {asked}; the passage is {written}"
+
+
+def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
+    """Take questions that ask what an earlier one asks: nearly its words, and all its names,
+    numbers and answers."""
+    known = [(_form(q.text), q) for q in earlier]
+    for question in questions:
+        form = _form(question.text)
+        for other_form, other in known:
+            if token_sort_ratio(form, other_form, score_cutoff=_ALIKE) and _is_same(
+                question, other
+            ):
+                question.reject(REPEAT, f"repeats {other.id}: {other.text!r}")
+                break
+        else:
+            known.append((form, question))
+
+
+def _form(text: str) -> str:
+    return " ".join(bare_words(text))
+
+
+def _is_same(one: Question, two: Question) -> bool:
+    answers = ({normalise_answer(a) for a in q.answers} for q in (one, two))
+    return _names(one.text) == _names(two.text) and next(answers) == next(answers)
+
+
+def _names(question: str) -> set[str]:
+    """Words with a capital or a digit, the first one left out."""
+    words = question.split()[1:]
+    return {w.strip("?.,") for w in words if any(c.isupper() or c.isdigit() for c in w)}

@@ -1,0 +1,102 @@
+"""Which passages questions are written about, in which order."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.draws import generator
+from citeforge.engines.io.corpus import find_rows, take_rows
+from citeforge.engines.io.tables import iter_batches
+from citeforge.plugins.documents.questions import Evidence
+
+SHORTEST = 120
+"""Characters of a passage that questions are written about."""
+_COLUMNS = ["_id", "title", "text", "metadata"]
+
+
+class PassagePool:
+    """The passages of a corpus: an order to draw them in, and their texts.
+
+    Attributes:
+        order: ids, files in turn, in a file its headings in turn: none crowds out another.
+        n_short: passages too short to be asked about.
+    """
+
+    def __init__(self, corpus: list[Path], seed: int) -> None:
+        """Read a corpus (schema CORPUS) once.
+
+        Args:
+            corpus: its Parquet files.
+            seed: of the order.
+        """
+        self.corpus = corpus
+        self.n_short = 0
+        files: dict[str, dict[str, list[str]]] = {}
+        self._place: dict[str, tuple[str, str]] = {}
+        for batch in iter_batches(corpus, _COLUMNS):
+            lengths = pc.utf8_length(batch["text"])
+            columns = (batch[n] for n in ("_id", "title", "metadata"))
+            for name, title, about, length in zip(*columns, lengths, strict=True):
+                place = _file_of(name.as_py(), about.as_py()), title.as_py()
+                self._place[name.as_py()] = place
+                if length.as_py() < SHORTEST:
+                    self.n_short += 1
+                    continue
+                files.setdefault(place[0], {}).setdefault(place[1], []).append(name.as_py())
+        self.order = list(
+            _in_turn(
+                [
+                    list(_in_turn(_shuffled(sections, seed, file), generator(seed, "draw", file)))
+                    for file, sections in files.items()
+                ],
+                generator(seed, "draw files"),
+            )
+        )
+
+    def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
+        """PassagePool by their ids, in one pass over the corpus."""
+        wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
+        if not len(wanted):
+            return {}
+        positions, _ = find_rows(self.corpus, "_id", wanted)
+        rows = take_rows(self.corpus, np.sort(positions), _COLUMNS[:3]).to_pylist()
+        return {r["_id"]: Evidence(r["_id"], r["title"], r["text"]) for r in rows}
+
+    def are_together(self, one: str, other: str) -> bool:
+        """Whether two passages stand below the same heading of one file."""
+        return self._place[one] == self._place[other]
+
+
+def _shuffled(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:
+    for title, names in sections.items():
+        generator(seed, "draw", file, title).shuffle(names)
+        yield names
+
+
+def _file_of(name: str, about: str | None) -> str:
+    """The file of a passage; of one that names none, what stands before ``#`` in its id."""
+    if about is not None:
+        told = json.loads(about)
+        if isinstance(told, dict) and isinstance(told.get("file"), str):
+            return str(told["file"])
+    return name.partition("#")[0]
+
+
+def _in_turn(groups: Iterable[Sequence[str]], rng: random.Random) -> Iterator[str]:
+    """One of each group, then the next of each, the groups in an order that is drawn."""
+    turns = [iter(group) for group in groups]
+    rng.shuffle(turns)
+    while turns:
+        left = []
+        for turn in turns:
+            if (name := next(turn, None)) is not None:
+                yield name
+                left.append(turn)
+        turns = left

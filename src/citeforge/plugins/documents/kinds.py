@@ -1,0 +1,48 @@
+"""The kind ``documents``: RAGE's tables, and every question that was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from citeforge.kinds.rage import RageKind
+from citeforge.plugins.documents.recipe import ABSENT, DocumentsRecipe
+from citeforge.plugins.documents.tables import TABLES
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
+
+if TYPE_CHECKING:
+    from citeforge.engines.llm.budget import RunPlan
+    from citeforge.package.package import Package
+
+
+class DocumentsKind(RageKind):
+    """Questions that an LLM wrote about documents."""
+
+    name = "documents"
+    recipe: type[Recipe] | None = DocumentsRecipe
+    has_plan = True
+    about = "questions that an LLM wrote about documents, checked, with the passages that answer"
+    tables = RageKind.tables | TABLES
+    default_measures = ("rage", "alce")
+
+    def build(self, recipe: DocumentsRecipe, run: RunOptions) -> Manifest:
+        from citeforge.plugins.documents.build import build_documents
+
+        return build_documents(recipe, run)
+
+    def plan(self, recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
+        from citeforge.plugins.documents.build import plan_documents
+
+        return plan_documents(recipe, run)
+
+    def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        yield from super().problems(package)
+        rows = package.table("questions", "all").to_pylist()
+        asked = [r["_id"] for r in rows if r["accepted"] and r["form"] != ABSENT]
+        if asked != package.query_ids:
+            yield "questions", "the accepted ones that have an answer are not the queries"
+
+
+DOCUMENTS = DocumentsKind()

@@ -1,0 +1,174 @@
+"""A question with its answer and evidence, and how an LLM's reply is read as one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
+from citeforge.schemas.text import normalise_answer
+
+LANGUAGES = "rules:de,en,es,fr,it,nl,pt,zh"
+_LINE = re.compile(
+    r"^[ \t>*#_-]{0,6}(question|answer|statement|quote)[ \t]*\d{0,2}[*_ \t]*:[*_ \t]*(.*)$", re.I
+)
+_QUOTES = "\"'“”„«»‘’`* \t"
+_NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
+_LIKE = 0.6
+"""Share of words (F1) from which a reply gives an answer in other words."""
+
+
+class Evidence(NamedTuple):
+    """A passage as the LLM is shown it."""
+
+    id: str
+    title: str
+    text: str
+
+
+@dataclass
+class Question:
+    """A question, on its way through the checks.
+
+    Attributes:
+        id: ``q`` and its number among all that were written.
+        form: one of FORMS.
+        evidence: passages that it was written from.
+        text: the question.
+        answers: short ones; of a list one each.
+        statement: a sentence that says the answer.
+        quotes: words of the evidence that give it.
+        relevant: ids of other passages that answer it.
+        unsure: ids of those that may answer it.
+        check: that took it; empty while none has.
+        reason: why.
+    """
+
+    id: str
+    form: str
+    evidence: tuple[Evidence, ...]
+    text: str = ""
+    answers: list[str] = field(default_factory=list)
+    statement: str = ""
+    quotes: list[str] = field(default_factory=list)
+    relevant: list[str] = field(default_factory=list)
+    unsure: list[str] = field(default_factory=list)
+    check: str = ""
+    reason: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether no check has taken it."""
+        return not self.check
+
+    def reject(self, check: str, reason: str) -> None:
+        """Take it out."""
+        self.check, self.reason = check, " ".join(reason.split())[:300]
+
+    @property
+    def hypotheses(self) -> list[str]:
+        """What a passage that helps to answer it entails, the whole answer first."""
+        return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
+
+    def row(self) -> dict[str, object]:
+        """As a row of QUESTIONS."""
+        return {
+            "_id": self.id,
+            "form": self.form,
+            "question": self.text,
+            "answers": self.answers,
+            "statement": self.statement,
+            "quotes": self.quotes,
+            "evidence": [e.id for e in self.evidence],
+            "relevant": self.relevant,
+            "unsure": self.unsure,
+            "accepted": self.is_open,
+            "check": self.check or None,
+            "reason": self.reason or None,
+        }
+
+
+def read_question(reply: str, question: Question) -> str | None:
+    """Take in what an LLM wrote.
+
+    Args:
+        reply: its lines.
+        question: gets its parts.
+
+    Returns:
+        What is wrong with the format; None where nothing is.
+    """
+    parts: dict[str, list[str]] = {n: [] for n in ("question", "answer", "statement", "quote")}
+    current: list[str] | None = None
+    for line in reply.splitlines():
+        if match := _LINE.match(line):
+            current = parts[match[1].lower()]
+            current.append(match[2])
+        elif current and line.strip():
+            current[-1] += f"\n{line}"
+    found = {
+        name: [t for one in texts if (t := one.strip(_QUOTES))] for name, texts in parts.items()
+    }
+    question.text = " ".join(" ".join(found["question"]).split())
+    question.answers = list(dict.fromkeys(found["answer"]))
+    question.statement = " ".join(" ".join(found["statement"]).split())
+    question.quotes = found["quote"]
+    if len(found["question"]) != 1:
+        refused = is_refusal(reply, LANGUAGES) and not found["question"]
+        told = "refuses" if refused else f"has {len(found['question'])} questions"
+        return f"{told}: {reply[:100]!r}"
+    if question.form == ABSENT:
+        return None
+    least = {
+        "answer": 2 if question.form == LIST else 1,
+        "quote": 2 if question.form == PAIR else 1,
+    }
+    for name, n in least.items():
+        if len(found[name]) < n:
+            return f"has {len(found[name])} of at least {n} lines with {name.title()}"
+    if question.form != LIST and len(question.answers) != 1:
+        return f"has {len(question.answers)} answers where one is asked for"
+    if len(found["statement"]) != 1:
+        return f"has {len(found['statement'])} statements where one is asked for"
+    return None
+
+
+def is_not_answered(reply: str) -> bool:
+    """Whether a reader says that there is no answer."""
+    return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, LANGUAGES)
+
+
+def holds_answer(text: str, answer: str) -> bool:
+    """Whether the words of an answer stand in a text, in a row."""
+    needle, form = normalise_answer(answer), normalise_answer(text)
+    if not needle:
+        return False
+    # Scripts without spaces have no words to compare.
+    return f" {needle} " in f" {form} " or (not needle.isascii() and needle in form)
+
+
+def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
+    """Whether a reader's reply gives the answers, in these words or nearly these.
+
+    Args:
+        reply: what it said.
+        answers: what is right.
+        share: of the answers that must be among them.
+    """
+    if is_not_answered(reply):
+        return False
+    found = sum(
+        holds_answer(reply, a) or (len(answers) == 1 and _likeness(reply, a) >= _LIKE)
+        for a in answers
+    )
+    return found >= max(1, share * len(answers))
+
+
+def _likeness(reply: str, answer: str) -> float:
+    """F1 of the words of two short texts."""
+    one, two = normalise_answer(reply).split(), normalise_answer(answer).split()
+    common = sum(min(one.count(w), two.count(w)) for w in set(one))
+    return 2 * common / (len(one) + len(two)) if common else 0.0

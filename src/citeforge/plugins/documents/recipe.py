@@ -1,0 +1,113 @@
+"""``build documents``: everything that its tables depend on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
+from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
+from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
+from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.recipes.run import DRY, EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER
+
+SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
+"""Questions that one passage answers, two answer together, several answers belong to, and none
+answers."""
+
+
+class QuestionShares(Part):
+    """How many questions of each form, in proportion."""
+
+    single: int = Field(50, ge=0)
+    """Share of questions that one passage answers."""
+    pair: int = Field(20, ge=0)
+    """Share of those that take two passages together."""
+    lists: Annotated[int, Option("--list")] = Field(20, ge=0)
+    """Share of those with several answers."""
+    absent: int = Field(10, ge=0)
+    """Share of those that no passage answers."""
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if not (self.single or self.pair or self.lists):
+            raise ValueError("--single, --pair or --list must be above 0")
+        return self
+
+
+class Asking(Part):
+    """How questions are made, and what they must stand."""
+
+    tries: int = Field(3, ge=1)
+    """Questions written at most for each one wanted."""
+    closed_book: int = Field(3, ge=0)
+    """Times that the LLM is asked without any passage; a question it then answers goes."""
+    longest_copy: int = Field(7, ge=1)
+    """Most words in a row that a question takes from its passage."""
+    neighbours: int = Field(50, ge=1)
+    """Nearest passages of a question in which the answer is looked for."""
+    shown: int = Field(5, ge=1)
+    """Of these, how many the LLM reads to see whether the question needs its evidence."""
+
+
+class DocumentsRecipe(Licensed):
+    """Questions about your documents, with the passages that answer them: no queries needed.
+
+    An LLM writes questions about passages, and checks take those that are not sound; every
+    rejected question is kept with the reason. Nothing is paid for twice: replies are kept in
+    OUT.replay.db (or --store), verdicts in OUT.verdicts.db (or --verdicts).
+    """
+
+    kind: ClassVar[str] = "documents"
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+
+    source: Annotated[str, Option(input=True)]
+    """folder:PATH, or another source of passages (corpus:PATH), which are taken as they are."""
+    llm: Annotated[str, Option(input=True)] = Field(
+        description=f"Writes questions and tries to answer them: {listed(ANSWERING)}."
+    )
+    """What writes questions and tries to answer them."""
+    n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
+    """Questions wanted."""
+    shares: QuestionShares = QuestionShares()
+    """How many questions of each form."""
+    seed: int = 0
+    """Seed of every draw."""
+    asking: Asking = Asking()
+    """How questions are made, and what they must stand."""
+    judging: Judging = Judging()
+    """Which judge decides whether passages entail answers."""
+    embedder: Annotated[str, Option(input=True)] = Field(
+        "offline", description=f"{listed(EMBEDDERS)}."
+    )
+    """What turns texts into vectors."""
+    embedder_revision: str | None = None
+    """Commit, tag or branch of a Hub model."""
+    passage_size: int = Field(PASSAGE_SIZE, ge=100)
+    """Most characters of a passage."""
+    largest_file: int = Field(MOST_MEGABYTES, ge=1)
+    """Megabytes up to which a file is read; JSON Lines is read at any size."""
+    mining: Mining = Mining()
+    """How negatives are found."""
+    mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
+        Field((DEFAULT_MIXTURE,), min_length=1)
+    )
+    """Context set, repeatable (default mix=3,3,3)."""
+    decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
+    """Drop negatives that an audit decided are relevant."""
+
+    @property
+    def wanted(self) -> dict[str, int]:
+        """Form to number of questions; what is left by rounding goes to the largest remainders."""
+        own = self.shares
+        shares = (own.single, own.pair, own.lists, own.absent)
+        exact = {f: self.n_queries * s / sum(shares) for f, s in zip(FORMS, shares, strict=True)}
+        numbers = {form: int(n) for form, n in exact.items()}
+        rest = sorted(FORMS, key=lambda k: (numbers[k] - exact[k], FORMS.index(k)))
+        for form in rest[: self.n_queries - sum(numbers.values())]:
+            numbers[form] += 1
+        return numbers

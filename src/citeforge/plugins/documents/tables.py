@@ -1,0 +1,50 @@
+"""Tables of documents and questions, and sizes of passages and files."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+PASSAGE_SIZE = 900
+"""Characters of a passage: about 150 English words."""
+MOST_MEGABYTES = 100
+
+DOCUMENTS = pa.schema(
+    [
+        pa.field("name", pa.string(), nullable=False),  # path in the folder
+        pa.field("format", pa.string()),
+        pa.field("bytes", pa.int64()),
+        pa.field("sha256", pa.string()),
+        pa.field("pages", pa.int32(), nullable=False),
+        pa.field("passages", pa.int32(), nullable=False),  # those that repeat nothing
+        pa.field("problem", pa.string()),  # why there is nothing of it
+        pa.field("notes", pa.list_(pa.string()), nullable=False),
+    ]
+)
+REPEATS = pa.schema(
+    [
+        pa.field("file", pa.string(), nullable=False),
+        pa.field("page", pa.int32()),
+        pa.field("start", pa.int64(), nullable=False),
+        pa.field("end", pa.int64(), nullable=False),
+        pa.field("corpus-id", pa.string(), nullable=False),  # the passage that says the same
+        pa.field("exact", pa.bool_(), nullable=False),
+    ]
+)
+QUESTIONS = pa.schema(
+    [
+        pa.field("_id", pa.string(), nullable=False),
+        pa.field("form", pa.string(), nullable=False),
+        pa.field("question", pa.string(), nullable=False),
+        pa.field("answers", pa.list_(pa.string()), nullable=False),
+        pa.field("statement", pa.string(), nullable=False),
+        pa.field("quotes", pa.list_(pa.string()), nullable=False),
+        pa.field("evidence", pa.list_(pa.string()), nullable=False),  # passages it was written from
+        pa.field("relevant", pa.list_(pa.string()), nullable=False),  # others that answer it
+        pa.field("unsure", pa.list_(pa.string()), nullable=False),  # others that may answer it
+        pa.field("accepted", pa.bool_(), nullable=False),
+        pa.field("check", pa.string()),  # the check that took it
+        pa.field("reason", pa.string()),
+    ]
+)
+TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
+"""Config to schema of the tables that only this kind has."""

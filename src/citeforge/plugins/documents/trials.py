@@ -1,0 +1,211 @@
+"""Checks by an LLM that tries to answer, and by a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import Request
+from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.plugins.documents.asker import PromptedLlm, Told
+from citeforge.plugins.documents.checks import (
+    ALONE,
+    ANSWERED,
+    CLOSED_BOOK,
+    ENTAILED,
+    HALVES,
+    NEEDED,
+    NOT_ABSENT,
+)
+from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.questions import Evidence, Question, gives, is_not_answered
+from citeforge.plugins.documents.recipe import ABSENT, PAIR, Asking
+from citeforge.schemas.text import premise_of
+
+_SOME = 0.5
+"""Share of a list's answers that a reader may not give without the evidence."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What questions must stand.
+
+    Attributes:
+        asking: how often, and how much is shown.
+        asker: the LLM.
+        judge: decides what passages entail; None for nobody.
+        passages: of the corpus.
+        search: finds those that are near a question.
+    """
+
+    asking: Asking
+    asker: PromptedLlm
+    judge: JudgeSession | None
+    passages: PassagePool
+    search: DenseCorpus
+
+    def run(self, questions: Sequence[Question]) -> None:
+        """Make all checks; each question stops at the first that it fails."""
+        asked = [q for q in questions if q.is_open and q.form != ABSENT]
+        self._entailed(asked)
+        self._answered(_open(asked))
+        self._closed_book(_open(asked))
+        self._halves(q for q in _open(asked) if q.form == PAIR)
+        near = self._near([q for q in questions if q.is_open])
+        self._others(_open(asked), near)
+        self._needed(_open(asked), near)
+        self._absent([q for q in questions if q.is_open and q.form == ABSENT], near)
+
+    def _try(
+        self,
+        questions: Iterable[Question],
+        requests: Callable[[Question], Iterable[Request]],
+        settle: Callable[[Question, list[Told]], None],
+    ) -> None:
+        """Ask a few things about each question, and settle it by the replies."""
+        work = [(question, list(requests(question))) for question in questions]
+        told = iter(self.asker.ask([r for _, some in work for r in some]))
+        for question, some in work:
+            settle(question, [next(told) for _ in some])
+
+    def _entailed(self, questions: Sequence[Question]) -> None:
+        if self.judge is None:
+            return
+        pairs = {q.id: Pair(_premise(q.evidence), q.statement) for q in questions}
+        verdicts = self.judge.ask(pairs.values())
+        for question in questions:
+            verdict = verdicts[pairs[question.id]]
+            if isinstance(verdict, JudgeFailure):
+                question.reject(ENTAILED, f"the judge failed ({verdict.message})")
+            elif not verdict.entailed:
+                question.reject(ENTAILED, f"does not follow: {question.statement!r}")
+
+    def _answered(self, questions: Iterable[Question]) -> None:
+        def settle(question: Question, told: list[Told]) -> None:
+            if told[0].failure or not gives(told[0].text, question.answers):
+                question.reject(ANSWERED, f"the reader says {_words(told[0])}")
+
+        self._try(questions, lambda q: [self.asker.to_answer(q, q.evidence)], settle)
+
+    def _closed_book(self, questions: Iterable[Question]) -> None:
+        def settle(question: Question, told: list[Told]) -> None:
+            known = next((t for t in told if t.failure or _gives_some(t, question)), None)
+            if known is not None:
+                question.reject(CLOSED_BOOK, f"without any passage the reader says {_words(known)}")
+
+        tries = range(self.asking.closed_book)
+        self._try(questions, lambda q: [self.asker.to_answer(q, (), n) for n in tries], settle)
+
+    def _halves(self, questions: Iterable[Question]) -> None:
+        def settle(question: Question, told: list[Told]) -> None:
+            for reply, passage in zip(told, question.evidence, strict=True):
+                if reply.failure or _gives_some(reply, question):
+                    question.reject(HALVES, f"{passage.id} alone: {_words(reply)}")
+
+        self._try(questions, lambda q: [self.asker.to_answer(q, [e]) for e in q.evidence], settle)
+
+    def _near(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
+        """The nearest passages of each question, without its evidence (but all, if it has none)."""
+        depth = self.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
+        ranked = self.search.rank({q.id: q.text for q in questions}, depth)
+        barred = {
+            q.id: {e.id for e in q.evidence} if q.form != ABSENT else set() for q in questions
+        }
+        ids = {
+            name: [r.docid for r in found if r.docid not in barred[name]][: self.asking.neighbours]
+            for name, found in ranked.items()
+        }
+        texts = self.passages.texts([i for found in ids.values() for i in found])
+        return {name: [texts[i] for i in found] for name, found in ids.items()}
+
+    def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+        """Find other passages that answer: by the judge, and by the LLM that reads them."""
+        suspects = {q.id: near[q.id] for q in questions}
+        if self.judge is not None:
+            suspects = self._judged(questions, near)
+
+        def settle(question: Question, told: list[Told]) -> None:
+            for reply, passage in zip(told, suspects[question.id], strict=True):
+                if not reply.failure and gives(reply.text, question.answers, _SOME):
+                    if question.form == PAIR:
+                        question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
+                    question.relevant.append(passage.id)
+                elif self.judge is not None or reply.failure:
+                    question.unsure.append(passage.id)
+
+        self._try(
+            _open(questions),
+            lambda q: [self.asker.to_answer(q, [p]) for p in suspects[q.id]],
+            settle,
+        )
+
+    def _judged(
+        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
+    ) -> dict[str, list[Evidence]]:
+        """PassagePool for the LLM to read; those that entail a part of an answer are relevant."""
+        assert self.judge is not None
+        pairs = [
+            (q, p, [Pair(premise_of(p.title, p.text), h) for h in q.hypotheses])
+            for q in questions
+            for p in near[q.id]
+        ]
+        verdicts = self.judge.ask(pair for _, _, some in pairs for pair in some)
+        suspects: dict[str, list[Evidence]] = {q.id: [] for q in questions}
+        for question, passage, some in pairs:
+            whole, *parts = (verdicts[pair] for pair in some)
+            if _is_yes(whole):
+                suspects[question.id].append(passage)
+            elif any(map(_is_yes, parts)):
+                question.relevant.append(passage.id)
+            elif any(isinstance(v, JudgeFailure) for v in (whole, *parts)):
+                question.unsure.append(passage.id)
+        return suspects
+
+    def _needed(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+        def shown(question: Question) -> list[Evidence]:
+            left = {*question.relevant, *question.unsure}
+            return [p for p in near[question.id] if p.id not in left][: self.asking.shown]
+
+        def settle(question: Question, told: list[Told]) -> None:
+            if told[0].failure or _gives_some(told[0], question):
+                question.reject(NEEDED, f"from other passages the reader says {_words(told[0])}")
+
+        with_others = [q for q in questions if shown(q)]
+        self._try(with_others, lambda q: [self.asker.to_answer(q, shown(q))], settle)
+
+    def _absent(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+        n = self.asking.shown
+
+        def groups(question: Question) -> list[list[Evidence]]:
+            return [near[question.id][:n], near[question.id][n : 2 * n]]
+
+        def settle(question: Question, told: list[Told]) -> None:
+            given = next((t for t in told if t.failure or not is_not_answered(t.text)), None)
+            if given is not None:
+                question.reject(NOT_ABSENT, f"from the nearest passages: {_words(given)}")
+
+        self._try(questions, lambda q: [self.asker.to_answer(q, g) for g in groups(q) if g], settle)
+
+
+def _open(questions: Iterable[Question]) -> list[Question]:
+    return [q for q in questions if q.is_open]
+
+
+def _premise(evidence: Sequence[Evidence]) -> str:
+    return "\n\n".join(premise_of(e.title, e.text) for e in evidence)
+
+
+def _gives_some(told: Told, question: Question) -> bool:
+    return gives(told.text, question.answers, _SOME)
+
+
+def _is_yes(decision: Decision) -> bool:
+    return not isinstance(decision, JudgeFailure) and decision.entailed
+
+
+def _words(told: Told) -> str:
+    return f"({told.failure})" if told.failure else repr(told.text[:120])

@@ -1,0 +1,190 @@
+"""``build documents``: each bad question is taken by its check, and no sound one is."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from citeforge import InputError, load
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.tables import write_table
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.package.package import Package
+from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.reading.source import DocumentFolder
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.recipes.run import RunOptions
+from plugins.documents.village import (
+    CAUGHT_BY,
+    ERRORS,
+    ErringLlm,
+    WordJudge,
+    village,
+    write_documents,
+)
+
+EVEN = {"single": 1, "pair": 1, "lists": 1, "absent": 1}
+SINGLE = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
+
+
+@dataclass
+class Built:
+    """A package of village questions, and what the LLM meant by each."""
+
+    folder: Path
+    manifest: Manifest
+    llm: ErringLlm
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """All questions, with ``error``: what the LLM did wrong on purpose."""
+        package = Package(self.folder)
+        titles = {r["_id"]: r["title"] for b in package.passages() for r in b.to_pylist()}
+        rows: list[dict[str, Any]] = package.table("questions", "all").to_pylist()
+        for row in rows:
+            row["error"] = self.llm.made[tuple(titles[e] for e in row["evidence"])]
+        return rows
+
+
+def built(folder: Path, llm: ErringLlm, judged: bool = True, **recipe: Any) -> Built:
+    known = {"n_queries": 4, "shares": EVEN, "asking": {"neighbours": 200}} | recipe
+    manifest = build_documents(
+        DocumentsRecipe(source=f"folder:{folder / 'docs'}", llm="openai:erring", **known),
+        RunOptions(out=folder / "out"),
+        llm,
+        JudgeSession(WordJudge()) if judged else None,
+    )
+    return Built(folder / "out", manifest, llm)
+
+
+@pytest.fixture(scope="module")
+def erring(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    folder = tmp_path_factory.mktemp("erring")
+    write_documents(folder / "docs", 150)
+    return built(folder, ErringLlm(), n_queries=64)
+
+
+def test_each_error_is_caught_by_its_check_and_no_sound_question_is(erring: Built) -> None:
+    taken = Counter((r["error"], r["check"]) for r in erring.rows)
+    errors = {e for some in ERRORS.values() for e in some}
+    assert {e for e, _ in taken} == errors | {""}  # every error was made
+    assert {(e, c) for e, c in taken if e} == {(e, CAUGHT_BY.get(e, e)) for e in errors}
+    assert {c for e, c in taken if not e} == {None}
+    accepted = Counter(r["form"] for r in erring.rows if r["accepted"])
+    assert accepted == {"single": 16, "pair": 16, "list": 16, "absent": 16}
+
+
+def test_every_rejected_question_says_why(erring: Built) -> None:
+    assert all(r["reason"] for r in erring.rows if not r["accepted"])
+    counts = erring.manifest.counts
+    by_check = Counter(r["check"] for r in erring.rows if r["check"])
+    assert by_check == {
+        what.removeprefix("questions taken by the check: "): n
+        for what, n in counts.items() if what.startswith("questions taken")
+    }  # fmt: skip
+    assert counts["questions written"] == len(erring.rows) == 64 + sum(by_check.values())
+
+
+def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
+    assert verify(erring.folder) == []
+    benchmark = load(erring.folder)
+    by_name = {v.name: v for v in map(village, range(150))}
+    kinds = {r["_id"]: r for r in erring.rows}
+    items = list(benchmark.items("mix"))
+    assert len(items) == 48
+    for item in items:
+        row = kinds[item.query_id]
+        assert {p.id for p in item.passages if p.is_relevant} == set(row["evidence"])
+        (answer,) = item.gold.answers
+        assert list(answer.citations) == row["evidence"]
+        names = [e.removesuffix(".md#1") for e in row["evidence"]]
+        leader, crops = by_name[names[-1]].leader, by_name[names[0]].crops
+        wanted = crops if row["form"] == "list" else (leader,)
+        assert tuple(a for g in item.gold.qa_pairs for a in g.aliases) == wanted
+    assert set(erring.manifest.config["prompts"]) == {"question", "answer", "examples"}
+
+
+def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 30)
+    for number in range(30):
+        one = village(number)
+        crops = ", ".join(one.crops[:2])
+        text = (
+            f"News of the year. The village of {one.name} lies as it ever lay. It is led by "
+            f"{one.leader}, who is old. They bear {crops} and {one.crops[2]}. So said {one.name}."
+        )
+        (tmp_path / "docs" / f"z-news-{one.name}.md").write_text(f"# News\n\n{text}\n")
+    llm = ErringLlm(errs=False)
+    found = built(tmp_path, llm, n_queries=8, shares=SINGLE, seed=3)
+    ours = [r for r in found.rows if r["accepted"] and "news" not in r["evidence"][0]]
+    assert ours
+    base = Base(found.folder)
+    for row in ours:
+        news = f"z-news-{row['evidence'][0]}"
+        assert row["relevant"] == [news]
+        assert base.relevant[row["_id"]] == [*row["evidence"], news]
+        assert news not in {d["corpus-id"] for d in base.negatives[row["_id"]]}
+
+
+def test_without_a_judge_the_reader_looks_for_other_answers(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 12)
+    llm = ErringLlm(errs=False)
+    found = built(tmp_path, llm, judged=False, n_queries=3, shares=SINGLE)
+    # For each: written, answered, 3 tries by heart, 12 other passages one by one, 5 together.
+    assert len(llm.asked) == 3 * (1 + 1 + 3 + 12 + 1)
+    assert "relevance judge" not in found.manifest.models
+
+
+def test_no_accepted_question_says_what_took_them(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 8)
+    llm = ErringLlm(fails=("question",))
+    with pytest.raises(InputError, match=r"none of 8 questions was accepted .*: 8 format\)"):
+        built(tmp_path, llm, n_queries=4, asking={"tries": 2})
+    rows = [json.loads(x) for x in (tmp_path / "out.questions.jsonl").read_text().splitlines()]
+    assert {r["reason"] for r in rows} == {"no reply (exhausted: no luck)"}
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_reader_that_fails_vouches_for_nothing(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 8)
+    with pytest.raises(InputError, match="1 format, 7 answered with evidence"):
+        built(tmp_path, ErringLlm(errs=False, fails=("answer",)), shares=SINGLE,
+              asking={"tries": 2})  # fmt: skip
+
+
+def test_large_files_do_not_crowd_out_small_ones(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 4)
+    parts = "".join(f"\n## {v.name}\n\n{v.text}\n" for v in map(village, range(100, 200)))
+    (tmp_path / "docs" / "large.md").write_text(f"# All\n{parts}")
+    # Six files in turn: the four villages, the chronicle, the large one.
+    order = _order(tmp_path)
+    files = [name.partition("#")[0] for name in order]
+    assert len(set(files[:6])) == 6
+    assert files[6:] == ["large.md"] * 99
+
+
+def _order(folder: Path) -> list[str]:
+
+    batches = list(DocumentFolder(folder / "docs").passages())
+    write_table(folder, "corpus", pa.Table.from_batches(batches, CORPUS))
+    return PassagePool(sorted(folder.glob("corpus-*.parquet")), 0).order
+
+
+def test_the_same_seed_gives_the_same_package(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_documents(tmp_path / name / "docs", 20)
+    one, two = (
+        built(tmp_path / n, ErringLlm(), n_queries=4).manifest.benchmark_hash
+        for n in ("one", "two")
+    )
+    assert one == two
