@@ -224,3 +224,31 @@ def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
     wrong = cli("labels", "meta-eval", "--judge", "lexical")
     assert wrong.returncode == 2
     assert "give --benchmark, or --labels" in wrong.stderr
+
+
+def test_contradictions_are_held_against_labels_that_tell_them(tmp_path: Path, inline: Cli) -> None:
+    """The judge calls two contradicted, one of them rightly; people call two so."""
+    rows = [
+        ("Io is cold.", "contradictory", "contradicts"),
+        ("Io is dry.", "contradictory", "no"),
+        ("Io is old.", "extrapolatory", "contradicts"),
+        ("Io is hot.", "attributable", "full"),
+    ]
+    write_jsonl(tmp_path / "labels.jsonl", [
+        {"claim": claim, "references": ["Io is hot."], "attribution_label": label}
+        for claim, label, _ in rows
+    ])  # fmt: skip
+    write_jsonl(tmp_path / "verdicts.jsonl", [
+        {"premise": "Io is hot.", "hypothesis": claim, "verdict": support == "full",
+         "support": support}
+        for claim, _, support in rows
+    ])  # fmt: skip
+    command = ("labels", "meta-eval", "--judge", "table:verdicts.jsonl", "--labels")
+    result = inline(*command, "labels.jsonl")
+    assert result.returncode == 0, result.stderr
+    for line in ("contradicted, by people     2", f"precision of contradicted   {1 / 2:.4f}",
+                 f"recall of contradicted      {1 / 2:.4f}"):  # fmt: skip
+        assert line in result.stdout
+    two_levels = [{"claim": rows[3][0], "references": ["Io is hot."], "label": "attributable"}]
+    write_jsonl(tmp_path / "two.jsonl", two_levels)
+    assert "contradicted" not in inline(*command, "two.jsonl").stdout

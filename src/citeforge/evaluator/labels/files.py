@@ -26,6 +26,8 @@ CLAIMS = {
 }  # fmt: skip
 """Words of claim rows, in any case: AttributionBench's, AttrScore's, and those of annotation
 tasks."""
+_CONTRADICTED = {"attributable": False, "extrapolatory": False, "contradictory": True}
+"""AttrScore's words, of which one tells a contradiction from no support."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Label:
         n_statements: statements of the answer, where the file holds all.
         evidence: texts that it cites, where the file brings them; None where score files do.
         answer: tells answers apart where ``query`` does not.
+        contradicted: whether people say that the evidence contradicts it; None where their labels
+            do not tell.
     """
 
     path: Path
@@ -59,6 +63,7 @@ class Label:
     n_statements: int | None = None
     evidence: tuple[str, ...] | None = None
     answer: str = ""
+    contradicted: bool | None = None
 
     def wrong(self, message: str, allowed: str | None = None) -> InputError:
         """An error about it."""
@@ -224,6 +229,7 @@ def _claims(path: Path) -> Iterator[Label]:
         yield Label(
             path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
             evidence=tuple(row.references), answer=row.response or row.claim,
+            contradicted=_CONTRADICTED.get(known or ""),
         )  # fmt: skip
 
 

@@ -34,6 +34,10 @@ class JudgeQuality:
             decision 0, as AttributionBench's; NaN without pairs.
         balanced_accuracy: mean of the shares of supported and of other pairs that the judge decides
             as people do; NaN where people say the same of all.
+        n_contradicted: pairs that people call contradicted; None where their labels do not tell.
+        contradiction_precision: share of the judge's contradictions that people confirm; NaN
+            without any.
+        contradiction_recall: share of people's that the judge tells; NaN without any.
     """
 
     n: int
@@ -46,6 +50,9 @@ class JudgeQuality:
     recall: float
     macro_f1: float
     balanced_accuracy: float
+    n_contradicted: int | None = None
+    contradiction_precision: float = math.nan
+    contradiction_recall: float = math.nan
 
 
 def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
@@ -83,6 +90,7 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
     """Ask the judge and compare."""
     decisions = judge.ask(row.pair for row in labelled)
     pairs: list[tuple[bool, bool]] = []
+    told: list[tuple[bool, bool]] = []
     failed = 0
     for row in labelled:
         decision = decisions[row.pair]
@@ -90,6 +98,10 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
             failed += 1
         else:
             pairs.append((row.supported, decision.entailed))
+            if row.contradicted is not None:
+                told.append((row.contradicted, (decision.support or 0) < 0))
+    if not any(row.contradicted is not None and not row.supported for row in labelled):
+        told = []  # "attributable" alone may be a label of two levels
     n = len(pairs)
     said_no = [human for human, machine in pairs if not machine]
     are_no = [machine for human, machine in pairs if not human]
@@ -104,6 +116,9 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
         sum(not machine for machine in are_no) / len(are_no) if are_no else math.nan,
         sum(_f1(pairs, side) for side in (True, False)) / 2 if n else math.nan,
         sum(_recall(pairs, side) for side in (True, False)) / 2,
+        sum(human for human, _ in told) if told else None,
+        _recall([(machine, human) for human, machine in told], True),
+        _recall(told, True),
     )
 
 

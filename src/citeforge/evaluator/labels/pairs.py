@@ -29,12 +29,14 @@ class LabelledPair:
         answer: tells the answers of a system apart.
         pair: what the judge is asked.
         supported: what people say.
+        contradicted: whether they say that it is contradicted; None where labels do not tell.
     """
 
     system: str
     answer: str
     pair: Pair
     supported: bool
+    contradicted: bool | None = field(default=None, compare=False)
 
 
 @dataclass
@@ -91,7 +93,11 @@ def labelled_pairs(
                 found.left_out[UNLABELLED] += 1
             else:
                 pair = Pair(cited, statement)
-                found.pairs.append(LabelledPair(label.system, answer, pair, label.level == FULL))
+                found.pairs.append(
+                    LabelledPair(
+                        label.system, answer, pair, label.level == FULL, label.contradicted
+                    )
+                )
     found.pairs.sort()
     return found
 
