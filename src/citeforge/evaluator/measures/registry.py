@@ -8,6 +8,7 @@ from functools import cache
 from types import ModuleType
 
 from citeforge.engines import plugins
+from citeforge.engines.entry_points import PluginEntry
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.forms import Form
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -48,7 +49,7 @@ def _collected() -> tuple[Measure | Form, ...]:
 
 
 @cache
-def _collected_with(entries: tuple[plugins.PluginEntry, ...]) -> tuple[Measure | Form, ...]:
+def _collected_with(entries: tuple[PluginEntry, ...]) -> tuple[Measure | Form, ...]:
     """The same, for as long as plugins give these entries."""
     return tuple(_collect())
 
@@ -96,7 +97,7 @@ def measures() -> dict[str, Measure]:
 
 
 @cache
-def _by_name(entries: tuple[plugins.PluginEntry, ...]) -> dict[str, Measure]:
+def _by_name(entries: tuple[PluginEntry, ...]) -> dict[str, Measure]:
     return {m.name: m for m in _flat(_collected_with(entries))}
 
 
