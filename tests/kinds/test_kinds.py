@@ -157,7 +157,7 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
     assert not out.exists()
 
 
-BY_NAME = re.compile(r"kind (==|!=|in)|family (==|!=)")
+BY_NAME = re.compile(r"""kind (==|!=|in)|family (==|!=) ['"]""")
 
 
 def test_nobody_asks_for_a_kind_by_its_name() -> None:

@@ -283,13 +283,13 @@ RENDERERS: dict[str, Callable[[Sequence[ScoreFile], str | None, Sequence[str]], 
 
 
 def make_report(
-    files: Sequence[ScoreFile], kind: str, out: Path | None, options: ReportOptions
+    files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions
 ) -> tuple[bytes, int]:
     """Render a report, and write it where a file is named.
 
     Args:
         files: score files.
-        kind: a key of :data:`RENDERERS` or :data:`DRAWN`.
+        form: a key of :data:`RENDERERS` or :data:`DRAWN`.
         out: file to write; None to write none.
         options: what it shows.
 
@@ -299,15 +299,15 @@ def make_report(
     Raises:
         UnknownValueError: no such format.
     """
-    if kind not in {**RENDERERS, **DRAWN}:
-        raise UnknownValueError("format", kind, [*RENDERERS, *DRAWN])
+    if form not in {**RENDERERS, **DRAWN}:
+        raise UnknownValueError("format", form, [*RENDERERS, *DRAWN])
     title, measure = options.title, options.measure
     plot_name = "robustness" if options.robustness else options.plot
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
-    if kind == "html" and out is not None and options.is_plain and not (plot_name or measure):
+    if form == "html" and out is not None and options.is_plain and not (plot_name or measure):
         n_beside = write_page(out, files, title, options.one_file, audit, options.across)
         return out.read_bytes(), n_beside
-    content = rendered(files, kind, title, plot_name, measure, options, audit)
+    content = rendered(files, form, title, plot_name, measure, options, audit)
     if out is not None:
         write_bytes(out, content)
     return content, 0
