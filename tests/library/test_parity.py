@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -123,10 +124,11 @@ def test_reports_are_those_of_the_command(inline: Cli, tmp_path: Any) -> None:
 
 def test_a_report_tells_of_the_audit(inline: Cli, package: Any, tmp_path: Any) -> None:
     rows: list[dict[str, object]] = [{"query_id": "q01", "output": "One [1]."}]
-    scores = cf.score(write_jsonl(tmp_path / "s.jsonl", rows), package, ["CiteP"])
-    assert inline("audit", package).returncode == 0
-    text = cf.report([scores], benchmark=package)
-    assert text == cf.report([scores], benchmark=cf.load(package))
+    copy = shutil.copytree(package, tmp_path / "p")  # an audit writes into its package
+    scores = cf.score(write_jsonl(tmp_path / "s.jsonl", rows), copy, ["CiteP"])
+    assert inline("audit", copy).returncode == 0
+    text = cf.report([scores], benchmark=copy)
+    assert text == cf.report([scores], benchmark=cf.load(copy))
     assert "negatives is relevant was not estimated" in text
 
 

@@ -92,6 +92,8 @@ WRITERS = (
     "builders/rage/material.py",
     "builders/rage/negatives.py",
     "builders/shards/folder.py",
+    "plugins/documents/corpus.py",
+    "plugins/documents/kinds.py",
 )
 """What makes tables, and the one reader."""
 

@@ -187,9 +187,6 @@ def cli(log_json: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
     set_locale()
-    if not sys.stderr.isatty():
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # else numpy's idle threads spin
     try:
         with extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)

@@ -78,12 +78,11 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
-    passages = stats.get("passages")
     systems = {f.system for f in files if not f.is_control}
     facts = [
-        ("Queries", f"{len(package.query_ids):,}"),
+        ("Queries", _number(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),
-        ("Passages", f"{passages:,}" if isinstance(passages, int) else ""),
+        ("Passages", _number(stats.get("passages"))),
         ("Systems", f"{len(systems):,}"),
         *_facts(about),
         ("Version", manifest.version),
@@ -100,6 +99,10 @@ def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introd
     facts = [("Queries", f"{n_queries:,}"), ("Systems", f"{n_systems:,}"), *_facts(about)]
     links = tuple(about.links.items())
     return Introduction(paragraph(about.description or ""), tuple(f for f in facts if f[1]), links)
+
+
+def _number(count: object) -> str:
+    return f"{count:,}" if isinstance(count, int) else ""
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
