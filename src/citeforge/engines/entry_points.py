@@ -14,7 +14,7 @@ from importlib import import_module
 from operator import attrgetter
 from pathlib import Path
 
-_OURS = "citeforge"
+_NAMESPACE = "citeforge"
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _read(metadata: Path, package: str) -> Iterator[PluginEntry]:
     except OSError:  # most packages declare nothing
         return
     group, origin = "", ""
-    if package != _OURS and f"[{_OURS}." in text:
+    if package != _NAMESPACE and f"[{_NAMESPACE}." in text:
         from importlib.metadata import Distribution
 
         package_metadata = Distribution.at(metadata)
@@ -66,7 +66,7 @@ def _read(metadata: Path, package: str) -> Iterator[PluginEntry]:
         name, equals, value = (part.strip() for part in line.partition("="))
         if line.startswith("["):
             group = line.strip("[] ")
-        elif equals and group.startswith(f"{_OURS}.") and not line.startswith("#"):
+        elif equals and group.startswith(f"{_NAMESPACE}.") and not line.startswith("#"):
             module, _, place = (part.strip() for part in value.partition("[")[0].partition(":"))
             load = partial(_load, module, place)
             yield PluginEntry(group.partition(".")[2], name, origin, module, load)

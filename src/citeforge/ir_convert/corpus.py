@@ -68,22 +68,55 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
     return CorpusFiles(files, argument, options)
 
 
-class CorpusFiles:
+class PassagesAlone:
+    """What a source of passages says when it is asked for queries or judgements."""
+
+    contents = "passages"
+
+    def __init__(self, info: SourceInfo) -> None:
+        self.own_info = info
+
+    def queries(self) -> pa.Table:
+        self._refuse_as_source()
+        return QUERIES.empty_table()
+
+    def _refuse_as_source(self) -> None:
+        raise InputError(
+            f"holds {self.contents} alone, without queries",
+            path=self.own_info.spec,
+            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+        )
+
+    def relevant(self) -> pa.Table:
+        self._refuse_as_source()
+        return MAPPING.empty_table()
+
+    def gold(self) -> pa.Table:
+        return no_gold()
+
+    def mined(self) -> dict[str, pa.Table]:
+        return {}
+
+    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        return self.own_info.spec, None
+
+
+class CorpusFiles(PassagesAlone):
     """Passages of files, streamed. See :class:`citeforge.ir_convert.source.Source`."""
 
     def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
         self.files = files
         self.options = options
-        self._info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
+        super().__init__(SourceInfo(spec=f"corpus:{argument}", kind="corpus"))
 
     def info(self) -> SourceInfo:
-        if not self._info.files:
-            self._info.files = {p.name: sha256_file(p) for p in self.files}
-        return self._info
+        if not self.own_info.files:
+            self.own_info.files = {p.name: sha256_file(p) for p in self.files}
+        return self.own_info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         return checked_passages(
-            self._read, self._place_of, self._info.counts, self.options.skip_empty
+            self._read, self._place_of, self.own_info.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
@@ -106,27 +139,3 @@ class CorpusFiles:
             return
         rows = (row for _, row in read_rows(path, PassageRow))
         yield from corpus_batches((r.name, r.title or "", r.body, None) for r in rows)
-
-    def queries(self) -> pa.Table:
-        self._refuse_as_source()
-        return QUERIES.empty_table()
-
-    def _refuse_as_source(self) -> None:
-        raise InputError(
-            "holds passages alone, without queries",
-            path=self._info.spec,
-            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
-        )
-
-    def relevant(self) -> pa.Table:
-        self._refuse_as_source()
-        return MAPPING.empty_table()
-
-    def gold(self) -> pa.Table:
-        return no_gold()
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
-
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return self._info.spec, None

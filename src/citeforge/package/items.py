@@ -156,19 +156,21 @@ class Item(Displayed):
         return tuple(i for i, p in enumerate(self.passages) if p.is_relevant)
 
     @property
-    def shown(self) -> tuple[Passage | Triple, ...]:
+    def evidence(self) -> tuple[Passage | Triple, ...]:
         """Passages or triples that systems are shown, in order."""
         return self.passages or tuple(t for graph in self.graphs for t in graph.triples)
 
     def _headline(self) -> str:
         what = f"{len(self.relevant)} relevant" if self.passages else "triples"
-        return f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.shown)}, {what}"
+        return (
+            f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.evidence)}, {what}"
+        )
 
     def _tables(self) -> Iterator[Table]:
         rows = [
             (n, x.title, shorten(x.text, 200), x.label or "")
             if isinstance(x, Passage) else (n, x.name, f"{x.relation}: {x.value}", "")
-            for n, x in enumerate(self.shown, 1)
+            for n, x in enumerate(self.evidence, 1)
         ]  # fmt: skip
         yield Table(["number", "title", "text", "label"], rows, left=3)
 

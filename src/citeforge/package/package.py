@@ -92,7 +92,7 @@ class Package(Displayed):
         return pandas.DataFrame([
             {"query_id": item.query_id, "query": item.query, "number": number, **vars(shown)}
             for item in self.items(context)
-            for number, shown in enumerate(item.shown, 1)
+            for number, shown in enumerate(item.evidence, 1)
         ])  # fmt: skip
 
     @property

@@ -18,7 +18,7 @@ from citeforge.plugins.reproduce.declared import find_table, published_tables, r
 from citeforge.plugins.reproduce.files import OutputFiles
 from citeforge.plugins.reproduce.lists import statistic
 from citeforge.plugins.reproduce.run import reproduce_tables
-from citeforge.plugins.reproduce.verdicts import is_printed_as, shown
+from citeforge.plugins.reproduce.verdicts import is_printed_as, rounded_as_printed
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from conftest import Cli, real_data
 
@@ -137,8 +137,8 @@ def test_printed_digits(value: float, printed: str, same: bool) -> None:
 
 
 def test_ours_has_the_digits_that_are_printed() -> None:
-    assert shown(14326.0, "15,428") == "14,326"
-    assert shown(2 / 3, "60.0%") == "0.7%"
+    assert rounded_as_printed(14326.0, "15,428") == "14,326"
+    assert rounded_as_printed(2 / 3, "60.0%") == "0.7%"
 
 
 def test_files_are_fetched_once_by_commit(tmp_path: Path, server: Server, cache: Path) -> None:

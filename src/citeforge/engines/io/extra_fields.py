@@ -79,7 +79,7 @@ class _Reader:
         decode_text(path, number, line)
         extra: _Members = {}
         try:
-            content = _known(msgspec.Raw(line), self._row, "", extra)
+            content = _strip(msgspec.Raw(line), self._row, "", extra)
             require_unique_names(line)
         except RepeatedNameError as error:
             allowed = error.allowed
@@ -107,7 +107,7 @@ class _Reader:
         )  # fmt: skip
 
 
-def _known(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
+def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
     """A value without the fields that its type does not know; ``extra`` gets those."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
@@ -116,14 +116,14 @@ def _known(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
         return content
     if isinstance(of, inspect.ListType):
         items = msgspec.json.decode(content, type=list[msgspec.Raw])
-        parts = [_known(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
+        parts = [_strip(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
         return msgspec.json.encode([msgspec.Raw(part) for part in parts])
     fields = {f.encode_name: f.type for f in of.fields}
     members: _Members = {}
     for name, member in msgspec.json.decode(content, type=_Members).items():
         inside = f"{place}.{name}" if place else name
         if name in fields:
-            members[name] = msgspec.Raw(_known(member, fields[name], inside, extra))
+            members[name] = msgspec.Raw(_strip(member, fields[name], inside, extra))
         else:
             extra[inside] = member
     return msgspec.json.encode(members)

@@ -6,6 +6,7 @@ import csv
 import io
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -149,16 +150,16 @@ MOST_ROWS = 30
 """Rows that a notebook shows of an object's tables."""
 
 
-class Displayed:
+class Displayed(ABC):
     """What a console shows in one line, and a notebook as small tables."""
 
+    @abstractmethod
     def _headline(self) -> str:
         """The line."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _tables(self) -> Iterable[Table]:
         """The tables; titles and notes are shown, too."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"<{self._headline()}>"

@@ -92,9 +92,9 @@ class CitationClasses:
         """For every statement the classes that each citation may have: one, unless the judge
         failed. Those of passages that are none come last."""
         self._judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
-        self._judge.ask(Pair(t, s.text) for s, n in self._unsettled(statements, self._cited)
+        self._judge.ask(Pair(t, s.text) for s, n in self._unsettled(statements, self._by_citation)
                         for t in s.others[n])  # fmt: skip
-        left = list(self._unsettled(statements, self._shown))
+        left = list(self._unsettled(statements, self._by_context))
         most_shown = max((len(s.others[n]) + 1 for s, n in left), default=0)
         texts = list(dict.fromkeys(s.text for s, _ in left))
         near = self._search(texts, CANDIDATES + most_shown) if left else {}
@@ -118,25 +118,25 @@ class CitationClasses:
         pair = Pair(premise, statement)
         return self._judge.ask([pair])[pair]
 
-    def _any(self, texts: Sequence[str], statement: str) -> bool | None:
+    def _by_any(self, texts: Sequence[str], statement: str) -> bool | None:
         """Whether one of the texts supports the statement; None where a failure leaves it open."""
         found = [self._decision(text, statement) for text in texts]
         if any(not isinstance(d, JudgeFailure) and d.entailed for d in found):
             return True
         return None if any(isinstance(d, JudgeFailure) for d in found) else False
 
-    def _cited(self, s: CitedStatement, n: int) -> bool | None:
-        return self._any((s.cited[n], s.together), s.text)
+    def _by_citation(self, s: CitedStatement, n: int) -> bool | None:
+        return self._by_any((s.cited[n], s.together), s.text)
 
-    def _shown(self, s: CitedStatement, n: int) -> bool | None:
-        return self._cited(s, n) or self._any(s.others[n], s.text)
+    def _by_context(self, s: CitedStatement, n: int) -> bool | None:
+        return self._by_citation(s, n) or self._by_any(s.others[n], s.text)
 
     def _classes(self, s: CitedStatement, n: int, corpus: Sequence[str]) -> frozenset[int]:
         found: set[int] = set()
         questions: tuple[tuple[int, Callable[[], bool | None]], ...] = (
-            (RIGHT, lambda: self._cited(s, n)),
-            (SHOWN, lambda: self._any(s.others[n], s.text)),
-            (CORPUS, lambda: self._any(corpus, s.text)),
+            (RIGHT, lambda: self._by_citation(s, n)),
+            (SHOWN, lambda: self._by_any(s.others[n], s.text)),
+            (CORPUS, lambda: self._by_any(corpus, s.text)),
             (CONTRADICTED, lambda: self._contradicts(s.cited[n], s.text)),
             (NOTHING, lambda: True),
         )

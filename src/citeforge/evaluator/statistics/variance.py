@@ -24,7 +24,7 @@ SOURCES: tuple[Source, ...] = get_args(Source)
 """Where uncertainty comes from, in the order of axes."""
 _NESTED = ("queries", "runs", "judges", "repeats")
 """An interaction is the share of its last source in this order."""
-_LEAST = 0.75
+_LEAST_SHARE = 0.75
 """Of the variance over queries alone, what is left at least when runs, judges and repeats happen to
 differ by less than chance: of the shares tried the one with coverage nearest to .95."""
 Effect = tuple[int, ...]
@@ -92,7 +92,7 @@ def _spread(
 ) -> Spread:
     n = [k for k in levels.values() if k > 1]
     last, df = len(n) - 1, float(n[-1] - 1)
-    total = max(-_signed(squares, ()), _LEAST * squares[last,])  # of the sum of all values
+    total = max(-_signed(squares, ()), _LEAST_SHARE * squares[last,])  # of the sum of all values
     parts = [max(0.0, squares[i,] - squares[i, last]) for i in range(last)]
     if total > 0 and sum(parts) > 0:
         from scipy.special import stdtridf

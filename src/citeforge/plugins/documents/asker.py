@@ -53,7 +53,7 @@ class PromptedLlm:
 
     def to_write(self, question: Question) -> Request:
         """Ask for a question about its evidence."""
-        values = {"form": question.form, "passages": _shown(question.evidence)}
+        values = {"form": question.form, "passages": _as_rows(question.evidence)}
         passages, reply = EXAMPLES[question.form]
         example = self._filled(QUESTION, {"form": question.form, "passages": passages})
         turns = (("user", example), ("assistant", reply))
@@ -70,7 +70,7 @@ class PromptedLlm:
             sample: number of the try.
         """
         several = question.form == LIST
-        values = {"question": question.text, "several": several, "passages": _shown(passages)}
+        values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
         return self._request(ANSWER, values, _LONG if several else _SHORT, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
@@ -103,5 +103,5 @@ class PromptedLlm:
         return told
 
 
-def _shown(passages: Sequence[Evidence]) -> list[dict[str, str]]:
+def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:
     return [{"title": p.title, "text": p.text} for p in passages]

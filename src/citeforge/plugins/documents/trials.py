@@ -166,7 +166,7 @@ class Trials:
         return suspects
 
     def _needed(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        def shown(question: Question) -> list[Evidence]:
+        def near_others(question: Question) -> list[Evidence]:
             left = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in left][: self.asking.shown]
 
@@ -174,8 +174,8 @@ class Trials:
             if told[0].failure or _gives_some(told[0], question):
                 question.reject(NEEDED, f"from other passages the reader says {_words(told[0])}")
 
-        with_others = [q for q in questions if shown(q)]
-        self._try(with_others, lambda q: [self.asker.to_answer(q, shown(q))], settle)
+        with_others = [q for q in questions if near_others(q)]
+        self._try(with_others, lambda q: [self.asker.to_answer(q, near_others(q))], settle)
 
     def _absent(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         n = self.asking.shown

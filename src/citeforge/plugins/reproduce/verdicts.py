@@ -24,7 +24,7 @@ def is_printed_as(value: float, printed: str) -> bool:
     return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
 
 
-def shown(value: float, printed: str) -> str:
+def rounded_as_printed(value: float, printed: str) -> str:
     """A value with as many digits as the printed number."""
     sign = "%" if printed.endswith("%") else ""
     return f"{value:,.{decimals(printed)}f}{sign}"
@@ -54,7 +54,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
     @property
     def ours_shown(self) -> str:
         """Our value with the printed digits."""
-        return "" if self.ours is None else shown(self.ours, self.printed)
+        return "" if self.ours is None else rounded_as_printed(self.ours, self.printed)
 
     @property
     def difference(self) -> str:

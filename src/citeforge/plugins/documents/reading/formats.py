@@ -83,7 +83,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         ) or trafilatura.html2txt(data)
         about = trafilatura.extract_metadata(data)
     except Exception as error:  # lxml and its users fail on wild pages in many ways
-        raise UnreadableError(BROKEN, _told(error)) from error
+        raise UnreadableError(BROKEN, _first_line(error)) from error
     yield DocumentPage(None, text or "", (about and about.title) or "", has_headings=True)
 
 
@@ -101,12 +101,12 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     except UnreadableError:
         raise
     except Exception as error:  # a damaged file fails inside pypdf in many ways
-        raise UnreadableError(BROKEN, _told(error)) from error
+        raise UnreadableError(BROKEN, _first_line(error)) from error
     for number in range(1, n_pages + 1):
         try:
             text = reader.pages[number - 1].extract_text()
         except Exception as error:  # likewise
-            notes.append(f"page {number} is broken ({_told(error)})")
+            notes.append(f"page {number} is broken ({_first_line(error)})")
             continue
         if not text.strip():
             notes.append(f"page {number} has no text")
@@ -122,7 +122,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             try:
                 row = msgspec.json.decode(line, type=PassageRow)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                notes.append(f"line {number} is no row ({_told(error)})")
+                notes.append(f"line {number} is no row ({_first_line(error)})")
                 continue
             if not row.body.strip():
                 notes.append(f"line {number} has no text")
@@ -131,7 +131,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         raise UnreadableError(BROKEN, error.message) from error
 
 
-def _told(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 

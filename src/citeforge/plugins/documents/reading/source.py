@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.ir_convert.corpus import PassagesAlone
 from citeforge.ir_convert.passages import corpus_batches
-from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.documents.reading.duplicates import RepeatFinder
 from citeforge.plugins.documents.reading.files import FolderEntry, folder_entries
 from citeforge.plugins.documents.reading.formats import (
@@ -31,7 +32,6 @@ from citeforge.plugins.documents.reading.formats import (
 from citeforge.plugins.documents.reading.passages import cut
 from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
-from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
 
 
@@ -54,13 +54,15 @@ def open_folder(argument: str, split: str | None, options: ReadOptions) -> Docum
     return DocumentFolder(Path(argument))
 
 
-class DocumentFolder:
+class DocumentFolder(PassagesAlone):
     """Passages of documents, streamed. See :class:`citeforge.ir_convert.source.Source`.
 
     Attributes:
         documents: what became of each file, once all passages were read.
         repeats: passages that were joined with an earlier one, rows of REPEATS.
     """
+
+    contents = "documents"
 
     def __init__(
         self, folder: Path, size: int = PASSAGE_SIZE, most_megabytes: int = MOST_MEGABYTES
@@ -82,26 +84,26 @@ class DocumentFolder:
         self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
         self.documents: list[Document] = []
         self.repeats: list[dict[str, object]] = []
-        self._info = SourceInfo(spec=f"folder:{folder}", kind="folder")
+        super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"))
         self._sha256: dict[str, str] = {}
 
     def info(self) -> SourceInfo:
-        if not self._info.files:
+        if not self.own_info.files:
             listing = hashlib.sha256()
             for entry in folder_entries(self.folder):
                 if entry.passed_over or entry.path.suffix.lower() not in READERS:
                     continue
                 self._sha256[entry.name] = sha256_file(entry.path)
                 listing.update(f"{self._sha256[entry.name]} {entry.name}\n".encode())
-            self._info.files = {f"{len(self._sha256)} files": listing.hexdigest()}
-        return self._info
+            self.own_info.files = {f"{len(self._sha256)} files": listing.hexdigest()}
+        return self.own_info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         self.info()
         self.documents, self.repeats = [], []
         finder = RepeatFinder()
         yield from corpus_batches(self._rows(finder))
-        self._info.counts = counts = self._counts(finder)
+        self.own_info.counts = counts = self._counts(finder)
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
             raise InputError(
@@ -180,30 +182,6 @@ class DocumentFolder:
             "passages that nearly repeat another one, joined": len(self.repeats) - exact,
             "passages that nearly repeat another one with other numbers": finder.n_other_numbers,
         }
-
-    def queries(self) -> pa.Table:
-        self._refuse_as_source()
-        return QUERIES.empty_table()
-
-    def _refuse_as_source(self) -> None:
-        raise InputError(
-            "holds documents alone, without queries",
-            path=self._info.spec,
-            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
-        )
-
-    def relevant(self) -> pa.Table:
-        self._refuse_as_source()
-        return MAPPING.empty_table()
-
-    def gold(self) -> pa.Table:
-        return no_gold()
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
-
-    def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return self._info.spec, None
 
 
 def _whole(text: str) -> str:
