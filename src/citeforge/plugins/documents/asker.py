@@ -22,7 +22,7 @@ _WARM = 0.7
 """Temperature of further tries without a passage, so that they differ from the first."""
 
 
-class Told(NamedTuple):
+class TextReply(NamedTuple):
     """What came back.
 
     Attributes:
@@ -90,17 +90,17 @@ class PromptedLlm:
         needs_text = task == QUESTION
         return Request(messages, params, sample, task, values, needs_text)
 
-    def ask(self, requests: Sequence[Request]) -> list[Told]:
+    def ask(self, requests: Sequence[Request]) -> list[TextReply]:
         """Ask all of them; equal ones, and what is stored, cost nothing."""
-        told = []
+        replies = []
         for result in self.llm.complete(requests):
             self.tokens[0] += result.prompt_tokens
             self.tokens[1] += result.completion_tokens
             if isinstance(result, Failure):
-                told.append(Told("", f"{result.reason}: {result.message}"))
+                replies.append(TextReply("", f"{result.reason}: {result.message}"))
             else:
-                told.append(Told(result.text.strip()))
-        return told
+                replies.append(TextReply(result.text.strip()))
+        return replies
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:

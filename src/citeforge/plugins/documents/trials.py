@@ -10,7 +10,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Request
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.plugins.documents.asker import PromptedLlm, Told
+from citeforge.plugins.documents.asker import PromptedLlm, TextReply
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
@@ -64,13 +64,13 @@ class Trials:
         self,
         questions: Iterable[Question],
         requests: Callable[[Question], Iterable[Request]],
-        settle: Callable[[Question, list[Told]], None],
+        settle: Callable[[Question, list[TextReply]], None],
     ) -> None:
         """Ask a few things about each question, and settle it by the replies."""
         work = [(question, list(requests(question))) for question in questions]
-        told = iter(self.asker.ask([r for _, some in work for r in some]))
+        replies = iter(self.asker.ask([r for _, some in work for r in some]))
         for question, some in work:
-            settle(question, [next(told) for _ in some])
+            settle(question, [next(replies) for _ in some])
 
     def _entailed(self, questions: Sequence[Question]) -> None:
         if self.judge is None:
@@ -85,15 +85,15 @@ class Trials:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
 
     def _answered(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, told: list[Told]) -> None:
-            if told[0].failure or not gives(told[0].text, question.answers):
-                question.reject(ANSWERED, f"the reader says {_words(told[0])}")
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            if replies[0].failure or not gives(replies[0].text, question.answers):
+                question.reject(ANSWERED, f"the reader says {_words(replies[0])}")
 
         self._try(questions, lambda q: [self.asker.to_answer(q, q.evidence)], settle)
 
     def _closed_book(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, told: list[Told]) -> None:
-            known = next((t for t in told if t.failure or _gives_some(t, question)), None)
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            known = next((t for t in replies if t.failure or _gives_some(t, question)), None)
             if known is not None:
                 question.reject(CLOSED_BOOK, f"without any passage the reader says {_words(known)}")
 
@@ -101,8 +101,8 @@ class Trials:
         self._try(questions, lambda q: [self.asker.to_answer(q, (), n) for n in tries], settle)
 
     def _halves(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, told: list[Told]) -> None:
-            for reply, passage in zip(told, question.evidence, strict=True):
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            for reply, passage in zip(replies, question.evidence, strict=True):
                 if reply.failure or _gives_some(reply, question):
                     question.reject(HALVES, f"{passage.id} alone: {_words(reply)}")
 
@@ -128,8 +128,8 @@ class Trials:
         if self.judge is not None:
             suspects = self._judged(questions, near)
 
-        def settle(question: Question, told: list[Told]) -> None:
-            for reply, passage in zip(told, suspects[question.id], strict=True):
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            for reply, passage in zip(replies, suspects[question.id], strict=True):
                 if not reply.failure and gives(reply.text, question.answers, _SOME):
                     if question.form == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
@@ -146,7 +146,7 @@ class Trials:
     def _judged(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[str, list[Evidence]]:
-        """PassagePool for the LLM to read; those that entail a part of an answer are relevant."""
+        """Passages for the LLM to read; those that entail a part of an answer are relevant."""
         assert self.judge is not None
         pairs = [
             (q, p, [Pair(premise_of(p.title, p.text), h) for h in q.hypotheses])
@@ -170,9 +170,9 @@ class Trials:
             left = {*question.relevant, *question.unsure}
             return [p for p in near[question.id] if p.id not in left][: self.asking.shown]
 
-        def settle(question: Question, told: list[Told]) -> None:
-            if told[0].failure or _gives_some(told[0], question):
-                question.reject(NEEDED, f"from other passages the reader says {_words(told[0])}")
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            if replies[0].failure or _gives_some(replies[0], question):
+                question.reject(NEEDED, f"from other passages the reader says {_words(replies[0])}")
 
         with_others = [q for q in questions if near_others(q)]
         self._try(with_others, lambda q: [self.asker.to_answer(q, near_others(q))], settle)
@@ -183,8 +183,8 @@ class Trials:
         def groups(question: Question) -> list[list[Evidence]]:
             return [near[question.id][:n], near[question.id][n : 2 * n]]
 
-        def settle(question: Question, told: list[Told]) -> None:
-            given = next((t for t in told if t.failure or not is_not_answered(t.text)), None)
+        def settle(question: Question, replies: list[TextReply]) -> None:
+            given = next((t for t in replies if t.failure or not is_not_answered(t.text)), None)
             if given is not None:
                 question.reject(NOT_ABSENT, f"from the nearest passages: {_words(given)}")
 
@@ -199,13 +199,13 @@ def _premise(evidence: Sequence[Evidence]) -> str:
     return "\n\n".join(premise_of(e.title, e.text) for e in evidence)
 
 
-def _gives_some(told: Told, question: Question) -> bool:
-    return gives(told.text, question.answers, _SOME)
+def _gives_some(reply: TextReply, question: Question) -> bool:
+    return gives(reply.text, question.answers, _SOME)
 
 
 def _is_yes(decision: Decision) -> bool:
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
-def _words(told: Told) -> str:
-    return f"({told.failure})" if told.failure else repr(told.text[:120])
+def _words(reply: TextReply) -> str:
+    return f"({reply.failure})" if reply.failure else repr(reply.text[:120])

@@ -17,7 +17,7 @@ from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop, only_file
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -35,18 +35,18 @@ class AirOptions(Part):
 
 
 def read_air_answers(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Measures of one file of answers, against the gold answers that it brings."""
     chosen = checked(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
         paths[0],
-        _benchmark(paths, shop),
+        _benchmark(paths, tools),
         wanted,
         context=chosen.context,
         protocol=chosen.protocol,
-        judge=shop.judge,
+        judge=tools.judge,
         file_format="attributed-ir",
     )
     absent = {one.name: one.reason for one in scores.not_computed}
@@ -55,12 +55,12 @@ def read_air_answers(
 
 
 def read_air_questions(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Statistics of the questions and gold answers that a file of answers brings."""
     checked(Part, **options)
     paths = only_file(files, "hagrid")
-    path, _ = _questions(paths, shop)
+    path, _ = _questions(paths, tools)
     source = open_hagrid(str(path), None, ReadOptions())
     gold, n_questions = source.gold(), source.queries().num_rows
     marks = sum(len(m.numbers) for text in gold["text"].to_pylist() for m in _marks(text))
@@ -83,22 +83,22 @@ def _marks(text: str) -> tuple[Marker, ...]:
     return parse_citations(text).markers
 
 
-def _benchmark(paths: Sequence[Path], shop: Workshop) -> Path:
+def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
     """A benchmark of the questions; files with the same questions share it."""
-    path, content = _questions(paths, shop)
-    if content not in shop.benchmarks:
-        folder = shop.folder / f"benchmark-{content[:16]}"
+    path, content = _questions(paths, tools)
+    if content not in tools.benchmarks:
+        folder = tools.folder / f"benchmark-{content[:16]}"
         build_hagrid(HagridRecipe(source=f"hagrid:{path}"), RunOptions(out=folder))
-        shop.benchmarks[content] = folder
-    return shop.benchmarks[content]
+        tools.benchmarks[content] = folder
+    return tools.benchmarks[content]
 
 
-def _questions(paths: Sequence[Path], shop: Workshop) -> tuple[Path, str]:
+def _questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
     """The questions in HAGRID's layout, and their hash."""
     if len(paths) > 1:  # in a file of their own
         return paths[1], sha256_file(paths[1])
     rows = (msgspec.json.encode(row) + b"\n" for row in _rows(paths[0]))
-    path = shop.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
+    path = tools.folder / f"{sha256_file(paths[0])[:16]}.jsonl"
     write_bytes(path, b"".join(rows))
     return path, sha256_file(path)
 

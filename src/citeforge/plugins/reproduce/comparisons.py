@@ -11,7 +11,7 @@ from citeforge.evaluator.labels.preferences import (
     pairwise_agreement,
     read_preferences,
 )
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
 
@@ -32,7 +32,7 @@ class ComparisonOptions(Part):
 
 
 def read_comparisons(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Agreement and correlation, as the mean over annotators; each group of files is one."""
     chosen = checked(ComparisonOptions, **options)

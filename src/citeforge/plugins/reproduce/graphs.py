@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.ir_convert.kalma import read_entries
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop, only_file
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
 
 def read_graphs(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """``entries``, ``people``, or ``values of RELATION``: how many different ones there are."""
     checked(Part, **options)

@@ -11,7 +11,7 @@ from pydantic import Field
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv
-from citeforge.plugins.reproduce.workshop import FileGroups, Values, Workshop
+from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
@@ -31,7 +31,7 @@ class ListOptions(Part):
 
 
 def read_list(
-    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Statistics of rows; see :func:`statistic`."""
     chosen = checked(ListOptions, **options)

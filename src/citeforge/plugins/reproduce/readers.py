@@ -6,7 +6,7 @@ from citeforge.plugins.reproduce.attributed_ir import read_air_answers, read_air
 from citeforge.plugins.reproduce.comparisons import read_comparisons
 from citeforge.plugins.reproduce.graphs import read_graphs
 from citeforge.plugins.reproduce.lists import read_list
-from citeforge.plugins.reproduce.workshop import Reader
+from citeforge.plugins.reproduce.reader import Reader
 from citeforge.schemas.errors import UnknownValueError
 
 READERS: dict[str, Reader] = {

@@ -21,9 +21,9 @@ from citeforge.plugins.reproduce.declared import (
     published_tables,
 )
 from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
+from citeforge.plugins.reproduce.reader import ReaderTools
 from citeforge.plugins.reproduce.readers import find_reader
 from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, verdict_of
-from citeforge.plugins.reproduce.workshop import Workshop
 from citeforge.schemas.errors import InputError
 
 
@@ -70,17 +70,19 @@ class Reproduction:
         """
         compared = []
         with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
-            shop = Workshop(Path(folder), self.judge)
+            tools = ReaderTools(Path(folder), self.judge)
             for table in declared:
-                compared.append(ComparedTable(table, self._cells(table, shop)))
+                compared.append(ComparedTable(table, self._cells(table, tools)))
                 if on_table is not None:
                     on_table(compared[-1])
         return compared
 
-    def _cells(self, table: PublishedTable, shop: Workshop) -> list[ComparedCell]:
-        return [cell for row in table.rows for cell in self._row(table, row, shop)]
+    def _cells(self, table: PublishedTable, tools: ReaderTools) -> list[ComparedCell]:
+        return [cell for row in table.rows for cell in self._row(table, row, tools)]
 
-    def _row(self, table: PublishedTable, row: PublishedRow, shop: Workshop) -> list[ComparedCell]:
+    def _row(
+        self, table: PublishedTable, row: PublishedRow, tools: ReaderTools
+    ) -> list[ComparedCell]:
         quantities = {column: table.quantity(row, column) for column in row.printed}
         lacking = {column: self._lacks(one) for column, one in quantities.items()}
         wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))
@@ -92,7 +94,7 @@ class Reproduction:
                     for group in row.files
                 ]
                 options = {**table.options, **row.options}
-                values |= find_reader(table.reader)(groups, options, wanted, shop)
+                values |= find_reader(table.reader)(groups, options, wanted, tools)
             except NotHereError as error:
                 values |= dict.fromkeys(wanted, str(error))
         return [

@@ -16,13 +16,13 @@ Values = Mapping[str, float | str]
 
 
 @dataclass
-class Workshop:
+class ReaderTools:
     """What readers share while tables are computed.
 
     Attributes:
         folder: for benchmarks that are made on the way.
         judge: decides entailment; None without.
-            benchmarks: hash of what a benchmark was made of to its folder.
+        benchmarks: hash of what a benchmark was made of to its folder.
     """
 
     folder: Path
@@ -34,7 +34,7 @@ class Reader(Protocol):
     """Reads files, and gives what numbers are made of."""
 
     def __call__(
-        self, files: FileGroups, options: dict[str, Any], wanted: Sequence[str], shop: Workshop
+        self, files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
     ) -> Values:
         """Values by name; a text instead says why one cannot be computed.
 
