@@ -61,8 +61,8 @@ class CellAnswers:
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
         """An answer; of a missing one :data:`MISSING` in ``strict``, else None."""
-        found = self.by_cell.get(cell, {}).get((run, row))
-        return found or (MISSING if self.is_strict else None)
+        answer = self.by_cell.get(cell, {}).get((run, row))
+        return answer or (MISSING if self.is_strict else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
         """Values of all queries, shape (runs, queries).

@@ -69,11 +69,11 @@ class Arranger:
 
     def relevant(self, query: str) -> Docs:
         """Relevant passages of a query, in an order drawn for it; that there is none is counted."""
-        found = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
-        generator(self.recipe.seed, "bundle, relevant", query).shuffle(found)
-        if not found:
+        docs = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
+        generator(self.recipe.seed, "bundle, relevant", query).shuffle(docs)
+        if not docs:
             self.counts["queries without a relevant passage"] += 1
-        return found
+        return docs
 
     def others(self, query: str) -> Docs:
         """Its other passages, ``k`` at least, so that no relevant one need be shown; none where
@@ -96,12 +96,12 @@ class Arranger:
 
         texts = self.base.texts([target, host])
         text = texts[target][1]
-        found = [text[s:e].strip() for s, e in SentenceSegmenter().split(text)] or [text]
+        sentences = [text[s:e].strip() for s, e in SentenceSegmenter().split(text)] or [text]
         gold = [normalise_answer(a) for a in self.base.answers[query] if normalise_answer(a)]
-        with_answer = [s for s in found if any(a in normalise_answer(s) for a in gold)]
+        with_answer = [s for s in sentences if any(a in normalise_answer(s) for a in gold)]
         if not with_answer:
             self.counts["decoys with the first sentence, for none holds a short answer"] += 1
-        sentence = (with_answer or found)[0]
+        sentence = (with_answer or sentences)[0]
         title, own = texts[host]
         name = f"decoy:{query}:{host}"
         row = {"_id": name, "title": title, "text": f"{own} {sentence}", "metadata": None}
@@ -144,9 +144,9 @@ def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
         if (finished := build.finished(draft)) is not None:
             return finished
         arranger = Arranger(recipe, base)
-        shown = _sampled(arranger, {q: experiment.arrange(arranger, q) for q in base.query_ids})
+        by_query = _sampled(arranger, {q: experiment.arrange(arranger, q) for q in base.query_ids})
         writer = build.package()
-        contexts, stats = _write_tables(writer, arranger, cells, shown)
+        contexts, stats = _write_tables(writer, arranger, cells, by_query)
         counts = {"queries in the benchmark": len(base.query_ids), **arranger.counts}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
@@ -158,40 +158,40 @@ def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str,
         InputError: none qualifies.
     """
     recipe, counts = arranger.recipe, arranger.counts
-    shown = {query: cells for query, cells in arranged.items() if cells is not None}
-    if not shown:
+    qualified = {query: cells for query, cells in arranged.items() if cells is not None}
+    if not qualified:
         reasons = "; ".join(f"{n} {what}" for what, n in counts.items())
         raise InputError(
             f"no query qualifies ({reasons})",
             path=recipe.benchmark,
             allowed=f"queries with relevant passages and {recipe.k} others; a smaller --k",
         )
-    if recipe.sample is None or recipe.sample >= len(shown):
-        return shown
-    kept = set(sample_ids(list(shown), recipe.sample, recipe.seed, "bundle"))
-    counts["left out by --sample"] = len(shown) - len(kept)
-    return {query: cells for query, cells in shown.items() if query in kept}
+    if recipe.sample is None or recipe.sample >= len(qualified):
+        return qualified
+    sample = set(sample_ids(list(qualified), recipe.sample, recipe.seed, "bundle"))
+    counts["left out by --sample"] = len(qualified) - len(sample)
+    return {query: cells for query, cells in qualified.items() if query in sample}
 
 
 def _write_tables(
-    writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], shown: dict[str, Cells]
+    writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
     base, k = arranger.base, arranger.recipe.k
-    writer.add("queries", "queries", base.only(base.queries, "_id", shown).cast(QUERIES))
+    writer.add("queries", "queries", base.only(base.queries, "_id", by_query).cast(QUERIES))
     contexts = {}
     for cell in cells:
-        rows = [{"query_id": q, "docs": docs[cell]} for q, docs in shown.items()]
+        rows = [{"query_id": q, "docs": docs[cell]} for q, docs in by_query.items()]
         writer.add("contexts", cell, pa.Table.from_pylist(rows, schema=CONTEXTS))
         description = _DESCRIBED.get(cell, "the same passages, moved on")
         contexts[cell] = ContextSet(description=description, sizes={"passages": k})
     mappings = {
-        label: base.only(table, "query-id", shown).cast(MAPPING)
+        label: base.only(table, "query-id", by_query).cast(MAPPING)
         for label, table in base.mappings.items()
     }
-    ids = {d["corpus-id"] for docs in shown.values() for row in docs.values() for d in row}
+    ids = {d["corpus-id"] for docs in by_query.values() for row in docs.values() for d in row}
     extra = pa.Table.from_pylist([r for r in arranger.decoys if r["_id"] in ids], schema=CORPUS)
-    base.add_judged(writer, shown, mappings, ids, extra)
-    return contexts, {"queries": len(shown), "cells": len(cells), **corpus_stats(writer.folder)}
+    base.add_judged(writer, by_query, mappings, ids, extra)
+    return contexts, {"queries": len(by_query), "cells": len(cells), **corpus_stats(writer.folder)}
 
 
 def _deflection(arranger: Arranger, query: str) -> Cells | None:
@@ -203,8 +203,8 @@ def _deflection(arranger: Arranger, query: str) -> Cells | None:
     if len(relevant) >= k:
         arranger.counts[f"queries with {k} relevant passages or more"] += 1
         return None
-    shown, spare = others[: k - len(relevant)], others[k - len(relevant) :]
-    slots = arranger.slots(query, [*relevant, *shown])
+    fillers, spare = others[: k - len(relevant)], others[k - len(relevant) :]
+    slots = arranger.slots(query, [*relevant, *fillers])
     half = len(relevant) // 2
     if not half:
         arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
@@ -220,9 +220,9 @@ def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
     k = arranger.recipe.k
     if not ((relevant := arranger.relevant(query)) and (others := arranger.others(query))):
         return None
-    target, shown, spare = relevant[0], others[: k - 1], others[k - 1 :]
-    slots = arranger.slots(query, [target, *shown])
-    host = generator(arranger.recipe.seed, "bundle, decoy", query).choice(shown)
+    target, fillers, spare = relevant[0], others[: k - 1], others[k - 1 :]
+    slots = arranger.slots(query, [target, *fillers])
+    host = generator(arranger.recipe.seed, "bundle, decoy", query).choice(fillers)
     decoy = arranger.decoy(query, target["corpus-id"], host["corpus-id"])
     swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
     return {ORIGINAL: slots, REMOVED: _replaced(slots, [target], spare), DECOY: swapped}

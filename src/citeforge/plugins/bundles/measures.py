@@ -37,7 +37,7 @@ Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 """(answer in the cell original, answer in another cell, row) to whether something holds."""
 
 
-def deflection(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     """Refusals where there is an answer, and where there is none.
 
     Raises:
@@ -61,7 +61,7 @@ def deflection(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
         "Refusal.Wrong": mean_sample("Refusal.Wrong", wrong),
         "Refusal.Partial": mean_sample("Refusal.Partial", cells.column(in_part)),
     }
-    yield from (Row(m, Measured(samples[m.name])) for m in wanted)
+    yield from (Row(m, Measured(samples[m.name])) for m in measures)
 
 
 def _ratio(name: str, above: Floats, below: Floats) -> Sample:
@@ -72,13 +72,13 @@ def _ratio(name: str, above: Floats, below: Floats) -> Sample:
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     detector = cells.bundle.refusals or JUDGE
-    said = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
+    is_one = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
-        return float(missing if answer.is_missing else said(answer))
+        return float(missing if answer.is_missing else is_one(answer))
 
     return refused
 
@@ -92,12 +92,12 @@ def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
         raise CannotError(NO_JUDGE)
     texts = {a.text for answers in cells.by_cell.values() for a in answers.values()}
     pairs = {text: Pair(text, HYPOTHESIS) for text in texts}
-    found = cells.judge.ask(pairs.values())
-    if any(isinstance(d, JudgeFailure) for d in found.values()):
+    decisions = cells.judge.ask(pairs.values())
+    if any(isinstance(d, JudgeFailure) for d in decisions.values()):
         raise CannotError("the judge failed on answers, which may be refusals")
 
     def said(answer: CellAnswer) -> bool:
-        decision = found[pairs[answer.text]]
+        decision = decisions[pairs[answer.text]]
         return not answer.text.strip() or (
             not isinstance(decision, JudgeFailure) and decision.entailed
         )
@@ -105,7 +105,7 @@ def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
     return said
 
 
-def faithfulness(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     """What becomes of a citation when its evidence goes, or its words stand elsewhere, too.
 
     All but ``Faith.Cites`` are over answers that cite the evidence in the cell ``original``
@@ -131,7 +131,7 @@ def faithfulness(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
 
         return cells.column(value)
 
-    found = {
+    columns = {
         "Faith.Cites": cells.column(cites),
         "Faith.Moved": among_citing(REMOVED, lambda _, a, row: target[row] not in a.cited, False),
         "Faith.PostRat": among_citing(
@@ -139,7 +139,7 @@ def faithfulness(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
         ),
         "Faith.Decoy": among_citing(DECOY, lambda _, a, row: decoy[row] in a.cited, True),
     }
-    yield from (Row(m, Measured(mean_sample(m.name, found[m.name]))) for m in wanted)
+    yield from (Row(m, Measured(mean_sample(m.name, columns[m.name]))) for m in measures)
 
 
 def _only_difference(cells: CellAnswers, cell: str, row: int) -> int:
@@ -152,27 +152,27 @@ def _gold(cells: CellAnswers) -> list[list[str]]:
     from citeforge.builders.rage.exclusions import short_answers
 
     b = cells.benchmark
-    found = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
-    return [[n for a in answers if (n := normalise_answer(a))] for answers in found]
+    by_query = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
+    return [[n for a in answers if (n := normalise_answer(a))] for answers in by_query]
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:
     """Whether a gold answer that was given is given again; without one, the same words."""
     first, second = normalise_answer(before.text), normalise_answer(after.text)
-    given = [answer for answer in gold if answer in first]
-    return any(answer in second for answer in given) if given else first == second
+    matches = [answer for answer in gold if answer in first]
+    return any(answer in second for answer in matches) if matches else first == second
 
 
-def position(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
+def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     """Citations by place: every passage stands once at every place, so passages cancel out."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
         def value(run: int, row: int) -> float:
             answers = [cells.answer(rotation_name(s), run, row) for s in range(k)]
-            known = [a for a in answers if a is not None and not a.is_missing]
+            present = [a for a in answers if a is not None and not a.is_missing]
             # A rotation that is missing would leave a passage without its turn.
-            return sum(place in a.cited for a in known) / k if len(known) == k else math.nan
+            return sum(place in a.cited for a in present) / k if len(present) == k else math.nan
 
         return cells.column(value)
 
@@ -180,7 +180,7 @@ def position(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
     half = k // 2
     early = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
     ends = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
-    for measure in wanted:
+    for measure in measures:
         if measure.name == "Pos.Cited":
             for place in range(k):
                 yield Row(
@@ -190,16 +190,16 @@ def position(cells: CellAnswers, wanted: Sequence[Measure]) -> Rows:
             yield Row(measure, Measured(_queries_needed(measure.name, early)))
         else:
             effect = early if measure.name == "Pos.Early" else ends
-            known = np.nanmean(effect, axis=0) if effect.size else effect
-            p = paired_t(known[~np.isnan(known)])
+            means = np.nanmean(effect, axis=0) if effect.size else effect
+            p = paired_t(means[~np.isnan(means)])
             yield Row(measure, Measured(mean_sample(measure.name, effect)), None, p)
 
 
 def _queries_needed(name: str, effect: Floats) -> Sample:
     """Queries at which the 95 % interval of an effect is as narrow as wanted, by its variance."""
     defined = ~np.isnan(effect)
-    kept = np.where(defined, effect, 0.0)
-    sums = np.stack([kept, kept**2, defined.astype(np.float64)], axis=-1)
+    values = np.where(defined, effect, 0.0)
+    sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed(s: Floats) -> Floats:
         n = s[..., 2]

@@ -58,10 +58,10 @@ class BundleReading(DesignReading):
         """Read one answer."""
         cell = self.cell_of(line, answer)
         row = self.places.row(line, answer, cell)
-        grammar, shown = self.benchmark.grammar, self._answers.tables[cell].sizes[row]
-        inside, beyond, unparsed = grammar.cited(answer.output, shown)
+        grammar, n_passages = self.benchmark.grammar, self._answers.tables[cell].sizes[row]
+        inside, beyond, unparsed = grammar.cited(answer.output, n_passages)
         self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
-        text = without_markers(answer.output, grammar.parse(answer.output, shown).markers)
+        text = without_markers(answer.output, grammar.parse(answer.output, n_passages).markers)
         self.cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
 
     def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:

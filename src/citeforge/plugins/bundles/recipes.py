@@ -41,8 +41,8 @@ class DeflectionRecipe(BundleRecipe):
 
     @field_validator("refusals")
     @classmethod
-    def _check_detector(cls, given: str) -> str:
-        return checked_detector(given)
+    def _check_detector(cls, text: str) -> str:
+        return checked_detector(text)
 
 
 class FaithfulnessRecipe(BundleRecipe):

@@ -45,16 +45,16 @@ def lines(
     Raises:
         UsageError: the benchmark is no such bundle.
     """
-    wanted = _BUNDLES[name]
-    if "bundle" not in benchmark.manifest.config or bundle_of(benchmark.manifest).name != wanted:
-        raise UsageError(f"{name} answers bundles: citeforge build {wanted} --benchmark DIR")
+    kind = _BUNDLES[name]
+    if "bundle" not in benchmark.manifest.config or bundle_of(benchmark.manifest).name != kind:
+        raise UsageError(f"{name} answers bundles: citeforge build {kind} --benchmark DIR")
     cells = {c: benchmark.context(c) for c in bundle_of(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
                 rng = generator(seed, "control of bundle", name, context, query, run)
-                text, cited = _ANSWERS[wanted](name, cells, context, row, rng)
+                text, cited = _ANSWERS[kind](name, cells, context, row, rng)
                 marks = "".join(f"[{base + p}]" for p in sorted(cited))
                 output = f"{text} {marks}".strip()
                 yield {"query_id": query, "output": output, "context": context, "run": run}
@@ -92,11 +92,11 @@ def _difference(before: list[str], after: list[str]) -> int:
 
 
 def _position(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
-    shown = cells[cell]
-    size = shown.sizes[row]
+    table = cells[cell]
+    size = table.sizes[row]
     # From the first place to the last, the follower's chance falls to a third.
     fall = {"position-blind": 0.0, "position-follower": 2 / 3}[name]
-    chances = [_CITES[p in shown.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
+    chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}
 
 

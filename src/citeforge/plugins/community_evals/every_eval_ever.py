@@ -161,14 +161,14 @@ class _Record:
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
         if about is not None and about.parameters:
             details["parameters"] = about.parameters
-        found: dict[str, Any] = {
+        record: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": self.id,
             "retrieved_timestamp": str(self.at),
         }
         if about is not None and about.date:
-            found["evaluation_timestamp"] = about.date
-        return found | {
+            record["evaluation_timestamp"] = about.date
+        return record | {
             "source_metadata": {
                 "source_name": "citeforge",
                 "source_type": "evaluation_run",
@@ -194,14 +194,14 @@ class _Record:
 
     def _source(self) -> dict[str, Any]:
         file, repository = self.file, self.options.dataset
-        found: dict[str, Any] = {
+        source: dict[str, Any] = {
             "dataset_name": file.benchmark,
             "source_type": "hf_dataset" if repository else "other",
             "additional_details": _texts(benchmark_hash=file.benchmark_hash, context=file.context),
         }
         if repository:
-            found |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
-        return found
+            source |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
+        return source
 
     def _result(self, measure: MeasureScore) -> dict[str, Any]:
         low, high = _range(measure)
@@ -258,7 +258,7 @@ class _Record:
     ) -> dict[str, Any]:
         question = {"raw": answer.query, "reference": answer.gold}
         key = json.dumps(question, sort_keys=True, separators=(",", ":"))
-        found = {
+        record = {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": self.id,
             "model_id": self.model,
@@ -286,25 +286,25 @@ class _Record:
             ),
         }
         if answer.is_missing:
-            found["error"] = "no answer"
-        return found
+            record["error"] = "no answer"
+        return record
 
 
 def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
-    said = options.model or (file.about.model if file.about is not None else None) or file.system
-    if not re.fullmatch(r"[^/\s]+/[^/\s]+", said):
+    model = options.model or (file.about.model if file.about is not None else None) or file.system
+    if not re.fullmatch(r"[^/\s]+/[^/\s]+", model):
         raise UsageError(
-            f"{path}: the model is called {said!r}; name it with --model ORG/NAME, as the Hub does"
+            f"{path}: the model is called {model!r}; name it with --model ORG/NAME, as the Hub does"
         )
-    return said
+    return model
 
 
 def _slug(name: str) -> str:
     """A portable name of a folder."""
-    found = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".") or "_"
-    is_device = re.fullmatch(r"(com|lpt)[1-9]", found.split(".")[0].lower())
-    reserved = is_device or found.split(".")[0].lower() in _RESERVED
-    return f"_{found}" if reserved or found.startswith(".") else found
+    slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".") or "_"
+    is_device = re.fullmatch(r"(com|lpt)[1-9]", slug.split(".")[0].lower())
+    reserved = is_device or slug.split(".")[0].lower() in _RESERVED
+    return f"_{slug}" if reserved or slug.startswith(".") else slug
 
 
 def _outputs(submission: Path, file: ScoreFile) -> dict[str, str]:
@@ -332,9 +332,9 @@ def _outputs(submission: Path, file: ScoreFile) -> dict[str, str]:
 
 def _range(measure: MeasureScore) -> tuple[float, float | None]:
     """Smallest and largest raw value; the largest is None where there is no bound."""
-    known = find_measure(measure.name.split("[")[0])
-    if known is not None:
-        return known.low, known.high
+    declared = find_measure(measure.name.split("[")[0])
+    if declared is not None:
+        return declared.low, declared.high
     return 0.0, 1.0 if measure.scale == 100 else None
 
 
@@ -345,23 +345,23 @@ def _best(measure: MeasureScore) -> float | None:
 
 
 def _definition(measure: MeasureScore) -> str:
-    known = find_measure(measure.name.split("[")[0])
-    return measure.name if known is None else known.definition
+    declared = find_measure(measure.name.split("[")[0])
+    return measure.name if declared is None else declared.definition
 
 
 def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
-    found: dict[str, Any] = {"num_samples": measure.n}
+    record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
     if measure.stderr is not None:
-        found["standard_error"] = {"value": measure.stderr, "method": method or "analytic"}
+        record["standard_error"] = {"value": measure.stderr, "method": method or "analytic"}
     if measure.low is not None and measure.high is not None:
-        found["confidence_interval"] = {
+        record["confidence_interval"] = {
             "lower": measure.low,
             "upper": measure.high,
             "confidence_level": 0.95,
             "method": measure.interval,
         }
-    return found
+    return record
 
 
 def _version(file: ScoreFile) -> str:

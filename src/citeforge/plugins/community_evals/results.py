@@ -179,7 +179,7 @@ def _entries(
     """Values that have a leaderboard, and names of the others."""
     from huggingface_hub import EvalResultEntry
 
-    found, others = [], []
+    entries, others = [], []
     date = file.about.date if file.about is not None else None
     for measure in file.measures:
         task = task_id(file.context, measure.name)
@@ -188,7 +188,7 @@ def _entries(
             continue
         if fault := _value_fault(measure, file):
             raise InputError(fault, path=path, allowed="the file as `citeforge score` writes it")
-        found.append(
+        entries.append(
             EvalResultEntry(
                 dataset_id=options.repo_id,
                 task_id=task,
@@ -200,7 +200,7 @@ def _entries(
                 notes=_notes(measure, file),
             )
         )
-    return found, others
+    return entries, others
 
 
 def _value_fault(measure: MeasureScore, file: ScoreFile) -> str | None:

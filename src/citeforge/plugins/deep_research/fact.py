@@ -58,7 +58,7 @@ class Fact:
     cites: bool
 
 
-def fact(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one round of questions to the judge.
 
     Raises:
@@ -77,11 +77,11 @@ def fact(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             "needs the texts of cited pages: passages with `url` and `text` in the lines"
         )
     decisions = {} if judge is None else judge.ask(pairs)
-    found = {
+    facts = {
         key: _fact(Counter(_outcome(q, decisions) for q in questions), strict)
         for key, questions in rows
     }
-    yield from _samples(inputs, found, strict)
+    yield from _samples(inputs, facts, strict)
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
@@ -95,15 +95,15 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
         segmenter = inputs.tools.segmenter
         if segmenter is None:
             raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
-        shown = [p.url for p in item.passages]
-        read = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], shown).pairs
+        urls = [p.url for p in item.passages]
+        read = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls).pairs
         facts = tuple(CitedFact(p.statement, p.key) for p in read)
-    found: list[Pair | str] = []
+    questions: list[Pair | str] = []
     for one in facts:
         text = texts.get(same_url(one.url))
-        asked = _UNREAD if text is None else Pair(text, one.statement)
-        found.append(one.verdict or asked)
-    return found
+        question = _UNREAD if text is None else Pair(text, one.statement)
+        questions.append(one.verdict or question)
+    return questions
 
 
 def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
@@ -127,10 +127,10 @@ def _fact(outcomes: Counter[str], strict: bool) -> Fact:
     return Fact(Value(supported, supported), total - n_left_out, n_left_out, total > 0)
 
 
-def _samples(inputs: Inputs, found: dict[Key, Fact], strict: bool) -> Found:
-    citing = found if strict else {k: f for k, f in found.items() if f.cites}
+def _samples(inputs: Inputs, facts: dict[Key, Fact], strict: bool) -> Found:
+    citing = facts if strict else {k: f for k, f in facts.items() if f.cites}
     if strict:
-        shares = {k: f.supported / (f.n_pairs or 1) for k, f in found.items()}
+        shares = {k: f.supported / (f.n_pairs or 1) for k, f in facts.items()}
         yield bounded(inputs, "FACT.Acc", shares)
     else:
         yield "FACT.Acc", _share(inputs, citing)

@@ -59,7 +59,7 @@ class ReportPairs:
 
 
 def statement_pairs(
-    report: str, segmenter: Segmenter, key: Callable[[str], str], shown: Sequence[str] = ()
+    report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
 ) -> ReportPairs:
     """Statement–URL pairs of a report, in order.
 
@@ -69,22 +69,22 @@ def statement_pairs(
         key: when two URLs are one page.
         shown: URLs of the passages of the line, for a report without a list of references.
     """
-    markup = read_markup(report, shown)
-    written = _with_marks(report, markup, key)
-    read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
-    bare = _bare_links(written, read.statements)
+    markup = read_markup(report, urls)
+    numbered = _with_marks(report, markup, key)
+    read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
+    bare = _bare_links(numbered, read.statements)
     if bare:
         markup.mentions = _merged(report, markup.mentions, bare)
-        written = _with_marks(report, markup, key)
-        read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
-    keys = written.keys
-    found: dict[tuple[str, str], UrlPair] = {}
+        numbered = _with_marks(report, markup, key)
+        read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
+    keys = numbered.keys
+    pairs: dict[tuple[str, str], UrlPair] = {}
     for statement in read.statements:
         for number in dict.fromkeys(statement.numbers):
             if 1 <= number <= len(keys):
                 pair = UrlPair(statement.text, keys[number - 1])
-                found.setdefault((pair.key, normalise_em(pair.statement)), pair)
-    return ReportPairs(tuple(found.values()), markup, len(read.statements))
+                pairs.setdefault((pair.key, normalise_em(pair.statement)), pair)
+    return ReportPairs(tuple(pairs.values()), markup, len(read.statements))
 
 
 @dataclass
@@ -103,7 +103,7 @@ class _Written:
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    written = _Written()
+    numbered = _Written()
     numbers: dict[str, int] = {}
     pieces: list[str] = []
     at = size = 0
@@ -122,32 +122,32 @@ def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Writ
         for name in mention.keys:
             page = name if name.startswith("[") else key(name)
             if page not in numbers:
-                written.keys.append(page)
-                numbers[page] = len(written.keys)
+                numbered.keys.append(page)
+                numbers[page] = len(numbered.keys)
             marks.append(f"[{numbers[page]}]")
         # `Gold.[Reuters](url)` is two sentences.
         space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
         if mention.kept:
             at_label = size + len(space)
-            written.labels[at_label, at_label + len(mention.kept)] = mention
+            numbered.labels[at_label, at_label + len(mention.kept)] = mention
         # A bracket behind a mark would make a link of both.
         more = [space, mention.kept, *marks, JOINER if report[end : end + 1] == "(" else ""]
         pieces += more
         size += sum(map(len, more))
     pieces.append(report[at:])
-    written.text = "".join(pieces)
-    return written
+    numbered.text = "".join(pieces)
+    return numbered
 
 
-def _bare_links(written: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
+def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
     """Links that nothing but links follow since the end of a sentence: they mark that sentence.
 
     They would be statements of their own, of nothing but their texts; one list for each.
     """
-    text = written.text
-    found: list[list[Mention]] = []
+    text = numbered.text
+    groups: list[list[Mention]] = []
     before: int | None = None  # the end of the last statement that says something
-    labels = list(written.labels)
+    labels = list(numbered.labels)
     since: list[tuple[int, int]] = []  # labels behind it
     at = 0
     for statement in (s for s in statements if s.spans):
@@ -160,25 +160,25 @@ def _bare_links(written: _Written, statements: Sequence[Statement]) -> list[list
         since += mine
         is_row = text.startswith("|", start)
         if before is not None and mine and not is_row and _links_alone(text, before, end, since):
-            found.append([written.labels[span] for span in mine])
+            groups.append([numbered.labels[span] for span in mine])
         else:
             before, since = end, []
-    return found
+    return groups
 
 
 def _merged(
     report: str, mentions: Sequence[Mention], groups: Sequence[Sequence[Mention]]
 ) -> list[Mention]:
     """Mentions; of each group one, without texts and with what stands between and behind them."""
-    found = list(mentions)
+    merged = list(mentions)
     for group in groups:
         start, end = group[0].start, group[-1].end
-        inside = [m for m in found if start <= m.start < end]
+        inside = [m for m in merged if start <= m.start < end]
         keys = tuple(dict.fromkeys(k for m in inside for k in m.keys))
-        place = found.index(inside[0])
+        place = merged.index(inside[0])
         end += len(_STOPS.match(report, end)[0])  # type: ignore[index]
-        found[place : place + len(inside)] = [Mention(start, end, keys)]
-    return found
+        merged[place : place + len(inside)] = [Mention(start, end, keys)]
+    return merged
 
 
 def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:

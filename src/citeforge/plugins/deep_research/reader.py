@@ -135,12 +135,12 @@ def _facts(
             allowed="validated.jsonl for verdicts; for facts also extracted.jsonl, "
             "deduplicated.jsonl or scraped.jsonl; --format deep-research reads the report itself",
         )
-    found = []
+    facts = []
     for url, page in row.citations_deduped.items():
         verdicts = _verdicts(path, line, url, page) if with_verdicts else {}
         for i, fact in enumerate(page.facts or []):
-            found.append(CitedFact(fact, url, verdicts.get(i)))
-    return tuple(found)
+            facts.append(CitedFact(fact, url, verdicts.get(i)))
+    return tuple(facts)
 
 
 def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:

@@ -17,9 +17,9 @@ from citeforge.schemas.submission import SubmissionLine
 _KEY = "citeforge"
 
 
-def words(given: str | list[str] | None) -> tuple[str, ...]:
+def words(names: str | list[str] | None) -> tuple[str, ...]:
     """Names from what ``-T measures=a,b`` gives: a list, or one text with commas."""
-    parts = given.split(",") if isinstance(given, str) else given or []
+    parts = names.split(",") if isinstance(names, str) else names or []
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
 
@@ -33,11 +33,11 @@ def whole() -> Metric:
 
     def compute(scores: list[SampleScore]) -> Value:
         groups: dict[Settings, list[SubmissionLine]] = {}
-        for found in scores:
-            kept = (found.score.metadata or {}).get(_KEY)
-            if kept is not None:
-                settings = Settings.of(kept["settings"])
-                groups.setdefault(settings, []).append(_line(kept, found.score))
+        for sample in scores:
+            origin = (sample.score.metadata or {}).get(_KEY)
+            if origin is not None:
+                settings = Settings.of(origin["settings"])
+                groups.setdefault(settings, []).append(_line(origin, sample.score))
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
             files = scoring_of(settings).all(answers)
@@ -53,12 +53,12 @@ def whole() -> Metric:
     return compute
 
 
-def _line(kept: Mapping[str, Any], found: Score) -> SubmissionLine:
+def _line(origin: Mapping[str, Any], score: Score) -> SubmissionLine:
     return SubmissionLine(
-        query_id=kept["query_id"],
-        output=found.answer or "",
-        context=kept.get("context"),
-        run=kept["run"],
+        query_id=origin["query_id"],
+        output=score.answer or "",
+        context=origin.get("context"),
+        run=origin["run"],
     )
 
 
@@ -94,21 +94,21 @@ def measured(
     async def score(state: TaskState, target: Target) -> Score:
         answer = _answer_of(state, scoring)
         async with lock:
-            found = await anyio.to_thread.run_sync(scoring.one, answer)
+            result = await anyio.to_thread.run_sync(scoring.one, answer)
         reasons = "; ".join(
-            f"{name} was not computed: {why}" for name, why in found.reasons.items()
+            f"{name} was not computed: {why}" for name, why in result.reasons.items()
         )
-        kept = {
+        origin = {
             "query_id": answer.query_id,
             "context": answer.context,
             "run": answer.run,
             "settings": settings.as_metadata(),
         }
         return Score(
-            value=dict(found.values),
+            value=dict(result.values),
             answer=answer.output,
             explanation=reasons or None,
-            metadata={_KEY: kept},
+            metadata={_KEY: origin},
         )
 
     return score
@@ -120,23 +120,23 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
     Raises:
         UsageError: it was made on another build of the benchmark, or names no context set.
     """
-    said = state.metadata
-    theirs, ours = said.get("benchmark_hash"), scoring.benchmark.hash
+    metadata = state.metadata
+    theirs, ours = metadata.get("benchmark_hash"), scoring.benchmark.hash
     if theirs is not None and theirs not in (ours, *scoring.benchmark.also_known):
         raise UsageError(
             f"the sample {state.sample_id!r} was made on a benchmark with hash {theirs[:16]}…, "
             f"{scoring.benchmark.name} has {ours[:16]}…; score it against the one that it answers"
         )
-    known = scoring.benchmark.contexts
-    context = said.get("context") or (known[0] if len(known) == 1 else None)
-    if context not in known:
+    contexts = scoring.benchmark.contexts
+    context = metadata.get("context") or (contexts[0] if len(contexts) == 1 else None)
+    if context not in contexts:
         raise UsageError(
             f"the sample {state.sample_id!r} names no context set; its metadata context should be "
-            f"one of {', '.join(known)}"
+            f"one of {', '.join(contexts)}"
         )
     try:
         return scoring.answers.answer(
-            1, str(state.sample_id), {**said, "context": context}, state.output, state.epoch
+            1, str(state.sample_id), {**metadata, "context": context}, state.output, state.epoch
         )
     except InputError as error:
         raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error

@@ -54,10 +54,10 @@ class Settings:
         return {k: v for k, v in asdict(self).items() if v not in (None, ())}
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Settings:
+    def of(cls, metadata: Mapping[str, Any]) -> Settings:
         """From a log; what is unknown there is left out."""
-        known = {f.name: given[f.name] for f in fields(cls) if f.name in given}
-        return cls(**{**known, "measures": tuple(known.get("measures", ()))})
+        values = {f.name: metadata[f.name] for f in fields(cls) if f.name in metadata}
+        return cls(**{**values, "measures": tuple(values.get("measures", ()))})
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,9 @@ class Scoring:
                 "the metadata query_id that the task citeforge/package gives it"
             )
         context = None if answer.passages is not None else answer.context
-        found = self._score([answer], self._held.only([answer.query_id]), self._single, context)
-        values = {m.name: m.per_query[0] for m in found.measures}
-        return OneAnswer(values, {n.name: n.reason for n in found.not_computed})
+        scores = self._score([answer], self._held.only([answer.query_id]), self._single, context)
+        values = {m.name: m.per_query[0] for m in scores.measures}
+        return OneAnswer(values, {n.name: n.reason for n in scores.not_computed})
 
     def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
         """Scores of all answers over the queries that they are to, one file a context set.
@@ -130,10 +130,10 @@ class Scoring:
         Raises:
             CiteforgeError: as ``citeforge score``.
         """
-        asked = {a.query_id for a in answers}
+        queries = {a.query_id for a in answers}
         benchmark: Benchmark = self._held
-        if len(asked) < len(self.benchmark):
-            benchmark = self._held.only(asked)
+        if len(queries) < len(self.benchmark):
+            benchmark = self._held.only(queries)
         if self._is_of_cells:
             return [self._score(answers, benchmark, self._measures, None)]
         contexts = dict.fromkeys(a.context for a in answers)

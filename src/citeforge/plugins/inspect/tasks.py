@@ -52,7 +52,7 @@ def package(
         contexts = contexts_for(opened, context)
         samples = list(_samples(opened, contexts, template, show))
     manifest = opened.manifest
-    said = {
+    metadata = {
         "benchmark": manifest.name,
         "benchmark_hash": manifest.benchmark_hash,
         "contexts": contexts,
@@ -64,7 +64,7 @@ def package(
         solver=generate(),
         scorer=measured(benchmark, measures, judge, protocol, gold),
         version=manifest.version,
-        metadata=said,
+        metadata=metadata,
     )
 
 

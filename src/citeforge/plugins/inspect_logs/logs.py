@@ -103,17 +103,17 @@ class SampleAnswers:
             raise error.error(self._placer.path, number) from error
         is_cut = bool(output.choices) and output.stop_reason in _CUT
         response.finish_reason = TRUNCATED if is_cut else None
-        named = None if context is None else str(context)
+        context_set = None if context is None else str(context)
         if not response.has_marks:
-            return self._placer.answer(number, query, LineFields(named, run), response)
+            return self._placer.answer(number, query, LineFields(context_set, run), response)
         return SubmissionLine(
-            query, response.text, context=named, run=run, finish_reason=response.finish_reason
+            query, response.text, context=context_set, run=run, finish_reason=response.finish_reason
         )
 
 
-def _usage(found: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:
+def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:
     """Tokens, and cost where it is known, by model."""
-    return {model: used.model_dump(exclude_none=True) for model, used in found.items()}
+    return {model: tokens.model_dump(exclude_none=True) for model, tokens in usage.items()}
 
 
 def origin_of_log(path: Path) -> Origin:
@@ -124,23 +124,23 @@ def origin_of_log(path: Path) -> Origin:
         MissingExtraError: inspect_ai is not installed.
     """
     log = _read(path, header_only=True)
-    spec, said = log.eval, log.eval.metadata or {}
+    spec, meta = log.eval, log.eval.metadata or {}
     usage = log.stats.model_usage
-    costs = [used.total_cost for used in usage.values()]
-    known = {k: said[k] for k in About.model_fields if isinstance(said.get(k), str | int | float)}
+    costs = [one.total_cost for one in usage.values()]
+    about = {k: meta[k] for k in About.model_fields if isinstance(meta.get(k), str | int | float)}
     header: dict[str, Any] = {
-        "system": said.get("system") or spec.model,
+        "system": meta.get("system") or spec.model,
         "model": spec.model,
         "date": str(spec.created)[:10],
         "usage": _usage(usage),
-        **{k: said[k] for k in ("benchmark", "benchmark_hash") if isinstance(said.get(k), str)},
-        **known,
+        **{k: meta[k] for k in ("benchmark", "benchmark_hash") if isinstance(meta.get(k), str)},
+        **about,
     }
     if costs and all(cost is not None for cost in costs):
         header["cost"] = sum(cost for cost in costs if cost is not None)
     limit = spec.config.limit
     in_order = not spec.config.sample_shuffle and spec.config.sample_id is None
-    contexts = said.get("contexts")
+    contexts = meta.get("contexts")
     has_one = isinstance(contexts, list) and len(contexts) == 1
     if isinstance(limit, int) and in_order and has_one:
         header["limit"] = limit

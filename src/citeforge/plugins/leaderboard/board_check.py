@@ -126,11 +126,11 @@ class BoardCheck:
         limit = self._board.submissions_per_system
         if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):
             limit = SUBMISSIONS_TO_HIDDEN_GOLD
-        made = submissions_of(event, self._history)
+        n_before = submissions_of(event, self._history)
         is_new = before is None or before.sha256 != event.sha256
-        if limit is not None and is_new and made >= limit:
+        if limit is not None and is_new and n_before >= limit:
             faults.append(
-                f"{event.system!r} has made {made} submissions, and this board takes {limit} a "
+                f"{event.system!r} has made {n_before} submissions, and this board takes {limit} a "
                 "system (submissions_per_system in leaderboard.yaml)"
             )
         return faults

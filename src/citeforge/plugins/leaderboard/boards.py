@@ -105,10 +105,10 @@ class Boards(Part):
 
     @model_validator(mode="after")
     def _places_differ(self) -> Self:
-        named = [self.site]
+        paths = [self.site]
         for board in self.boards:
-            named += [board.submissions_folder, board.scores_folder, board.history_file]
-        places = [Path(os.path.normpath(path)) for path in named]
+            paths += [board.submissions_folder, board.scores_folder, board.history_file]
+        places = [Path(os.path.normpath(path)) for path in paths]
         for i, one in enumerate(places):
             for other in places[i + 1 :]:
                 if one.is_relative_to(other) or other.is_relative_to(one):
@@ -180,5 +180,5 @@ def read_boards(path: Path) -> tuple[Path, Boards]:
         )  # fmt: skip
     version = ("leaderboard", BOARDS_VERSION)
     allowed = "as docs/leaderboard.md lists the fields"
-    found = validated(Boards, read_yaml(file), file, allowed=allowed, version=version)
-    return file, found.below(file.parent)
+    boards = validated(Boards, read_yaml(file), file, allowed=allowed, version=version)
+    return file, boards.below(file.parent)

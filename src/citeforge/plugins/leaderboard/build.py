@@ -107,30 +107,30 @@ def growing_site(
         only = benches[0]
         package = Package(only.folder)
         files = _ready(only, package)
-        with atomic_directory(out, unknown_site_files) as made:
-            yield write_pages(package, files, made, only.title or title, about=only.about)[0]
+        with atomic_directory(out, unknown_site_files) as root:
+            yield write_pages(package, files, root, only.title or title, about=only.about)[0]
         return
     packages = [Package(b.folder) for b in benches]
     titles = [b.title or p.name for b, p in zip(benches, packages, strict=True)]
     others = [(t, b.name) for t, b in zip(titles, benches, strict=True)]
-    with atomic_directory(out, unknown_site_files) as made:
+    with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
         for bench, package, name in zip(benches, packages, titles, strict=True):
             files = _ready(bench, package)
-            site, views = write_pages(package, files, made / bench.name, name, others, bench.about)
-            chosen = (bench.measure, bench.context)
-            columns.append(board_column(bench.name, name, views, *chosen, config))
+            site, views = write_pages(package, files, root / bench.name, name, others, bench.about)
+            column = (bench.measure, bench.context)
+            columns.append(board_column(bench.name, name, views, *column, config))
             sites.append(site)
         data = compact_matrix(columns)
         n_systems = len({f.system for c in columns for f in c.files if not f.is_control})
-        shown = introduce_all(about or Presentation(), sum(s.queries for s in sites), n_systems)
+        intro = introduce_all(about or Presentation(), sum(s.queries for s in sites), n_systems)
         text = environment().get_template("matrix.html.j2").render(
             site={"title": title or "Leaderboard", "others": others}, root="",
-            intro=shown, columns=columns, data=script_json(data),
+            intro=intro, columns=columns, data=script_json(data),
         )  # fmt: skip
-        write_text(made / "index.html", text)
+        write_text(root / "index.html", text)
         for asset in ("site.css", "site.js", "matrix.js"):
-            write_text(made / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
+            write_text(root / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
         yield Site(sum(s.systems for s in sites), sum(s.queries for s in sites), len(text.encode()))
 
 
@@ -187,15 +187,15 @@ def unknown_site_files(out: Path) -> list[str]:
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
     def is_ours(name: str) -> bool:
-        found = _OURS.fullmatch(name)
-        within = found is not None and (found["folder"] is None or found["folder"] in folders)
+        match = _OURS.fullmatch(name)
+        within = match is not None and (match["folder"] is None or match["folder"] in folders)
         return within or is_temporary(out / name)
 
     return [n for n in files_below(out) if (out / n).is_symlink() or not is_ours(n)]
 
 
 def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
-    seen: dict[tuple[str, str, str], str] = {}
+    first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:
             raise InputError(
@@ -206,10 +206,10 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
                 + ")",
             )
         key = (file.system, file.context, file.protocol)
-        if key in seen:
+        if key in first:
             raise InputError(
                 f"{file.system!r} comes twice (context {file.context}, {file.protocol})",
                 path=file.submission,
                 allowed="one score file a system; name it in the submission's header",
             )
-        seen[key] = file.submission
+        first[key] = file.submission

@@ -55,8 +55,8 @@ def build(
                 "--boards: its file names benchmarks, scores, titles and gold; leave out "
                 "--benchmark, --scores, --title and --gold"
             )
-        made = build_leaderboard(boards, out)
-        done, out, refused = made.site, made.folder, made.refused
+        built = build_leaderboard(boards, out)
+        done, out, refused = built.site, built.folder, built.refused
     else:
         if benchmark is None or scores is None or out is None:
             raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
@@ -145,8 +145,8 @@ def init(
     """
     from citeforge.plugins.leaderboard.start import start_leaderboard
 
-    new, kept = start_leaderboard(folder, benchmarks, gold, title)
+    new, existing = start_leaderboard(folder, benchmarks, gold, title)
     for name in new:
         click.echo(str(folder / name))
-    for name in kept:
+    for name in existing:
         click.echo(f"{folder / name} was there")

@@ -78,44 +78,44 @@ def board_column(
     if not any(v.measures for v in views):
         return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, {}, None, files)
     view = views[0] if context is None else _of_context(folder, views, context, config)
-    shown = view.main if measure is None else measure
-    if shown not in view.entries:
+    column = view.main if measure is None else measure
+    if column not in view.entries:
         raise InputError(
-            f"no score file of {folder} ({view.title}) has the measure {shown!r}",
+            f"no score file of {folder} ({view.title}) has the measure {column!r}",
             path=config, field="measure", allowed=", ".join(view.measures) or "scores first",
         )  # fmt: skip
-    if direction(shown) is None:
+    if direction(column) is None:
         raise InputError(
-            f"{shown} ranks nobody: neither more nor less of it is better",
+            f"{column} ranks nobody: neither more nor less of it is better",
             path=config, field="measure",
             allowed=", ".join(n for n in view.measures if direction(n) is not None),
         )  # fmt: skip
     # Who was asked fewer queries is not compared; most were asked the same.
-    asked = max((f.query_ids for f in view.files), key=len)
+    queries = max((f.query_ids for f in view.files), key=len)
     cells = {
         f.system: e
-        for f, e in zip(view.files, view.entries[shown], strict=True)
-        if e is not None and e.value is not None and f.query_ids == asked
+        for f, e in zip(view.files, view.entries[column], strict=True)
+        if e is not None and e.value is not None and f.query_ids == queries
     }
     per_query = {name: towards_better(e) for name, e in cells.items()}
-    first = next(f for f in view.files if f.query_ids == asked)
+    first = next(f for f in view.files if f.query_ids == queries)
     clusters = np.array(first.clusters) if first.clusters else None
-    n_queries = len(asked) or first.counts.n_queries
+    n_queries = len(queries) or first.counts.n_queries
     return BoardColumn(
-        folder, title, shown, view.title, n_queries, cells, slugs, per_query, clusters, files,
-        marked_name(view.files, shown), " ".join(trivial_lines(view.files, [shown])),
+        folder, title, column, view.title, n_queries, cells, slugs, per_query, clusters, files,
+        marked_name(view.files, column), " ".join(trivial_lines(view.files, [column])),
     )  # fmt: skip
 
 
 def _of_context(folder: str, views: Sequence[View], context: str, config: object) -> View:
-    found = next((v for v in views if v.files[0].context == context), None)
-    if found is None:
+    view = next((v for v in views if v.files[0].context == context), None)
+    if view is None:
         raise InputError(
             f"no system of {folder} was scored in the context {context!r}",
             path=config, field="context",
             allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
         )  # fmt: skip
-    return found
+    return view
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
@@ -136,24 +136,24 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         ]
     )
     order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
-    shown = [names[i] for i in order] + references
-    about = {name: _about(name, columns) for name in shown}
-    fields = [f for f in COLUMNS if any(about[n][f] for n in shown)]
+    systems = [names[i] for i in order] + references
+    about = {name: _about(name, columns) for name in systems}
+    fields = [f for f in COLUMNS if any(about[n][f] for n in systems)]
     return {
         "b": [
             [c.title, c.folder, c.name, c.view, c.n_queries, definition(c.measure), len(c.cells),
              DIRECTIONS[direction(c.measure)]]
             for c in columns
         ],
-        "s": shown,
+        "s": systems,
         "r": [[_hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
         + [None for _ in references],
         "n": [ranks[i].n_missing for i in order]
-        + [sum(n not in c.cells for c in columns) for n in shown[len(names) :]],
-        "c": [[_cell(c, name) for name in shown] for c in columns],
-        "p": [[c.slugs.get(name, 0) for name in shown] for c in columns],
+        + [sum(n not in c.cells for c in columns) for n in systems[len(names) :]],
+        "c": [[_cell(c, name) for name in systems] for c in columns],
+        "p": [[c.slugs.get(name, 0) for name in systems] for c in columns],
         "f": fields,
-        "a": [[about[name][f] for f in fields] for name in shown],
+        "a": [[about[name][f] for f in fields] for name in systems],
     }  # fmt: skip
 
 
@@ -175,15 +175,15 @@ def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
     """What a system's submissions say together: each word once, costs added up."""
     # A submission of several context sets was paid for once.
     mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
-    found = {
+    values = {
         name: ", ".join(dict.fromkeys(filter(None, (about_text(f, name) for f in mine))))
         for name in COLUMNS
     }
     costs = [f.about.cost for f in mine if f.about is not None and f.about.cost is not None]
     if costs:
         # Where one is not said, the sum is what it is at least.
-        found["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
-    return found
+        values["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
+    return values
 
 
 def _hundredths(value: float) -> int:

@@ -54,15 +54,15 @@ class Site:
 
 def environment() -> Environment:
     """Of all templates: everything is escaped, and nothing may be missing."""
-    found = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals["definition_link"] = definition_link
-    return found
+    templates.globals["definition_link"] = definition_link
+    return templates
 
 
 def write_pages(
@@ -100,8 +100,8 @@ def write_pages(
         write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
     site["answers"] = _answers(templates, site, files, out)
     pages = list(query_pages(package, {f.context for f in files}))
-    taken: set[str] = set()
-    names = {p.id: slug(p.id, taken) for p in pages}
+    slugs: set[str] = set()
+    names = {p.id: slug(p.id, slugs) for p in pages}
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
@@ -135,10 +135,10 @@ def _answers(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
     """The page with all answers, its data in chunks; none where no score file carries answers."""
-    shown = named_rows([f for f in files if f.answers])
-    if not shown:
+    answered = named_rows([f for f in files if f.answers])
+    if not answered:
         return False
-    part = explorer_part(shown, main_measure(shown), index_base(shown))
+    part = explorer_part(answered, main_measure(answered), index_base(answered))
     page = templates.get_template("answers.html.j2").render(
         site=site | {"answers": True}, explorer=part.html
     )
@@ -178,12 +178,12 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []
-    known = [
+    values = [
         (v * entry.scale, q)
         for q, v in zip(file.query_ids, entry.per_query, strict=True)
         if v is not None and q in names
     ]
-    return [(names[q], q, v) for v, q in sorted(known, reverse=direction(main) is False)[:20]]
+    return [(names[q], q, v) for v, q in sorted(values, reverse=direction(main) is False)[:20]]
 
 
 def _best(view: View) -> list[tuple[int, MeasureScore]]:
@@ -200,7 +200,7 @@ def _best(view: View) -> list[tuple[int, MeasureScore]]:
 
 def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
     """Query to (view, system, page, measure, value), best systems of each view first."""
-    found: dict[str, list[tuple[str, str, str, str, float]]] = {}
+    by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
         best = _best(view)
         for at, query in enumerate(view.files[0].query_ids):
@@ -209,5 +209,5 @@ def _scores(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, f
                 for i, entry in best
                 if (value := entry.per_query[at]) is not None
             ]
-            found.setdefault(query, []).extend(rows)
-    return found
+            by_query.setdefault(query, []).extend(rows)
+    return by_query

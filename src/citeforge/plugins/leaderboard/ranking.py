@@ -46,21 +46,21 @@ class View:
     main: str
 
 
-def slug(text: str, taken: set[str]) -> str:
+def slug(text: str, used_slugs: set[str]) -> str:
     """A file name that no other page has; ids never become paths as they are."""
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
     name, number = stem, 1
-    while name in taken:
+    while name in used_slugs:
         number += 1
         name = f"{stem}-{number}"
-    taken.add(name)
+    used_slugs.add(name)
     return name
 
 
 def make_views(files: Sequence[ScoreFile]) -> list[View]:
     """One view for each context and protocol; scores whose signatures differ part ways, too."""
-    taken: set[str] = set()
-    slugs = {id(f): slug(f"{f.system} {f.context}", taken) for f in files}
+    used_slugs: set[str] = set()
+    slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
     keyed: dict[tuple[str, ...], list[ScoreFile]] = {}
     for file in files:
         keyed.setdefault((file.context, file.protocol), []).append(file)
@@ -93,7 +93,7 @@ def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | No
 
 def compact(view: View) -> dict[str, object]:
     """What the page carries of a view: hundredths as integers, intervals of the main measure."""
-    said = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
+    columns = [name for name in COLUMNS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
         "m": [marked_name(view.files, n) for n in view.measures],
@@ -108,8 +108,8 @@ def compact(view: View) -> dict[str, object]:
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
         "c": [int(f.is_control) for f in view.files],
-        "f": said,
-        "a": [[about_text(f, name) for name in said] for f in view.files],
+        "f": columns,
+        "a": [[about_text(f, name) for name in columns] for f in view.files],
     }  # fmt: skip
 
 
@@ -165,5 +165,5 @@ def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
 
 def definition(name: str) -> str:
     """A measure in one line; empty for one that is not ours."""
-    found = find_measure(name.split("[")[0])
-    return found.definition if found is not None else ""
+    measure = find_measure(name.split("[")[0])
+    return measure.definition if measure is not None else ""

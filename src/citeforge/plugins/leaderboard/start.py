@@ -41,22 +41,22 @@ def start_leaderboard(
         InputError: one of the files is there and says something else.
     """
     check_out(folder)
-    found = _boards(folder, benchmarks, gold, title)
-    shown = title or "Leaderboard"
+    boards = _boards(folder, benchmarks, gold, title)
+    heading = title or "Leaderboard"
     start = environment()
     start.autoescape = False
     start.keep_trailing_newline = True
 
     def made(name: str, **values: object) -> str:
-        return start.get_template(f"start/{name}.j2").render(title=shown, **values)
+        return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
-        CONFIG: made("leaderboard.yaml", content=_yaml(_plain(found)).rstrip("\n")),
+        CONFIG: made("leaderboard.yaml", content=_yaml(_plain(boards)).rstrip("\n")),
         WORKFLOW: made("workflow.yml"),
-        "submissions/README.md": made("submissions.md", boards=found.boards),
-        SPACE: made("space.md", front=_yaml(_front(shown))),
+        "submissions/README.md": made("submissions.md", boards=boards.boards),
+        SPACE: made("space.md", front=_yaml(_front(heading))),
         ".gitignore": made("gitignore"),
-        **{f"submissions/{b.name}/.gitkeep": "" for b in found.boards},
+        **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
     other = [n for n in there if n not in _KEPT and not _says(folder / n, texts[n])]
@@ -78,16 +78,16 @@ def _says(path: Path, text: str) -> bool:
 def _boards(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
 ) -> Boards:
-    named = [_named(b, folder) for b in benchmarks]
+    specs = [_named(b, folder) for b in benchmarks]
     halves = dict(_named(g, folder, "-gold") for g in gold)
-    if len(named) == len(halves) == 1 and "=" not in gold[0]:
-        halves = dict(zip(dict(named), halves.values(), strict=True))
-    strange = next((n for n in halves if n not in dict(named)), None)
+    if len(specs) == len(halves) == 1 and "=" not in gold[0]:
+        halves = dict(zip(dict(specs), halves.values(), strict=True))
+    strange = next((n for n in halves if n not in dict(specs)), None)
     if strange is not None:
         raise UsageError(f"--gold {strange}=…: no --benchmark is named {strange}")
     boards = [
         {"name": name, "benchmark": spec, **({"gold": halves[name]} if name in halves else {})}
-        for name, spec in named
+        for name, spec in specs
     ]
     try:
         return Boards.model_validate({"title": title, "boards": boards})
@@ -97,11 +97,11 @@ def _boards(
         raise UsageError(f"--benchmark: {message}; give NAME=FOLDER") from error
 
 
-def _named(given: str, folder: Path, ending: str = "") -> tuple[str, str]:
+def _named(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
     """Name and benchmark, a folder named from where the repository stands."""
-    name, mark, spec = given.partition("=")
+    name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
-        name, spec = "", given
+        name, spec = "", argument
     is_hub = spec.startswith("hub:")
     if not name:
         last = re.split(r"[/\\]", spec.partition("@")[0] if is_hub else spec.rstrip("/"))[-1]

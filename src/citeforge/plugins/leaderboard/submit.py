@@ -117,9 +117,9 @@ def _best(files: Sequence[ScoreFile]) -> str:
     text = "".join(f", {escaped_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
-        known = entry is not None and entry.value is not None
+        has_value = entry is not None and entry.value is not None
         text += ("; " if at else "") + (f"{file.context} " if len(files) > 1 else "")
-        text += f"{entry.name} {entry.value:.2f}" if entry and known else "no score"
+        text += f"{entry.name} {entry.value:.2f}" if entry and has_value else "no score"
     return text
 
 
@@ -155,37 +155,37 @@ def add_submissions(
         UsageError: nobody can tell which board it is for.
         FailuresError: the judge failed on some pairs.
     """
-    config, found = read_boards(Path(boards))
-    if board is not None and found.find(board) is None:
-        known = ", ".join(b.name for b in found.boards)
-        raise UsageError(f"--board {board!r} is not in {config}; known: {known}")
+    config, every_board = read_boards(Path(boards))
+    if board is not None and every_board.find(board) is None:
+        names = ", ".join(b.name for b in every_board.boards)
+        raise UsageError(f"--board {board!r} is not in {config}; known: {names}")
     with file_lock(config.parent / LOCK, config.parent, wait=True):
-        paths = [Path(s) for s in submissions] or list(_all_in(found))
-        checked = _verdicts(paths, found, board, replace)
+        paths = [Path(s) for s in submissions] or list(_all_in(every_board))
+        checked = _verdicts(paths, every_board, board, replace)
         refused = [line for c in checked for line in _error_lines(c)]
         if only_check and not submissions:  # what else lies there stops no single submission
-            refused += [fault for b in found.boards for fault in backed_scores(b, {})[1]]
+            refused += [fault for b in every_board.boards for fault in backed_scores(b, {})[1]]
         n_wrong = sum(bool(c.findings.errors) for c in checked)
         if refused and (only_check or (submissions and n_wrong == len(checked))):
-            told = f"{n_wrong} of {len(checked)} submissions have errors; nothing was changed"
-            raise InputError("\n".join([told, *refused]))
+            summary = f"{n_wrong} of {len(checked)} submissions have errors; nothing was changed"
+            raise InputError("\n".join([summary, *refused]))
         if only_check:
-            return Intake(checked, {}, [], None, found.site)
-        _require_gold(config, found)
+            return Intake(checked, {}, [], None, every_board.site)
+        _require_gold(config, every_board)
         right = [c for c in checked if c.taken is not None and not c.findings.errors]
-        scored = _scored(right, found, run or RunOptions(), allow_judge_failures, refused)
+        scored = _scored(right, every_board, run or RunOptions(), allow_judge_failures, refused)
         added = {
             path: file
             for c in right
             if c.taken and c.source in scored
             for path, file in c.taken.score_files(scored[c.source]).items()
         }
-        benches = [bench_of(b, added, refused) for b in found.boards]
-        with growing_site(benches, found.site, found.title, config) as site:
+        benches = [bench_of(b, added, refused) for b in every_board.boards]
+        with growing_site(benches, every_board.site, every_board.title, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
             # the next one needs.
-            _keep([c for c in right if c.source in scored], found, scored)
-        return Intake(checked, scored, refused, site, found.site)
+            _keep([c for c in right if c.source in scored], every_board, scored)
+        return Intake(checked, scored, refused, site, every_board.site)
 
 
 def _all_in(boards: Boards) -> Iterator[Path]:
@@ -258,12 +258,12 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
     inside = [b for b in boards.boards if b.submissions_folder.resolve() == here]
     if inside:
         return inside[0]
-    said = None if path.suffix == ".csv" else (read_header(path) or {}).get("benchmark_hash")
-    found = [b for b in boards.boards if said is not None and said == _hash_of(b)]
-    if len(found) == 1:
-        return found[0]
-    known = ", ".join(b.name for b in found or boards.boards)
-    raise UsageError(f"{path}: for which benchmark is it? Give --board, one of {known}")
+    header_hash = None if path.suffix == ".csv" else (read_header(path) or {}).get("benchmark_hash")
+    matching = [b for b in boards.boards if header_hash is not None and header_hash == _hash_of(b)]
+    if len(matching) == 1:
+        return matching[0]
+    names = ", ".join(b.name for b in matching or boards.boards)
+    raise UsageError(f"{path}: for which benchmark is it? Give --board, one of {names}")
 
 
 def _hash_of(board: Board) -> str:
@@ -300,22 +300,22 @@ def _verdicts(
     waiting: list[PendingSubmission] = []
     for path in paths:
         try:
-            taken = _place_for(path, boards, name, replace)
+            pending = _place_for(path, boards, name, replace)
         except InputError as error:
             verdicts[path] = Checked(path, Findings(errors=[error_line(error)]))
             continue
-        other = places.setdefault(taken.scores, path)
+        other = places.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
             raise UsageError(f"{other} and {path} would have one place; rename one of them")
-        waiting.append(taken)
+        waiting.append(pending)
     for board in boards.boards:
         mine = [t for t in waiting if t.board.name == board.name]
         if mine:
             judge = BoardCheck(board, load(board.benchmark), replace)
             # Who was scored before comes first: a newcomer takes nobody's name away.
-            for taken in sorted(mine, key=lambda t: not judge.is_scored(t.source)):
-                findings, event = judge.verdict(taken.source)
-                verdicts[taken.source] = Checked(taken.source, findings, taken, event)
+            for pending in sorted(mine, key=lambda t: not judge.is_scored(t.source)):
+                findings, event = judge.verdict(pending.source)
+                verdicts[pending.source] = Checked(pending.source, findings, pending, event)
     return [verdicts[path] for path in paths]
 
 
@@ -342,7 +342,7 @@ def _scored(
     Raises:
         FailuresError: the judge failed.
     """
-    found: dict[Path, list[ScoreFile]] = {}
+    by_path: dict[Path, list[ScoreFile]] = {}
     for board in boards.boards:
         mine = [c.source for c in right if c.taken and c.taken.board.name == board.name]
         if not mine:
@@ -360,8 +360,8 @@ def _scored(
         files = [withhold_scores(scores.file) for scores in done.scores]
         for path in mine:
             if path not in wrong:
-                found[path] = [file for file in files if file.submission == path.name]
-    return found
+                by_path[path] = [file for file in files if file.submission == path.name]
+    return by_path
 
 
 def _keep(
@@ -372,8 +372,8 @@ def _keep(
     Raises:
         InputError: one of them is no longer what was scored.
     """
-    taken = [c.taken for c in right if c.taken is not None]
-    for one in taken:
+    submissions = [c.taken for c in right if c.taken is not None]
+    for one in submissions:
         content = one.source.read_bytes()
         if hashlib.sha256(content).hexdigest() != scored[one.source][0].submission_sha256:
             raise InputError(
@@ -384,11 +384,11 @@ def _keep(
     for board in boards.boards:
         events = [c.event for c in right if c.event and c.taken and c.taken.board == board]
         before = read_history(board.history_file)
-        known = latest(before)
-        new = [e for e in events if known.get(e.submission) != e]
+        before_by_name = latest(before)
+        new = [e for e in events if before_by_name.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
-    for one in taken:
+    for one in submissions:
         files = one.score_files(scored[one.source])
         for path, file in files.items():
             write_text(path, file.model_dump_json() + "\n")

@@ -117,8 +117,8 @@ class CausalModel:
             some = groups[at : at + _GROUPS]
             heads = list(one_thread_each(self._head, some, device.type))
             work = [p for g, h in zip(some, heads, strict=True) for p in _pieces(g, h)]
-            for found in one_thread_each(self._rest, work, device.type):
-                for text, total in found:
+            for log_probs in one_thread_each(self._rest, work, device.type):
+                for text, total in log_probs:
                     totals[text] = total
         sizes = [len(one) - 1 for one in ids]
         return [math.exp(-t / n) if n > 0 else math.inf for t, n in zip(totals, sizes, strict=True)]
@@ -152,18 +152,18 @@ class CausalModel:
             mask = torch.ones((len(rows), group.shared + width), dtype=torch.long, device=device)
             for n, one in enumerate(rest):
                 mask[n, group.shared + len(one) :] = 0
-            kept = None
+            cache = None
             if head is not None:
-                kept = copy.deepcopy(head.kept)
-                kept.batch_repeat_interleave(len(rows))
+                cache = copy.deepcopy(head.kept)
+                cache.batch_repeat_interleave(len(rows))
             with torch.inference_mode():
-                out = model(input_ids=ids, attention_mask=mask, past_key_values=kept)
+                out = model(input_ids=ids, attention_mask=mask, past_key_values=cache)
                 logs = _logs(out.logits[:, :-1], ids[:, 1:]).tolist()
-        found = []
+        parts = []
         for row, one, values in zip(rows, rest, logs, strict=True):
             total = 0.0 if head is None else head.total + (float(head.last[one[0]]) if one else 0.0)
-            found.append((group.texts[row], total + math.fsum(values[: max(0, len(one) - 1)])))
-        return found
+            parts.append((group.texts[row], total + math.fsum(values[: max(0, len(one) - 1)])))
+        return parts
 
 
 class _Embedded(CausalModel):

@@ -76,17 +76,17 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
         return Failure("unparsable", f"the reply holds no completion ({str(error)[:120]})", 200)
     if choice.logprobs is None:
         return Failure("unparsable", "the reply holds no log probabilities", 200)
-    found = choice.logprobs
-    logs = found.token_logprobs
-    if found.text_offset is not None:
-        pairs = zip(logs, found.text_offset, strict=False)
+    logprobs = choice.logprobs
+    logs = logprobs.token_logprobs
+    if logprobs.text_offset is not None:
+        pairs = zip(logs, logprobs.text_offset, strict=False)
         logs = [p for p, offset in pairs if offset < len(prompt.text)]
     else:
         logs = logs[:-1]
-    known = [p for p in logs if p is not None]
-    if not known:
+    defined = [p for p in logs if p is not None]
+    if not defined:
         return Failure("unparsable", "the reply holds no log probabilities of the prompt", 200)
-    mean = -math.fsum(known) / len(known)
+    mean = -math.fsum(defined) / len(defined)
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
     usage = completion.usage or _Usage(estimate_prompt_tokens(prompt), 1)
@@ -115,11 +115,11 @@ class EndpointModel:
             BudgetError: the next call could pass the cost limit.
         """
         results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
-        found = numbers_of(
+        numbers = numbers_of(
             results,
             "perplexity",
             self.model,
             "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
             "or --perplexity ngram",
         )
-        return [math.exp(mean) for (mean,) in found]
+        return [math.exp(mean) for (mean,) in numbers]

@@ -118,25 +118,25 @@ class OfflineLlm:
             lock = Lock()
             with progress("LLM", len(waiting), "answers") as advance:
 
-                def take(asked: _Asked, answer: Result) -> None:
+                def take(question: _Asked, answer: Result) -> None:
                     with lock:
-                        results[asked.key] = self._keep(asked, answer)
+                        results[question.key] = self._keep(question, answer)
                         advance(1)
 
                 self._answer_all(waiting, take)
         return [results[key] for key in keys]
 
-    def _keep(self, asked: _Asked, result: Result) -> Result:
+    def _keep(self, question: _Asked, result: Result) -> Result:
         if isinstance(result, Failure):
             return result
-        found = settle(asked.request, result)
+        settled = settle(question.request, result)
         if self.store is not None:
-            payload, sample = asked.request.payload(smollm.NAME), asked.request.sample
-            if isinstance(found, LlmReply):
-                self.store.put(asked.key, payload, sample, found)
+            payload, sample = question.request.payload(smollm.NAME), question.request.sample
+            if isinstance(settled, LlmReply):
+                self.store.put(question.key, payload, sample, settled)
             else:
-                self.store.fail(asked.key, payload, sample, found)
-        return found
+                self.store.fail(question.key, payload, sample, settled)
+        return settled
 
     @cached_property
     def _elsewhere(self) -> Answers | None:
@@ -148,13 +148,13 @@ class OfflineLlm:
                 take(_Asked(key, waiting[key], []), result)
             return
         fitting = []
-        for asked in map(self._read, waiting, waiting.values()):
-            if asked.room <= self.window:
-                fitting.append(asked)
+        for question in map(self._read, waiting, waiting.values()):
+            if question.room <= self.window:
+                fitting.append(question)
                 continue
-            told = f"{len(asked.ids):,} tokens and {asked.most:,} for the answer"
-            message = f"a prompt of {told} do not fit into {self.window:,}: {_ADVICE}"
-            take(asked, Failure("refused", message))
+            sizes = f"{len(question.ids):,} tokens and {question.most:,} for the answer"
+            message = f"a prompt of {sizes} do not fit into {self.window:,}: {_ADVICE}"
+            take(question, Failure("refused", message))
         batches = _batches(fitting, _rows(len(fitting)))
         for _ in one_thread_each(partial(self._write, take), batches):
             pass
@@ -171,20 +171,22 @@ class OfflineLlm:
     def _write(self, take: Take, group: list[_Asked]) -> None:
         """Answers of a batch; one with a near tie is written by itself, behind the others."""
         if len(group) == 1:
-            (asked,) = group
-            self._generate(group, lambda _, written: take(asked, self._answer(asked, written)))
+            (question,) = group
+            self._generate(
+                group, lambda _, written: take(question, self._answer(question, written))
+            )
             return
         again: list[_Asked] = []
 
-        def ended(row: int, written: list[ChosenToken]) -> None:
-            if any(chosen.lead < _TIE for chosen in written):
+        def ended(row: int, row_tokens: list[ChosenToken]) -> None:
+            if any(token.lead < _TIE for token in row_tokens):
                 again.append(group[row])
             else:
-                take(group[row], self._answer(group[row], written))
+                take(group[row], self._answer(group[row], row_tokens))
 
         self._generate(group, ended)
-        for asked in again:
-            self._write(take, [asked])
+        for question in again:
+            self._write(take, [question])
 
     def _generate(self, group: list[_Asked], tell: Tell) -> None:
         """Write a batch, and tell of each row when it ends."""
@@ -195,9 +197,9 @@ class OfflineLlm:
         width = max(len(a.ids) for a in group)
         ids = torch.full((len(group), width), tokenizer.pad_token_id)
         mask = torch.zeros_like(ids)
-        for row, asked in enumerate(group):
-            ids[row, width - len(asked.ids) :] = torch.tensor(asked.ids)
-            mask[row, width - len(asked.ids) :] = 1
+        for row, question in enumerate(group):
+            ids[row, width - len(question.ids) :] = torch.tensor(question.ids)
+            mask[row, width - len(question.ids) :] = 1
         choice = TokenChooser(
             [a.request for a in group], [a.key for a in group], tokenizer.eos_token_id
         )
@@ -217,41 +219,41 @@ class OfflineLlm:
         """Says after each step, as transformers asks, which rows have said all that is wanted."""
         import torch
 
-        told = [False] * len(group)
+        reported = [False] * len(group)
 
         def ended(input_ids: Any, scores: Any, **_: Any) -> Any:
-            for row, (asked, written) in enumerate(zip(group, choice.rows, strict=True)):
+            for row, (question, tokens) in enumerate(zip(group, choice.rows, strict=True)):
                 # Its neighbours go on where it has ended, and a row is written to with them.
-                if not told[row] and self._is_whole(asked, written):
-                    told[row] = True
-                    tell(row, list(written))
-            return torch.tensor(told)
+                if not reported[row] and self._is_whole(question, tokens):
+                    reported[row] = True
+                    tell(row, list(tokens))
+            return torch.tensor(reported)
 
         return ended
 
-    def _is_whole(self, asked: _Asked, written: list[ChosenToken]) -> bool:
-        if len(written) >= asked.most or written[-1].token == smollm.loaded()[0].eos_token_id:
+    def _is_whole(self, question: _Asked, tokens: list[ChosenToken]) -> bool:
+        if len(tokens) >= question.most or tokens[-1].token == smollm.loaded()[0].eos_token_id:
             return True
-        text = self._text(written) if asked.request.stop else ""
-        return any(stop in text for stop in asked.request.stop)
+        text = self._text(tokens) if question.request.stop else ""
+        return any(stop in text for stop in question.request.stop)
 
-    def _text(self, written: Sequence[ChosenToken]) -> str:
-        text: str = smollm.loaded()[0].decode([c.token for c in written], skip_special_tokens=True)
+    def _text(self, tokens: Sequence[ChosenToken]) -> str:
+        text: str = smollm.loaded()[0].decode([c.token for c in tokens], skip_special_tokens=True)
         return text
 
-    def _answer(self, asked: _Asked, written: list[ChosenToken]) -> LlmReply:
+    def _answer(self, question: _Asked, tokens: list[ChosenToken]) -> LlmReply:
         tokenizer = smollm.loaded()[0]
-        ended = written[-1].token == tokenizer.eos_token_id
-        whole = self._text(written)
-        text = before(whole, asked.request.stop)
+        ended = tokens[-1].token == tokenizer.eos_token_id
+        whole = self._text(tokens)
+        text = before(whole, question.request.stop)
         logprobs = None
-        if asked.alone:
-            told = [c for n, c in enumerate(written) if len(self._text(written[:n])) < len(text)]
-            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in told)
+        if question.alone:
+            parts = [c for n, c in enumerate(tokens) if len(self._text(tokens[:n])) < len(text)]
+            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in parts)
         return LlmReply(
             text,
-            len(asked.ids),
-            len(written),
+            len(question.ids),
+            len(tokens),
             smollm.MODEL,
             logprobs,
             None if ended or text != whole else TRUNCATED,
@@ -265,9 +267,9 @@ def _rows(n: int) -> int:
     return max(1, min(ROWS, -(-n // torch.get_num_threads())))
 
 
-def _batches(asked: list[_Asked], rows: int) -> Iterator[list[_Asked]]:
+def _batches(questions: list[_Asked], rows: int) -> Iterator[list[_Asked]]:
     """Requests of like length, as many as memory allows."""
-    ordered = sorted(asked, key=lambda a: (a.alone, -len(a.ids), a.key))
+    ordered = sorted(questions, key=lambda a: (a.alone, -len(a.ids), a.key))
     for alone, same in groupby(ordered, key=lambda a: a.alone):
         batch: list[_Asked] = []
         for one in same:

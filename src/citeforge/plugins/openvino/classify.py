@@ -34,12 +34,12 @@ def cross_encoder(located: Located, model: Any, example: dict[str, Any], pad: in
     return _compute(TorchModel(located, model, _scores, example, "scores", pad))
 
 
-def _logits(model: Any, given: dict[str, Any]) -> Any:
-    return model(**given).logits
+def _logits(model: Any, inputs: dict[str, Any]) -> Any:
+    return model(**inputs).logits
 
 
-def _scores(model: Any, given: dict[str, Any]) -> Any:
-    return model(given)["scores"]
+def _scores(model: Any, inputs: dict[str, Any]) -> Any:
+    return model(inputs)["scores"]
 
 
 def _compute(source: TorchModel) -> BatchScorer:
@@ -47,8 +47,8 @@ def _compute(source: TorchModel) -> BatchScorer:
 
     compiled = Compiled(float32_model(source), torch.get_num_threads())
 
-    def compute(given: dict[str, Any]) -> Any:
-        inputs = widened(given, source.names, source.pad)
+    def compute(batch: dict[str, Any]) -> Any:
+        inputs = widened(batch, source.names, source.pad)
         return torch.from_numpy(compiled(list(inputs.values())))
 
     return compute

@@ -129,8 +129,8 @@ def _wrapped(source: TorchModel) -> Any:
             self.module = source.module  # its weights are parameters of this one
 
         def forward(self, input_ids: Any, attention_mask: Any, token_type_ids: Any = None) -> Any:
-            given = dict(zip(NAMES, (input_ids, attention_mask, token_type_ids), strict=True))
-            return source.run(self.module, {k: v for k, v in given.items() if v is not None})
+            inputs = dict(zip(NAMES, (input_ids, attention_mask, token_type_ids), strict=True))
+            return source.run(self.module, {k: v for k, v in inputs.items() if v is not None})
 
     return Wrapped().eval()
 
@@ -140,12 +140,12 @@ def _compare(source: TorchModel, model: Compiled) -> None:
     import torch
 
     with torch.inference_mode():
-        wanted = source.run(source.module, {n: source.example[n] for n in source.names}).numpy()
-    found = model([source.example[n].numpy() for n in source.names])
+        expected = source.run(source.module, {n: source.example[n] for n in source.names}).numpy()
+    actual = model([source.example[n].numpy() for n in source.names])
     real = source.example["attention_mask"].numpy().astype(bool)
-    if wanted.ndim == 3:  # a vector a token; those of padding are nobody's
-        wanted, found = wanted[real], found[real]
-    off = float(np.abs(wanted - found).max() / np.abs(wanted).max())
+    if expected.ndim == 3:  # a vector a token; those of padding are nobody's
+        expected, actual = expected[real], actual[real]
+    off = float(np.abs(expected - actual).max() / np.abs(expected).max())
     if not off <= _ALIKE:
         raise _unusable(source, f"its output would be off by {off:.1%}")
 

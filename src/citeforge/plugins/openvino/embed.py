@@ -27,8 +27,8 @@ Files = dict[str, bytes]
 """Names and contents of a converted model's files."""
 
 
-def _token_vectors(module: Any, given: dict[str, Any]) -> Any:
-    return module(given)[_OUTPUT]
+def _token_vectors(module: Any, inputs: dict[str, Any]) -> Any:
+    return module(inputs)[_OUTPUT]
 
 
 class FastEmbedder(TransformerEmbedder):
@@ -95,9 +95,9 @@ class FastEmbedder(TransformerEmbedder):
 
         source = self.source
         inputs = widened(tokens, source.names, source.pad)
-        found = self._compiled(list(inputs.values()))
+        vectors = self._compiled(list(inputs.values()))
         features: dict[str, Any] = {k: torch.from_numpy(v) for k, v in inputs.items()}
-        features[source.what] = torch.from_numpy(found)
+        features[source.what] = torch.from_numpy(vectors)
         with torch.inference_mode():
             for module in list(self._model)[1:]:
                 features = module(features)

@@ -72,16 +72,16 @@ class Compiled:
         """The only output, of inputs in the order of the model's."""
         if not hasattr(self._local, "request"):
             self._local.request = self._model.create_infer_request()
-        found: npt.NDArray[np.float32] = self._local.request.infer(list(inputs))[0]
-        return found
+        output: npt.NDArray[np.float32] = self._local.request.infer(list(inputs))[0]
+        return output
 
 
 def widened(features: dict[str, Any], names: Sequence[str], pad: int) -> dict[str, Any]:
     """A tokenised batch padded to a multiple of WIDTH, as arrays."""
-    found = {}
+    widths = {}
     for name in names:
         array = np.asarray(features[name], np.int64)
         more = -array.shape[1] % WIDTH
         fill = pad if name == "input_ids" else 0
-        found[name] = np.pad(array, ((0, 0), (0, more)), constant_values=fill)
-    return found
+        widths[name] = np.pad(array, ((0, 0), (0, more)), constant_values=fill)
+    return widths

@@ -23,9 +23,9 @@ _MARKER = "whole.json"
 
 def root() -> Path:
     """``CITEFORGE_CACHE``, or ``citeforge`` in the user's cache folder."""
-    given = os.environ.get(VARIABLE)
-    if given:
-        return Path(given)
+    folder = os.environ.get(VARIABLE)
+    if folder:
+        return Path(folder)
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "citeforge"
 

@@ -105,16 +105,16 @@ class ClusterTransport:
         place = next(self._turn) % len(self._actors)
         actor, library = self._actors[place], _library(request)
         try:
-            found: Received = await actor.send.remote(sent)
+            reply: Received = await actor.send.remote(sent)
         except self._ray.exceptions.RayError as error:
             if self._actors[place] is actor:  # else another request has seen to it
                 self._actors[place] = self._start()
             raise library.ReadError(f"its worker died: {reason_of(error)}") from error
-        if found.error == UnboundedReplyError.__name__:
-            raise UnboundedReplyError(found.message)
-        if found.error:
-            raise getattr(library, found.error)(found.message, request=request)
-        return library.Response(found.status, headers=list(found.headers), content=found.body)
+        if reply.error == UnboundedReplyError.__name__:
+            raise UnboundedReplyError(reply.message)
+        if reply.error:
+            raise getattr(library, reply.error)(reply.message, request=request)
+        return library.Response(reply.status, headers=list(reply.headers), content=reply.body)
 
     async def aclose(self) -> None:
         """Let the workers go."""

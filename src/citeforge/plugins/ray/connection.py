@@ -87,17 +87,17 @@ def address_of(options: RayOptions) -> str | None:
     Raises:
         UsageError: an address of another form.
     """
-    given = options.address or os.environ.get(ADDRESS_VARIABLE) or None
-    if given is None or given == "local":
+    place = options.address or os.environ.get(ADDRESS_VARIABLE) or None
+    if place is None or place == "local":
         return None
-    host, _, port = given.rpartition(":")
-    if given.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
+    host, _, port = place.rpartition(":")
+    if place.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
         source = "--ray-address" if options.address else ADDRESS_VARIABLE
         raise UsageError(
-            f"{source} {given!r}: expected HOST:PORT of the cluster's head, as `ray start --head` "
+            f"{source} {place!r}: expected HOST:PORT of the cluster's head, as `ray start --head` "
             "tells it (start citeforge on a machine of the cluster; ray:// is not taken)"
         )
-    return given
+    return place
 
 
 def is_listening(address: str) -> bool:
@@ -111,8 +111,8 @@ def is_listening(address: str) -> bool:
 
 def _has_token() -> bool:
     """Whether there is a token to show to the cluster, where Ray looks for it."""
-    named = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(named) or (Path.home() / ".ray" / "auth_token").is_file()
+    token = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
+    return bool(token) or (Path.home() / ".ray" / "auth_token").is_file()
 
 
 def _is_on_loopback_only(address: str) -> bool:
@@ -120,12 +120,12 @@ def _is_on_loopback_only(address: str) -> bool:
     host, _, port = address.rpartition(":")
     if host not in ("localhost", "127.0.0.1"):
         return False
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as found:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            found.connect(("192.0.2.1", 9))  # sends nothing: asks which address would be used
+            probe.connect(("192.0.2.1", 9))  # sends nothing: asks which address would be used
         except OSError:
             return True
-        return not is_listening(f"{found.getsockname()[0]}:{port}")
+        return not is_listening(f"{probe.getsockname()[0]}:{port}")
 
 
 def _require_listening(address: str) -> None:
@@ -137,10 +137,10 @@ def _require_listening(address: str) -> None:
 
 
 def _require_same(address: str | None) -> None:
-    known = _connected.get("address", address)
-    if known != address:
+    connected = _connected.get("address", address)
+    if connected != address:
         raise UsageError(
-            f"this process is connected to {known or 'a Ray of its own'} already; "
+            f"this process is connected to {connected or 'a Ray of its own'} already; "
             "one process works with one cluster"
         )
 

@@ -66,10 +66,10 @@ class ClusterEmbedder:
         Raises:
             FailuresError: no worker survives it.
         """
-        ((_, found),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
-        if isinstance(found, FailedShard):
-            raise FailuresError(f"{len(texts):,} texts have no vectors: {found}")
-        return found
+        ((_, vectors),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
+        if isinstance(vectors, FailedShard):
+            raise FailuresError(f"{len(texts):,} texts have no vectors: {vectors}")
+        return vectors
 
     def encode_each(
         self, pieces: Iterable[pa.Array], kind: Kind
@@ -99,12 +99,12 @@ class FastClusterEmbedder(ClusterEmbedder):
             self._options, self._device, partial(_quantising, self._make)
         )
         try:
-            ((_, found),) = pool.run([calibration])
+            ((_, ranges),) = pool.run([calibration])
         finally:
             pool.close()
-        if isinstance(found, FailedShard):
-            raise FailuresError(f"the model cannot be quantised: {found}")
-        sent = partial(_sent, self._make, calibration, found)
+        if isinstance(ranges, FailedShard):
+            raise FailuresError(f"the model cannot be quantised: {ranges}")
+        sent = partial(_sent, self._make, calibration, ranges)
         return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
 
 

@@ -80,24 +80,24 @@ class ClusterJudge:
 
     def identity(self) -> dict[str, Any]:
         """The judge's; that of all workers."""
-        found: dict[str, Any] = self._pool.identity()["judge"]
-        return found
+        identity: dict[str, Any] = self._pool.identity()["judge"]
+        return identity
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
         """Tokens of all pairs; None when the judge counts none, or no worker can."""
         counts = self._counts(pairs)
-        known = [n for n in counts if n is not None]
-        return sum(known) if len(known) == len(counts) else None
+        defined = [n for n in counts if n is not None]
+        return sum(defined) if len(defined) == len(counts) else None
 
     def _counts(self, pairs: Sequence[Pair]) -> list[int | None]:
         pieces: list[Asked] = [
             ("count", pairs[at : at + _COUNTED]) for at in range(0, len(pairs), _COUNTED)
         ]
         counts: list[list[int | None]] = [[None] * len(piece[1]) for piece in pieces]
-        for index, found in self._pool.run(pieces):
-            found = of_each(found, len(counts[index]))
-            if not isinstance(found, FailedShard):
-                counts[index] = found
+        for index, result in self._pool.run(pieces):
+            result = of_each(result, len(counts[index]))
+            if not isinstance(result, FailedShard):
+                counts[index] = result
         return [n for part in counts for n in part]
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
@@ -109,11 +109,13 @@ class ClusterJudge:
             ("decide", [pairs[i] for i in order[at : at + self._size]])
             for at in range(0, len(order), self._size)
         ]
-        for (_, asked), found in self._pool.run_splitting(pieces, _one_by_one):
+        for (_, piece), result in self._pool.run_splitting(pieces, _one_by_one):
             decisions = (
-                [JudgeFailure(str(found))] * len(asked) if isinstance(found, FailedShard) else found
+                [JudgeFailure(str(result))] * len(piece)
+                if isinstance(result, FailedShard)
+                else result
             )
-            keep([(places[p], d) for p, d in zip(asked, decisions, strict=True)])
+            keep([(places[p], d) for p, d in zip(piece, decisions, strict=True)])
 
 
 def _one_by_one(piece: Asked) -> list[Asked]:

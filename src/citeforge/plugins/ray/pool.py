@@ -133,14 +133,14 @@ class WorkerPool(Generic[T, R]):
         """
         while pieces:
             parts: list[T] = []
-            for index, found in self.run(pieces):
+            for index, result in self.run(pieces):
                 each = split(pieces[index])
-                found = of_each(found, len(each))
-                smaller = each if isinstance(found, FailedShard) else []
+                result = of_each(result, len(each))
+                smaller = each if isinstance(result, FailedShard) else []
                 if len(smaller) > 1:
                     parts.extend(smaller)
                 else:
-                    yield pieces[index], found
+                    yield pieces[index], result
             pieces = parts
 
     def close(self) -> None:
@@ -173,9 +173,9 @@ class WorkerPool(Generic[T, R]):
                 break
             self._give(min(free, key=lambda hand: len(hand.pieces)), ready.popleft())
         idle = sum(hand.started is not None and not hand.pieces for hand in self._hands)
-        wanted = min(self.share.workers, len(self._hands) + len(ready) + len(suspects) - starting)
+        target = min(self.share.workers, len(self._hands) + len(ready) + len(suspects) - starting)
         if not idle:
-            while len(self._hands) < wanted:
+            while len(self._hands) < target:
                 self._start()
 
     def _give(self, hand: WorkerHandle[T], piece: _Piece[T]) -> None:
@@ -183,15 +183,15 @@ class WorkerPool(Generic[T, R]):
 
     def _wait(self, refs: list[Any]) -> list[Any]:
         """Refs that are settled; those of starts are taken in here."""
-        begun, told = time.monotonic(), False
+        begun, has_warned = time.monotonic(), False
         done: list[Any] = []
         while True:
             done, _ = self._ray.wait(refs, num_returns=1, timeout=_LOOK)
             if done:
                 break
             nobody = all(hand.started is None for hand in self._hands)
-            if nobody and not told and time.monotonic() - begun > _PATIENCE:
-                told = True
+            if nobody and not has_warned and time.monotonic() - begun > _PATIENCE:
+                has_warned = True
                 sys.stderr.write(
                     f"waiting for the cluster: a worker takes {self.share.cpus} cores and "
                     f"{self.share.gpus:g} GPUs; see: ray status\n"
@@ -202,23 +202,23 @@ class WorkerPool(Generic[T, R]):
         return done
 
     def _take_start(self, hand: WorkerHandle[T]) -> None:
-        found: Started | Raised
+        start: Started | Raised
         try:
-            found = self._ray.get(hand.began)
+            start = self._ray.get(hand.began)
         except self._ray.exceptions.RayError as error:
-            found = Raised(reason_of(error))
-        if isinstance(found, Started):
+            start = Raised(reason_of(error))
+        if isinstance(start, Started):
             self._failed_starts = 0
-            self._first = self._first or found
-            self._require_alike(self._first, found)
-            hand.started = found
+            self._first = self._first or start
+            self._require_alike(self._first, start)
+            hand.started = start
             return
         self._hands.remove(hand)
         self._failed_starts += 1
-        found.raise_for_user()
+        start.raise_for_user()
         if self._failed_starts >= TRIES:
             raise InputError(
-                f"{TRIES} workers could not be started, the last one so: {found.text}",
+                f"{TRIES} workers could not be started, the last one so: {start.text}",
                 path="Ray",
                 allowed="the same citeforge, libraries and models on every machine",
             )
@@ -239,12 +239,12 @@ class WorkerPool(Generic[T, R]):
         mine, theirs = first.identity, other.identity
         differing = sorted(k for k in mine | theirs if mine.get(k) != theirs.get(k))
         if differing:
-            told = ", ".join(
+            differences = ", ".join(
                 f"{key} {theirs.get(key)!r} (on {first.host} {mine.get(key)!r})"
                 for key in differing
             )
             raise InputError(
-                f"computes otherwise: {told}",
+                f"computes otherwise: {differences}",
                 path=other.host,
                 allowed="machines of one sort, or --device and the model's revision set",
             )
@@ -260,13 +260,13 @@ class WorkerPool(Generic[T, R]):
         if hand is None:
             return  # a start, or a piece of a worker that is known to be dead
         try:
-            found = self._ray.get(ref)
+            result = self._ray.get(ref)
         except self._ray.exceptions.RayError:
             self._on_worker_death(hand, ready, suspects, results)
             return
         piece = next(p for r, p in hand.pieces if r == ref)
         hand.pieces.remove((ref, piece))
-        self._settle(piece, found, suspects, results)
+        self._settle(piece, result, suspects, results)
 
     def _on_worker_death(
         self,
@@ -283,7 +283,7 @@ class WorkerPool(Generic[T, R]):
         suspected = False
         for ref, piece in hand.pieces:
             try:
-                found = self._ray.get(ref)
+                result = self._ray.get(ref)
             except self._ray.exceptions.RayError as error:
                 if suspected:
                     innocent.append(piece)
@@ -291,21 +291,21 @@ class WorkerPool(Generic[T, R]):
                     self._try_again(piece, reason_of(error), suspects, results)
                 suspected = True
             else:
-                self._settle(piece, found, suspects, results)
+                self._settle(piece, result, suspects, results)
         ready.extendleft(reversed(innocent))
 
     def _settle(
         self,
         piece: _Piece[T],
-        found: Any,
+        result: Any,
         suspects: deque[_Piece[T]],
         results: deque[tuple[int, R | FailedShard]],
     ) -> None:
-        if not isinstance(found, Raised):
-            results.append((piece.index, found))
+        if not isinstance(result, Raised):
+            results.append((piece.index, result))
         else:
-            found.raise_for_user()
-            self._try_again(piece, found.text, suspects, results)
+            result.raise_for_user()
+            self._try_again(piece, result.text, suspects, results)
 
     @staticmethod
     def _try_again(
@@ -321,11 +321,11 @@ class WorkerPool(Generic[T, R]):
             results.append((piece.index, FailedShard(piece.tries, reason)))
 
 
-def of_each(found: R | FailedShard, n: int) -> R | FailedShard:
+def of_each(result: R | FailedShard, n: int) -> R | FailedShard:
     """The reply to a piece of n things, which is a list of as many; Lost where it is another."""
-    if isinstance(found, FailedShard) or (isinstance(found, list) and len(found) == n):
-        return found
-    replied = f"{len(found)} results" if isinstance(found, list) else type(found).__name__
+    if isinstance(result, FailedShard) or (isinstance(result, list) and len(result) == n):
+        return result
+    replied = f"{len(result)} results" if isinstance(result, list) else type(result).__name__
     return FailedShard(1, f"its reply to {n} was {replied}")
 
 

@@ -69,13 +69,13 @@ class ClusterSearch:
         early: dict[int, Found] = {}
         following = 0  # equal scores are kept in the order in which they are met: the shards'
         try:
-            for number, found in pool.run(shard.read() for shard in shards):
-                if isinstance(found, FailedShard):
+            for number, hits in pool.run(shard.read() for shard in shards):
+                if isinstance(hits, FailedShard):
                     path = shards[number].path
                     raise FailuresError(
-                        f"{path}: cannot be searched: {found}. Run again with --resume"
+                        f"{path}: cannot be searched: {hits}. Run again with --resume"
                     )
-                early[number] = found
+                early[number] = hits
                 while following in early:
                     scores, where = early.pop(following)
                     best.add(scores, where + starts[following])

@@ -53,17 +53,17 @@ def share_out(options: RayOptions, device: str, nodes: Sequence[dict[str, float]
         slots = [1 for _ in fitting]
         if options.workers is not None:
             slots = _spread(options.workers, [int(n["CPU"]) for n in fitting])
-    kept = [(n, s) for n, s in zip(fitting, slots, strict=True) if s]
-    if not kept:
+    shares = [(n, s) for n, s in zip(fitting, slots, strict=True) if s]
+    if not shares:
         raise InputError(
             f"no machine of the cluster has {gpus:g} GPUs" if gpus else "no machine has a core",
             path="Ray",
             allowed="fewer --ray-gpus, or a cluster that has them (ray status tells)",
         )
-    workers = sum(s for _, s in kept)
+    workers = sum(s for _, s in shares)
     if options.workers is not None:
         workers = options.workers if gpus else min(workers, options.workers)
-    cpus = max(1, min(int(n.get("CPU", 1)) // s for n, s in kept))
+    cpus = max(1, min(int(n.get("CPU", 1)) // s for n, s in shares))
     return Share(workers, cpus, gpus)
 
 

@@ -51,11 +51,11 @@ class Writers:
         size = max(1, min(size, -(-len(keys) // self._pool.share.workers)))
         names = {id(request): key for key, request in plain.items()}
         pieces = [[plain[k] for k in keys[at : at + size]] for at in range(0, len(keys), size)]
-        for piece, found in self._pool.run_splitting(pieces, lambda p: [[one] for one in p]):
+        for piece, outcome in self._pool.run_splitting(pieces, lambda p: [[one] for one in p]):
             results: Sequence[Result] = (
-                [Failure("exhausted", str(found))] * len(piece)
-                if isinstance(found, FailedShard)
-                else found
+                [Failure("exhausted", str(outcome))] * len(piece)
+                if isinstance(outcome, FailedShard)
+                else outcome
             )
             for request, result in zip(piece, results, strict=True):
                 yield names[id(request)], result

@@ -49,10 +49,10 @@ class CitationReward:
         """
         self._terms = RewardTerms(measure)
         self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
-        known = self.benchmark.contexts
-        if context is None and len(known) > 1:
-            raise UsageError(f"the benchmark has several context sets; give context= {known}")
-        self.context = known[0] if context is None else context
+        contexts = self.benchmark.contexts
+        if context is None and len(contexts) > 1:
+            raise UsageError(f"the benchmark has several context sets; give context= {contexts}")
+        self.context = contexts[0] if context is None else context
         self.measure = measure
         self._table = self.benchmark.context(self.context)
         if not self._table.is_judged:

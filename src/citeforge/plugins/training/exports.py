@@ -135,7 +135,7 @@ class _Export:
 
     def finish(self, what: str, files: dict[str, str], **more: Any) -> DroppedFields:
         """Write what was made of what; what was left out, in words."""
-        told = {
+        summary = {
             "what": what,
             "rows": self.n_rows,
             "benchmark": self.benchmark.manifest.name,
@@ -148,7 +148,7 @@ class _Export:
             "citeforge": __version__,
             "files": files,
         }
-        write_text(self.out / ABOUT, json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        write_text(self.out / ABOUT, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
         lost = [f"{count:,} {why}" for why, count in sorted(self.counts.items())]
         front: dict[str, Any] = {
             "configs": [{"config_name": "default", "data_files": "data/train-*.parquet"}]
@@ -198,11 +198,11 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
             path=options.submission,
             allowed="answers to prompts of `citeforge export prompts`",
         )
-    kept = _good(export, submission, options)
+    good = _good(export, submission, options)
 
     def rows() -> Iterator[dict[str, Any]]:
         with atomic_file(out / "chat.jsonl") as file:
-            for row in _pairs(export, kept):
+            for row in _pairs(export, good):
                 line = {"messages": row["prompt"] + row["completion"]}
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
                 yield row
@@ -229,7 +229,7 @@ def _good(
     score = strict_scorer(benchmark.grammar)
     places = Places(submission.path, benchmark)
     tables: dict[str, ContextTable] = {}
-    kept: dict[str, dict[int, list[TrainingAnswer]]] = {}
+    good: dict[str, dict[int, list[TrainingAnswer]]] = {}
     for line, answer in submission.answers():
         if answer.passages is not None:
             counts["answers to passages that the system brought itself"] += 1
@@ -243,12 +243,12 @@ def _good(
             tables[name] = export.judged(name)
         table = tables[name]
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
-        mine = kept.setdefault(name, {}).setdefault(row, [])
+        mine = good.setdefault(name, {}).setdefault(row, [])
         if reason := export.reason(row, table) or _unfit(answer, numbers, mine, options):
             counts[f"answers {reason}"] += 1
         else:
             mine.append(TrainingAnswer(answer.run, answer.output, numbers))
-    return kept
+    return good
 
 
 def _unfit(
@@ -269,30 +269,30 @@ def _unfit(
 
 
 def _set_of(
-    line: int, answer: SubmissionLine, asked: str | None, submission: Submission, known: Benchmark
+    line: int, answer: SubmissionLine, name: str | None, submission: Submission, opened: Benchmark
 ) -> str:
-    if asked is not None:
-        return asked
-    if answer.context in known.contexts:
+    if name is not None:
+        return name
+    if answer.context in opened.contexts:
         return str(answer.context)
-    if len(known.contexts) > 1 or answer.context is not None:
+    if len(opened.contexts) > 1 or answer.context is not None:
         raise InputError(
             "names no context set" if answer.context is None
             else f"context {answer.context!r} is unknown",
             path=submission.path, line=line, field="context",
-            allowed=f"one of {', '.join(known.contexts)}, in the line or as --context",
+            allowed=f"one of {', '.join(opened.contexts)}, in the line or as --context",
         )  # fmt: skip
-    return known.contexts[0]
+    return opened.contexts[0]
 
 
 def _pairs(
-    export: _Export, kept: dict[str, dict[int, list[TrainingAnswer]]]
+    export: _Export, good: dict[str, dict[int, list[TrainingAnswer]]]
 ) -> Iterator[dict[str, Any]]:
     """Rows in the order of the benchmark: context sets, questions, runs."""
     names = export.benchmark.query_ids
-    for context in (c for c in export.benchmark.contexts if any(kept.get(c, {}).values())):
+    for context in (c for c in export.benchmark.contexts if any(good.get(c, {}).values())):
         for row, prompt in export.prompts(context):
-            for run, output, numbers in sorted(kept[context].get(row, ()), key=lambda k: k.run):
+            for run, output, numbers in sorted(good[context].get(row, ()), key=lambda k: k.run):
                 yield {
                     "prompt": prompt,
                     "completion": [{"role": "assistant", "content": output}],
@@ -321,26 +321,26 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
     """
     benchmark = Benchmark(folder)
     export = _Export(benchmark, options, out)
-    chosen = benchmark.contexts if options.context is None else [options.context]
+    contexts = benchmark.contexts if options.context is None else [options.context]
 
     def rows() -> Iterator[dict[str, Any]]:
         grammar = benchmark.grammar
-        for name in chosen:
+        for name in contexts:
             table = export.judged(name)
             for row, prompt in export.prompts(name):
                 if reason := export.reason(row, table):
                     export.counts[f"prompts {reason}"] += 1
                     continue
-                shown = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
+                about = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
                          "base": grammar.base, "form": grammar.form}  # fmt: skip
-                yield {"prompt": prompt, "contexts": shown, "query_id": benchmark.query_ids[row],
+                yield {"prompt": prompt, "contexts": about, "query_id": benchmark.query_ids[row],
                        "context_set": name, "benchmark_hash": benchmark.hash}  # fmt: skip
 
     files = export.write(rows(), RL_ROWS)
     if not export.n_rows:
         allowed = "fewer held-out questions, or another benchmark"
         raise export.no_rows("question", benchmark.folder, allowed)
-    return export.finish("Prompts for reinforcement learning", files, contexts=chosen)
+    return export.finish("Prompts for reinforcement learning", files, contexts=contexts)
 
 
 SFT = Export(

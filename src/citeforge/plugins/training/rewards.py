@@ -39,21 +39,21 @@ class Shown:
     form: str = "[n]"
 
     @classmethod
-    def of(cls, given: Shown | Mapping[str, Any]) -> Shown:
+    def of(cls, value: Shown | Mapping[str, Any]) -> Shown:
         """From a row of the column ``contexts`` that ``citeforge export rl-prompts`` writes.
 
         Raises:
             UsageError: a field is missing, or a position is none of the passages'.
         """
-        if isinstance(given, Shown):
-            return given
+        if isinstance(value, Shown):
+            return value
         try:
-            n, relevant = int(given["n_passages"]), frozenset(map(int, given["relevant"]))
-            base, form = int(given.get("base", 1)), str(given.get("form", "[n]"))
+            n, relevant = int(value["n_passages"]), frozenset(map(int, value["relevant"]))
+            base, form = int(value.get("base", 1)), str(value.get("form", "[n]"))
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise UsageError(
                 "contexts: expected n_passages and relevant (0-based positions), got "
-                f"{given!r:.200}"
+                f"{value!r:.200}"
             ) from error
         if any(not 0 <= position < n for position in relevant):
             raise UsageError(
@@ -138,8 +138,8 @@ def citation_reward(
         raise UsageError(
             f"{len(completions)} completions and {len(contexts)} contexts: one a piece"
         )
-    used, outputs = terms or RewardTerms(), map(_text, completions)
-    return [used.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
+    sums, outputs = terms or RewardTerms(), map(_text, completions)
+    return [sums.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
 
 
 def citation_reward_with(
@@ -168,8 +168,8 @@ def citation_reward_with(
     return function
 
 
-def _numbers(output: str, shown: Shown) -> AnswerValues:
-    return _scorer(shown.base, shown.form)(output, shown.n_passages, shown.relevant, {})
+def _numbers(output: str, passages: Shown) -> AnswerValues:
+    return _scorer(passages.base, passages.form)(output, passages.n_passages, passages.relevant, {})
 
 
 @lru_cache(maxsize=16)

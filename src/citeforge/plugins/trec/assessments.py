@@ -209,9 +209,9 @@ class _Reader:
         questions = self._found.questions
         for (run, topic), labels in self._annotations.items():
             points = questions.points.get(topic, ())
-            known = {p.id for p in points}
+            point_ids = {p.id for p in points}
             for name, (_, path, line) in labels.items():
-                if name not in known:
+                if name not in point_ids:
                     raise InputError(
                         f"{name!r} of topic {topic!r} stands in no rubric",
                         path=path, line=line, field="answer_id",

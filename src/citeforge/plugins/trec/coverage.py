@@ -148,13 +148,13 @@ _DRAGUN = _Family(
 )
 
 
-def _compute(family: _Family, inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Found:
     rows = _answers(family, inputs)
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
     judge = session.judge if session is not None and is_open else None
-    known = list(_valued(family, inputs, rows))
-    for measure in wanted:
+    pairs = list(_valued(family, inputs, rows))
+    for measure in measures:
         is_worst_high = not measure.higher_is_better
         is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
         if is_worst_high and is_blind:
@@ -164,7 +164,7 @@ def _compute(family: _Family, inputs: Inputs, wanted: Sequence[Measure]) -> Foun
             )
             continue
         values: dict[Key, Value] = {}
-        for key, item, points in known:
+        for key, item, points in pairs:
             value = family.formulas[measure.name](points)
             if value is not None:
                 worst = value.high if is_worst_high else value.low
@@ -201,9 +201,9 @@ def _valued(
 ) -> Iterator[tuple[Key, AnswerItem, Valued]]:
     """The same with what labels and the judge say of each point."""
     judge = inputs.tools.judge
-    said = {key: _answer_text(inputs, item) for key, item, _ in rows}
+    texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
-        Pair(said[key], p.text)
+        Pair(texts[key], p.text)
         for key, item, points in rows
         for p in points
         if p.value is None and not item.is_missing
@@ -216,7 +216,7 @@ def _valued(
             return anything
         if point.value is not None:
             return Value(point.value, point.value)
-        decision = decisions.get(Pair(said[key], point.text))
+        decision = decisions.get(Pair(texts[key], point.text))
         if isinstance(decision, Verdict):
             support = decision.level if decision.support is None else decision.support
             support = max(support, family.lowest)

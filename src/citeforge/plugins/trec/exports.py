@@ -78,14 +78,14 @@ class _Writer:
         cited = list(dict.fromkeys(i for _, names in sentences for i in names))
         listed = self._listed(ids, cited)
         place = {name: i for i, name in enumerate(listed)}
-        written = [{"text": said, "citations": self._citations(names, place)}
-                   for said, names in sentences]  # fmt: skip
+        entries = [{"text": sentence, "citations": self._citations(names, place)}
+                   for sentence, names in sentences]  # fmt: skip
         about = self._about(query, text, sentences)
         rows: dict[str, Any] = dict(about) if self.track.is_flat else {"metadata": about}
         # RAGTIME 2026 asks for no list, and rag-run-validator, which its runs pass through, does.
         if self.track.references != "free" or "scores" in self.track.styles:
             rows["references"] = listed
-        return rows | {self.track.sentences: written}
+        return rows | {self.track.sentences: entries}
 
     def _sentences(
         self, answer: SubmissionLine, ids: Sequence[str]
@@ -108,9 +108,9 @@ class _Writer:
             yield from ((sentence.text, sentence.citations) for sentence in answer.sentences)
             return
         grammar = self.benchmark.grammar
-        found = strict_statements(answer.output, grammar, self._segmenter, len(ids))
-        self.lost[_STRAY] += sum(len(marker.numbers) for marker in found.stray)
-        for statement in found.statements:
+        reading = strict_statements(answer.output, grammar, self._segmenter, len(ids))
+        self.lost[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
+        for statement in reading.statements:
             positions = (n - grammar.base for n in statement.numbers)
             yield statement.text, list(dict.fromkeys(positions))
 
@@ -118,12 +118,12 @@ class _Writer:
         """What ``references`` holds: what was shown, else what is cited."""
         if self.track.references != "shown" or "references_uncited" not in self.track.warns:
             return cited
-        shown = list(dict.fromkeys(i for i in ids if i))
+        distinct = list(dict.fromkeys(i for i in ids if i))
         most = self.track.most_references
         if most is None:  # nothing is gained by entries that nobody cites
             return cited
-        kept = {*list(dict.fromkeys([*cited, *shown]))[: max(most, len(cited))]}
-        return [name for name in shown if name in kept]
+        listed = {*list(dict.fromkeys([*cited, *distinct]))[: max(most, len(cited))]}
+        return [name for name in distinct if name in listed]
 
     def _citations(self, names: list[str], place: dict[str, int]) -> Any:
         style = self.track.styles[0]
@@ -137,7 +137,7 @@ class _Writer:
         self, query: str, text: str, sentences: Sequence[tuple[str, list[str]]]
     ) -> dict[str, Any]:
         options = self.options
-        known: dict[str, Any] = {
+        metadata: dict[str, Any] = {
             "team_id": options.team,
             "run_id": self.run_id,
             "run_desc": options.run_desc,
@@ -148,10 +148,10 @@ class _Writer:
             "narrative_id": query,
             "topic": text,
             "narrative": text,
-            "response_length": sum(len(said.split()) for said, _ in sentences),
+            "response_length": sum(len(sentence.split()) for sentence, _ in sentences),
         }
-        asked = (*self.track.required, *self.track.advised)
-        return {name: known[name] for name in asked if known[name] is not None}
+        field_names = (*self.track.required, *self.track.advised)
+        return {name: metadata[name] for name in field_names if metadata[name] is not None}
 
 
 def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> DroppedFields:
@@ -185,9 +185,9 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
             f"--run-id: {run_id!r} has {len(run_id)} characters; {track.title} allows "
             f"{track.most_run_id}"
         )
-    chosen = opened.choose_context(options.context)
-    frozen = chosen not in (OWN, CLOSED_BOOK)
-    table = benchmark.context(chosen) if frozen else None
+    context = opened.choose_context(options.context)
+    frozen = context not in (OWN, CLOSED_BOOK)
+    table = benchmark.context(context) if frozen else None
     writer = _Writer(benchmark, track, options, run_id)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
@@ -197,7 +197,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
                 f"query_id {printable(answer.query_id)} is not in the benchmark",
                 path=options.submission, line=line, allowed="see: citeforge check",
             )  # fmt: skip
-        if frozen and (answer.passages is not None or answer.context not in (None, chosen)):
+        if frozen and (answer.passages is not None or answer.context not in (None, context)):
             writer.lost[_OTHER] += 1
         elif answer.run != 0 or row in answers:
             writer.lost[_REPEATED] += 1
@@ -213,8 +213,8 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         ids = table.ids_of(row) if table is not None else [p.docid or "" for p in brought]
         rows.append(writer.report(query, texts[row], answers[row], ids))
         topics.append({"request_id": query, "title": texts[row]})
-    for name, found in ((RUN, rows), (TOPICS, topics)):
-        write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in found))
+    for name, content in ((RUN, rows), (TOPICS, topics)):
+        write_text(out / name, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in content))
     missing = len(texts) - len(answers)
     lost = [f"{n:,} {what}" for what, n in sorted(writer.lost.items()) if n]
     return [*lost, *([f"{missing:,} queries without an answer"] if missing else [])]

@@ -17,11 +17,11 @@ def assessments_of(inputs: Inputs) -> Assessments:
     Raises:
         InputError: a file is wrong; says where.
     """
-    found = inputs.statements.get(_KEY)
-    if found is None:
-        found = inputs.statements[_KEY] = read_assessments(inputs.tools.assessments)
-    assert isinstance(found, Assessments)
-    return found
+    assessments = inputs.statements.get(_KEY)
+    if assessments is None:
+        assessments = inputs.statements[_KEY] = read_assessments(inputs.tools.assessments)
+    assert isinstance(assessments, Assessments)
+    return assessments
 
 
 def files_signature(tools: Tools, protocol: str) -> str | None:

@@ -80,13 +80,13 @@ def ranked_citations(citations: Citations) -> list[int | str]:
 
 def cited_ids(sentence: ReportSentence, references: Sequence[str]) -> list[str]:
     """Ids that a sentence cites; places that ``references`` does not have are left out."""
-    found = []
+    ids = []
     for citation in ranked_citations(sentence.citations):
         if isinstance(citation, str):
-            found.append(citation)
+            ids.append(citation)
         elif 0 <= citation < len(references):
-            found.append(references[citation])
-    return found
+            ids.append(references[citation])
+    return ids
 
 
 def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator[TrecReport]:
@@ -161,8 +161,8 @@ def run_id(path: Path, form: str) -> str | None:
         _, row = next(read_rows(path, _Wire))
     except (InputError, StopIteration):
         return None  # the reader says what is wrong, with its line
-    named = row.run_id if BY_FORMAT[form].is_flat else (row.metadata or {}).get("run_id")
-    return str(named) if named else None
+    name = row.run_id if BY_FORMAT[form].is_flat else (row.metadata or {}).get("run_id")
+    return str(name) if name else None
 
 
 def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = None) -> Lines:
@@ -175,27 +175,27 @@ def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError
     texts = benchmark.texts({i for r in reports for i in _passage_ids(r)})
     base = benchmark.grammar.base
     for report in reports:
-        shown = _passage_ids(report)
+        passage_ids = _passage_ids(report)
         passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0])
-                    for i in shown]  # fmt: skip
+                    for i in passage_ids]  # fmt: skip
         yield report.line, SubmissionLine(
-            report.topic, _output(report, shown, base), passages=passages,
-            sentences=list(_sentences(report, shown)),
+            report.topic, _output(report, passage_ids, base), passages=passages,
+            sentences=list(_sentences(report, passage_ids)),
         )  # fmt: skip
 
 
 def _passage_ids(report: TrecReport) -> list[str]:
     listed = report.references or []
-    known = set(listed)
+    ids = set(listed)
     cited = (
         c for s in report.sentences for c in ranked_citations(s.citations) if isinstance(c, str)
     )
-    return listed + [i for i in dict.fromkeys(cited) if i not in known]
+    return listed + [i for i in dict.fromkeys(cited) if i not in ids]
 
 
-def _sentences(report: TrecReport, shown: Sequence[str]) -> Iterator[CitedSentence]:
+def _sentences(report: TrecReport, passage_ids: Sequence[str]) -> Iterator[CitedSentence]:
     """The report's own sentences; citations as they stand there, or the most confident first."""
-    place = {name: i for i, name in reversed(list(enumerate(shown)))}
+    place = {name: i for i, name in reversed(list(enumerate(passage_ids)))}
     n_listed = len(report.references or [])
     for sentence in report.sentences:
         yield CitedSentence(
@@ -207,9 +207,9 @@ def _sentences(report: TrecReport, shown: Sequence[str]) -> Iterator[CitedSenten
         )
 
 
-def _output(report: TrecReport, shown: Sequence[str], base: int) -> str:
+def _output(report: TrecReport, passage_ids: Sequence[str], base: int) -> str:
     """The sentences, each on a line of its own with its marks."""
-    place = {name: i for i, name in reversed(list(enumerate(shown)))}
+    place = {name: i for i, name in reversed(list(enumerate(passage_ids)))}
     n_listed = len(report.references or [])
     beyond: dict[int, int] = {}
     lines = []
@@ -222,9 +222,11 @@ def _output(report: TrecReport, shown: Sequence[str], base: int) -> str:
             if isinstance(citation, str):
                 position = place[citation]
             else:
-                known = 0 <= citation < n_listed
+                inside = 0 <= citation < n_listed
                 position = (
-                    citation if known else beyond.setdefault(citation, len(shown) + len(beyond))
+                    citation
+                    if inside
+                    else beyond.setdefault(citation, len(passage_ids) + len(beyond))
                 )
             marks += f"[{base + position}]"
         lines.append(f"{text} {marks}".strip())

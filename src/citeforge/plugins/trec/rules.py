@@ -46,15 +46,15 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
         topic_text: the topic's text, which some tracks want copied; None where it is not known.
     """
     if not any(s.text.strip() for s in report.sentences):
-        found = [("empty_answer", f"{track.sentences}: has no sentence with text")]
+        faults = [("empty_answer", f"{track.sentences}: has no sentence with text")]
     else:
-        found = [
+        faults = [
             *_about(report, track, topic_text),
             *(f for i, s in enumerate(report.sentences) for f in _sentence(report, track, i, s)),
             *_references(report, track),
             *_length(report, track),
         ]
-    return [Breach(report.line, rule, said, rule not in track.warns) for rule, said in found]
+    return [Breach(report.line, rule, message, rule not in track.warns) for rule, message in faults]
 
 
 def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
@@ -63,8 +63,8 @@ def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
         for name in names:
             value = report.about.get(name)
             if value is None or (isinstance(value, str) and not value.strip()):
-                asked = "asks for" if rule == "metadata" else "recommends"
-                yield rule, f"{where}{name}: is missing or empty; {track.title} {asked} it"
+                verb = "asks for" if rule == "metadata" else "recommends"
+                yield rule, f"{where}{name}: is missing or empty; {track.title} {verb} it"
     run_id = str(report.about.get("run_id") or "")
     if track.most_run_id is not None and len(run_id) > track.most_run_id:
         yield (
@@ -81,8 +81,8 @@ def _sentence(report: TrecReport, track: Track, number: int, sentence: ReportSen
     place = f"{track.sentences}[{number}]"
     style = style_of(sentence)
     if style is not None and style not in track.styles:
-        asked = " or ".join(_STYLES[s] for s in track.styles)
-        yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {asked}"
+        styles = " or ".join(_STYLES[s] for s in track.styles)
+        yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {styles}"
         return
     if not sentence.text.strip():
         yield "blank_sentence", f"{place}.text: is empty"
@@ -120,13 +120,13 @@ def _references(report: TrecReport, track: Track) -> Rule:
         yield "references_missing", f"references: is missing; {track.title} asks for it"
         return
     cited = dict.fromkeys(i for s in report.sentences for i in cited_ids(s, listed))
-    known = set(listed)
-    if len(known) < len(listed):
+    listed_ids = set(listed)
+    if len(listed_ids) < len(listed):
         ((twice, _),) = Counter(listed).most_common(1)
         yield "references_duplicate", f"references: {twice!r} stands there more than once"
     for name in listed:
         yield from _docid(track, name, "references")
-    if undeclared := [name for name in cited if name not in known]:
+    if undeclared := [name for name in cited if name not in listed_ids]:
         yield (
             "references_undeclared",
             f"references: lacks {len(undeclared):,} cited ids (first: {undeclared[0]})",
@@ -159,15 +159,15 @@ def run_breaches(
         track: whose rules hold.
         topics: id to text of the topics that are known.
     """
-    named: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for report in reports:
         yield from breaches(report, track, topics.get(report.topic))
         run = str(report.about.get("run_id") or "")
-        if run and named and run not in named:
-            first = next(iter(named))
+        if run and lines and run not in lines:
+            first = next(iter(lines))
             yield Breach(
                 report.line, "run_ids",
-                f"run_id: {run!r}, and {first!r} in line {named[first]}; a file is one run", True,
+                f"run_id: {run!r}, and {first!r} in line {lines[first]}; a file is one run", True,
             )  # fmt: skip
         if run:
-            named.setdefault(run, report.line)
+            lines.setdefault(run, report.line)

@@ -42,7 +42,7 @@ Weights = Sequence[Value | None]
 """Weights of the citations of a sentence; None for one that nobody judged."""
 
 
-def support(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one round of questions: every cited passage alone against its statement."""
     yield from _strict(inputs) if inputs.protocol == "strict" else _reference(inputs)
 
@@ -143,22 +143,22 @@ def _labelled(inputs: Inputs) -> Iterator[tuple[Key, list[Weights]]]:
     ]
     if labels and len(inputs.runs) > 1:
         raise CannotError(SEVERAL_RUNS)
-    sentences = {(run, item.row): _sentences(inputs, item) for run, item, known in answers
-                 if known is not None or judge is not None}  # fmt: skip
+    sentences = {(run, item.row): _sentences(inputs, item) for run, item, label in answers
+                 if label is not None or judge is not None}  # fmt: skip
     if judge is not None:
         judge.ask(
             _pair(item, c, sentence.text)
-            for run, item, known in answers
-            if known is None
+            for run, item, label in answers
+            if label is None
             for sentence in sentences[run, item.row]
             for c in sentence.citations
             if _has_text(item, c)
         )
-    for run, item, known in answers:
+    for run, item, label in answers:
         key = (run, item.row)
-        if known is not None:
-            _require_same(inputs, item, sentences[key], known)
-            yield key, [[None if w is None else Value(w, w) for w in row] for row in known]
+        if label is not None:
+            _require_same(inputs, item, sentences[key], label)
+            yield key, [[None if w is None else Value(w, w) for w in row] for row in label]
         elif judge is not None:
             yield (
                 key,
@@ -181,10 +181,10 @@ def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
     if inputs.tools.segmenter is None:
         raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
     n, base = len(item.passages), inputs.grammar.base
-    found = strict_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
+    reading = strict_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
     return [
         CitedSentence(s.text, [p if 0 <= (p := c - base) < n else None for c in s.numbers])
-        for s in found.statements
+        for s in reading.statements
     ]
 
 

@@ -77,12 +77,12 @@ def read(body: Any) -> Response:
         Wrong: a location without its offsets.
     """
     message = msgspec.convert(body, _Message)
-    found = Response(finish_reason="length" if message.stop_reason == "max_tokens" else None)
-    read_blocks(message.content, found)
-    return found
+    response = Response(finish_reason="length" if message.stop_reason == "max_tokens" else None)
+    read_blocks(message.content, response)
+    return response
 
 
-def read_blocks(blocks: list[Block], found: Response) -> None:
+def read_blocks(blocks: list[Block], response: Response) -> None:
     """Add text blocks to an answer; where another block stands between two, a paragraph ends.
 
     Raises:
@@ -93,17 +93,17 @@ def read_blocks(blocks: list[Block], found: Response) -> None:
         if block.type != "text":
             apart = True
             continue
-        if apart and found.text and not found.text[-1].isspace():
-            found.text += "\n\n"
+        if apart and response.text and not response.text[-1].isspace():
+            response.text += "\n\n"
         apart = False
-        start = len(found.text)
-        found.text += block.text
+        start = len(response.text)
+        response.text += block.text
         for nth, citation in enumerate(block.citations or ()):
             place = f"content[{number}].citations[{nth}]"
-            found.cited.append(_cited(citation, (start, len(found.text)), found, place))
+            response.cited.append(_cited(citation, (start, len(response.text)), response, place))
 
 
-def _cited(citation: _Citation, at: tuple[int, int], found: Response, place: str) -> Cited:
+def _cited(citation: _Citation, at: tuple[int, int], response: Response, place: str) -> Cited:
     unit, name = _PAIRS.get(citation.type, (None, None))
     quote_at = None
     if name is not None:
@@ -121,7 +121,7 @@ def _cited(citation: _Citation, at: tuple[int, int], found: Response, place: str
             place,
             f"one of {', '.join(_PAIRS)}, web_search_result_location",
         )
-    return Cited(*at, found.source(_source(citation)), quote=citation.cited_text or None,
+    return Cited(*at, response.source(_source(citation)), quote=citation.cited_text or None,
                  quote_at=quote_at, quote_unit=unit)  # fmt: skip
 
 

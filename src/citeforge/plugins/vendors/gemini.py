@@ -103,7 +103,7 @@ def read(body: Any) -> Response:
     parts = (candidate.content.parts if candidate.content else None) or []
     texts = ["" if p.thought else p.text or "" for p in parts]
     cut = "length" if candidate.finish_reason == "MAX_TOKENS" else None
-    found = Response("".join(texts), finish_reason=cut)
+    response = Response("".join(texts), finish_reason=cut)
     metadata = candidate.grounding_metadata or _Metadata()
     chunks = [_source(c) for c in metadata.grounding_chunks or ()]
     for nth, support in enumerate(metadata.grounding_supports or ()):
@@ -119,17 +119,17 @@ def read(body: Any) -> Response:
                     "numbers of groundingChunks, from 0",
                 )
             score = scores[i] if len(scores) == len(indices) else None
-            at = found.source(chunks[chunk])
-            found.cited.append(Cited(start, end, at, start == end, confidence=score))
-    return found
+            at = response.source(chunks[chunk])
+            response.cited.append(Cited(start, end, at, start == end, confidence=score))
+    return response
 
 
 def _source(chunk: _GroundingChunk) -> CitedSource:
-    known = chunk.web or chunk.retrieved_context or chunk.maps or chunk.image or _Chunk()
-    name = known.document_name or ""
-    ids = [name.rpartition("/")[2], known.uri, known.title]
-    title, url = known.title or "", known.uri or ""
-    return CitedSource(tuple(dict.fromkeys(i for i in ids if i)), title, url, known.text or "")
+    place = chunk.web or chunk.retrieved_context or chunk.maps or chunk.image or _Chunk()
+    name = place.document_name or ""
+    ids = [name.rpartition("/")[2], place.uri, place.title]
+    title, url = place.title or "", place.uri or ""
+    return CitedSource(tuple(dict.fromkeys(i for i in ids if i)), title, url, place.text or "")
 
 
 def _characters(segment: _Segment, texts: list[str], place: str) -> tuple[int, int]:

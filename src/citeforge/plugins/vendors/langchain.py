@@ -88,35 +88,35 @@ def read(body: Any) -> Response:
         Wrong: offsets outside the text.
     """
     plain = _unpacked(body)
-    found = Response()
+    response = Response()
     documents = msgspec.convert(_first(plain, _DOCUMENTS) or [], list[_Document])
-    found.sources = [_source(d, i) for i, d in enumerate(documents)]
+    response.sources = [_source(d, i) for i, d in enumerate(documents)]
     answer = _first(plain, _ANSWERS)
     if isinstance(answer, str):
-        found.text, found.has_marks = answer, True
+        response.text, response.has_marks = answer, True
     elif isinstance(answer, dict) and "answer" in answer:
-        _read_cited(msgspec.convert(answer, _CitedAnswer), found)
+        _read_cited(msgspec.convert(answer, _CitedAnswer), response)
     elif isinstance(answer, dict) and isinstance(answer.get("content"), str):
-        found.text, found.has_marks = answer["content"], True
+        response.text, response.has_marks = answer["content"], True
     elif isinstance(answer, dict) and isinstance(answer.get("content"), list):
-        _read_message(answer["content"], found)
+        _read_message(answer["content"], response)
     else:
         raise Wrong(
             "is no answer",
             "answer",
             "a text, a message with content, or an object with answer and citations",
         )
-    return found
+    return response
 
 
 def _source(document: _Document, number: int) -> CitedSource:
     """A document; its id is the Document's own, or what its metadata call so."""
-    said = document.metadata
-    ids = [document.id, *(said.get(n) for n in ("id", "_id", "docid", "doc_id", "source"))]
-    url = next((str(said[n]) for n in _URLS if _is_address(said.get(n))), "")
+    metadata = document.metadata
+    ids = [document.id, *(metadata.get(n) for n in ("id", "_id", "docid", "doc_id", "source"))]
+    url = next((str(metadata[n]) for n in _URLS if _is_address(metadata.get(n))), "")
     return CitedSource(
         tuple(dict.fromkeys(str(i) for i in ids if isinstance(i, str | int) and str(i))),
-        str(said.get("title") or ""),
+        str(metadata.get("title") or ""),
         url,
         document.page_content,
         number,
@@ -127,31 +127,31 @@ def _is_address(value: object) -> bool:
     return isinstance(value, str) and value.startswith(("http://", "https://"))
 
 
-def _read_cited(answer: _CitedAnswer, found: Response) -> None:
+def _read_cited(answer: _CitedAnswer, response: Response) -> None:
     """``{"answer", "citations"}``: each of them is for the whole answer."""
-    found.text = answer.answer
+    response.text = answer.answer
     for citation in answer.citations or ():
         number = citation if isinstance(citation, int) else citation.source_id
         quote = None if isinstance(citation, int) else citation.quote
         at = number
-        if not 0 <= number < len(found.sources):
-            at = found.source(CitedSource((f"document {number}",)))
-        found.cited.append(Cited(0, len(found.text), at, quote=quote))
+        if not 0 <= number < len(response.sources):
+            at = response.source(CitedSource((f"document {number}",)))
+        response.cited.append(Cited(0, len(response.text), at, quote=quote))
 
 
-def _read_message(content: list[Any], found: Response) -> None:
+def _read_message(content: list[Any], response: Response) -> None:
     """Blocks of a message, LangChain's own (``annotations``) or Anthropic's (``citations``)."""
     if any(isinstance(block, dict) and block.get("citations") for block in content):
-        read_blocks(msgspec.convert(content, list[Block]), found)
+        read_blocks(msgspec.convert(content, list[Block]), response)
         return
     for number, block in enumerate(msgspec.convert(content, list[_Block | str])):
         if isinstance(block, str):
-            found.text += block
+            response.text += block
             continue
         if block.type not in ("text", "output_text"):
             continue
-        before = len(found.text)
-        found.text += block.text
+        before = len(response.text)
+        response.text += block.text
         for nth, a in enumerate(block.annotations or ()):
             if a.type != "citation":
                 continue
@@ -159,23 +159,23 @@ def _read_message(content: list[Any], found: Response) -> None:
             size = len(block.text)
             end = size if a.end_index is None else a.end_index
             first, last = span(a.start_index, end, size, where)
-            at = _source_number(a, found)
-            found.cited.append(
+            at = _source_number(a, response)
+            response.cited.append(
                 Cited(before + first, before + last, at, first == last, quote=a.cited_text)
             )
 
 
-def _source_number(annotation: _Annotation, found: Response) -> int:
+def _source_number(annotation: _Annotation, response: Response) -> int:
     """The document that an annotation names by URL or title; else a source of its own."""
-    for at, source in enumerate(found.sources):
+    for at, source in enumerate(response.sources):
         if annotation.url and annotation.url in (source.url, *source.ids):
             return at
-    titled = [i for i, s in enumerate(found.sources) if s.title == annotation.title]
+    titled = [i for i, s in enumerate(response.sources) if s.title == annotation.title]
     if annotation.title and len(titled) == 1:
         return titled[0]
     url, title = annotation.url or "", annotation.title or ""
     ids = tuple(n for n in (url, title) if n)
-    return found.source(CitedSource(ids, title, url, annotation.cited_text or ""))
+    return response.source(CitedSource(ids, title, url, annotation.cited_text or ""))
 
 
 LANGCHAIN = Vendor("langchain", knows, rb'"page_content"\s*:', read, by="own", numbered=True)

@@ -117,34 +117,34 @@ def _completion(body: _Completion) -> Response:
     choice = body.choices[0]
     message = choice.message
     cut = "length" if choice.finish_reason == "length" else None
-    found = Response(message.content or message.refusal or "", finish_reason=cut)
-    _annotated(message.annotations or (), found, 0, "choices[0].message")
-    return found
+    response = Response(message.content or message.refusal or "", finish_reason=cut)
+    _annotated(message.annotations or (), response, 0, "choices[0].message")
+    return response
 
 
 def _response(body: _Response) -> Response:
     why = body.incomplete_details.reason if body.incomplete_details else None
-    found = Response(finish_reason="length" if why == "max_output_tokens" else None)
+    response = Response(finish_reason="length" if why == "max_output_tokens" else None)
     for nth, item in enumerate(body.output):
         for result in item.results or ():
             ids = tuple(i for i in (result.file_id, result.filename) if i)
             if ids and result.text:
-                found.source(_file(result.file_id or "", result.filename, result.text))
+                response.source(_file(result.file_id or "", result.filename, result.text))
         if item.type != "message":
             continue
         for number, part in enumerate(item.content or ()):
-            if found.text and not found.text[-1].isspace():
-                found.text += "\n\n"
-            start = len(found.text)
-            found.text += part.text or part.refusal or ""
+            if response.text and not response.text[-1].isspace():
+                response.text += "\n\n"
+            start = len(response.text)
+            response.text += part.text or part.refusal or ""
             place = f"output[{nth}].content[{number}]"
-            _annotated(part.annotations or (), found, start, place)
-    return found
+            _annotated(part.annotations or (), response, start, place)
+    return response
 
 
-def _annotated(annotations: Any, found: Response, start: int, place: str) -> None:
+def _annotated(annotations: Any, response: Response, start: int, place: str) -> None:
     """Add the annotations of the text that starts at an offset of the answer."""
-    text = found.text[start:]
+    text = response.text[start:]
     at = _unit(text, annotations)
     for nth, a in enumerate(annotations):
         where = f"{place}.annotations[{nth}]"
@@ -162,8 +162,8 @@ def _annotated(annotations: Any, found: Response, start: int, place: str) -> Non
         else:
             continue  # file_path: a file that the model made
         first, last, is_mark = link_span(text, first, last)
-        found.cited.append(
-            Cited(start + first, start + last, found.source(source), is_mark, quote=a.quote)
+        response.cited.append(
+            Cited(start + first, start + last, response.source(source), is_mark, quote=a.quote)
         )
 
 

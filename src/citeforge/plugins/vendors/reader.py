@@ -60,10 +60,10 @@ def require_lines(path: Path, start: bytes) -> None:
     is_array = first.startswith(b"[")
     if not is_array and first.partition(b"\n")[0].strip() != b"{":
         return
-    found = next((v.name for v in VENDORS.values() if re.search(v.mark, first)), None)
-    if found is not None and b'"docs"' not in first and not OUTPUT.search(first):
+    vendor = next((v.name for v in VENDORS.values() if re.search(v.mark, first)), None)
+    if vendor is not None and b'"docs"' not in first and not OUTPUT.search(first):
         raise InputError(
-            f"holds {'an array of ' if is_array else ''}responses of {found}, not one a line",
+            f"holds {'an array of ' if is_array else ''}responses of {vendor}, not one a line",
             path=path,
             allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
         )
@@ -75,11 +75,11 @@ def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(result, dict) and isinstance(result.get("message"), dict):
         message: dict[str, Any] = result["message"]
         return message
-    found = row.get("response")
-    if not isinstance(found, dict):
+    response = row.get("response")
+    if not isinstance(response, dict):
         return row
-    body = found.get("body")
-    return body if isinstance(body, dict) else found
+    body = response.get("body")
+    return body if isinstance(body, dict) else response
 
 
 def read_vendor(
@@ -115,8 +115,8 @@ def read_vendor(
         if not line.strip():
             continue
         try:
-            said = decode_line(path, number, line, decoder, LineFields)
-            yield number, reader.line(number, said, _decoded(path, number, line))
+            fields = decode_line(path, number, line, decoder, LineFields)
+            yield number, reader.line(number, fields, _decoded(path, number, line))
         except InputError as error:
             if on_error is None or error.line is None:
                 raise
@@ -130,8 +130,8 @@ def _decoded(path: Path, number: int, line: bytes) -> dict[str, Any]:
         InputError: a part that was passed over cannot be read, such as a number of 5,000 digits.
     """
     try:
-        found: dict[str, Any] = msgspec.json.decode(line)
-        return found
+        row: dict[str, Any] = msgspec.json.decode(line)
+        return row
     except (msgspec.MsgspecError, RecursionError) as error:
         raise InputError(f"cannot be read ({str(error)[:200]})", path=path, line=number) from error
 
@@ -151,7 +151,7 @@ class _Reader:
         texts: list[str] = benchmark.queries["text"].to_pylist()
         return dict(zip(texts, benchmark.query_ids, strict=True))
 
-    def line(self, number: int, said: LineFields, row: dict[str, Any]) -> SubmissionLine:
+    def line(self, number: int, fields: LineFields, row: dict[str, Any]) -> SubmissionLine:
         """The answer of one line.
 
         Raises:
@@ -176,14 +176,14 @@ class _Reader:
             ) from error
         except RecursionError as error:
             raise InputError("is nested too deeply", path=self.path, line=number) from error
-        return self.placer.answer(number, query, said, response)
+        return self.placer.answer(number, query, fields, response)
 
     def _query(self, number: int, row: Mapping[str, Any]) -> str:
         name = next((row[n] for n in _NAMES if isinstance(row.get(n), str | int)), None)
         if name is not None:
             return str(name)
-        asked = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
-        if asked is None:
+        question = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
+        if question is None:
             raise InputError(
                 "does not say which query it answers",
                 path=self.path,
@@ -191,7 +191,7 @@ class _Reader:
                 allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
                 'text of the question as "question"',
             )
-        return self.by_text.get(asked, asked[:60])
+        return self.by_text.get(question, question[:60])
 
     def _require_answer(self, number: int, row: Mapping[str, Any]) -> None:
         """Refuse the line of a request that failed.

@@ -47,10 +47,10 @@ class Presentation(Part):
 
     def of_hub(self, spec: str) -> Presentation:
         """The same, completed by the place of a benchmark on the Hub; nothing for a folder."""
-        found = parse_hub(spec)
-        if found is None:
+        place = parse_hub(spec)
+        if place is None:
             return self
-        repo, _ = found
+        repo, _ = place
         links = {**self.links, "Hugging Face Hub": f"https://huggingface.co/datasets/{repo}"}
         organisation = self.organisation or repo.partition("/")[0]
         return self.model_copy(update={"organisation": organisation, "links": links})
@@ -123,7 +123,7 @@ def _of_card(folder: Path) -> str:
         if text.startswith("---\n"):
             text = text.partition("\n---\n")[2]
         blocks = (block.strip() for block in text.split("\n\n"))
-        found = next((b for b in blocks if b and b[0] not in "#|<>`-*!"), "")
-        if found:
-            return found
+        paragraph = next((b for b in blocks if b and b[0] not in "#|<>`-*!"), "")
+        if paragraph:
+            return paragraph
     return ""

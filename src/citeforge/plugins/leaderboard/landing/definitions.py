@@ -61,8 +61,8 @@ def _drop_links(parts: list[Token]) -> None:
 def definition_link(measure: str) -> str:
     """Where a site defines a measure, beside its first page; empty for one that is not ours."""
     name = measure.split("[")[0]
-    found = find_measure(name)
+    measure_entry = find_measure(name)
     places = (name, re.sub(r"@\d+$", "@k", name))
-    known = [f"m-{p}" for p in places] + ([] if found is None else [found.family])
-    anchor = next((a for a in known if a in definitions()[1]), None)
+    anchors = [f"m-{p}" for p in places] + ([] if measure_entry is None else [measure_entry.family])
+    anchor = next((a for a in anchors if a in definitions()[1]), None)
     return "" if anchor is None else f"definitions.html#{anchor}"
