@@ -33,11 +33,11 @@ def script(command: click.Command, shell: str) -> str:
         UsageError: the environment names another shell, or none.
     """
     name = Path(os.environ.get("SHELL", "")).name if shell == GUESSED else shell
-    made = get_completion_class(name) if name in SHELLS else None
-    if made is None:
-        told = f"the shell {name!r} is not known" if name else "SHELL names no shell"
-        raise UsageError(f"--show-completion: {told}; name one of {', '.join(SHELLS)}")
-    return f"{_HOW[name]}\n{made(command, {}, 'citeforge', '_CITEFORGE_COMPLETE').source()}"
+    completion = get_completion_class(name) if name in SHELLS else None
+    if completion is None:
+        fault = f"the shell {name!r} is not known" if name else "SHELL names no shell"
+        raise UsageError(f"--show-completion: {fault}; name one of {', '.join(SHELLS)}")
+    return f"{_HOW[name]}\n{completion(command, {}, 'citeforge', '_CITEFORGE_COMPLETE').source()}"
 
 
 class Named(click.types.StringParamType):

@@ -110,9 +110,9 @@ class LazyGroup(click.Group):
         """Commands and options."""
         from click.shell_completion import CompletionItem
 
-        found = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
+        commands = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
                  if name.startswith(incomplete)]  # fmt: skip
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for group, helps in grouped_helps().items():

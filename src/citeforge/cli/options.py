@@ -34,7 +34,7 @@ def endpoint_options(command: F) -> F:
     return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
 
 
-def run_options(given: dict[str, Any], **known: Any) -> RunOptions:
+def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
     """How engines run, as parsed options say, and what is known besides.
 
     Raises:
@@ -42,7 +42,7 @@ def run_options(given: dict[str, Any], **known: Any) -> RunOptions:
     """
     from citeforge.engines.runner import make_runner
 
-    run = record_from(RunOptions, given | known)
+    run = record_from(RunOptions, options | more)
     make_runner(run)
     return run
 

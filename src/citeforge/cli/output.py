@@ -26,8 +26,8 @@ def summarise(folder: Path, manifest: Manifest) -> None:
     width = max(map(len, stats), default=0)
     for what, value in stats.items():
         if isinstance(value, dict):
-            shown = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
-            click.echo(f"  {what:<{width}}  {shown}{', …' if len(value) > 8 else ''}")
+            parts = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
+            click.echo(f"  {what:<{width}}  {parts}{', …' if len(value) > 8 else ''}")
         else:
             click.echo(f"  {what:<{width}}  {_figure(value)}")
     for what, count in manifest.counts.items():

@@ -44,8 +44,8 @@ class _Setting(_Option):
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
         """Give what the environment says, else what the file of settings says."""
         key = self.flag.name.removeprefix("--")
-        if said := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
-            return said
+        if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
+            return value
         if ctx.resilient_parsing:  # a shell completes the line
             return None
         path, settings = ctx.meta.get(_SETTINGS) or _read_settings(ctx)
@@ -62,9 +62,9 @@ def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
     from citeforge.engines.io.settings import read_settings, settings_file
 
     path = settings_file()
-    known = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)} if path else ()
-    ctx.meta[_SETTINGS] = found = path, read_settings(path, known) if path else {}
-    return found
+    names = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)} if path else ()
+    ctx.meta[_SETTINGS] = settings = path, read_settings(path, names) if path else {}
+    return settings
 
 
 class OneOf(click.Choice[str]):
@@ -72,8 +72,8 @@ class OneOf(click.Choice[str]):
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
         """What is said of a value that is none of the choices."""
-        said = super().get_invalid_choice_message(value, ctx)
-        return f"{said.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
+        message = super().get_invalid_choice_message(value, ctx)
+        return f"{message.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
 
 
 def field_options(
@@ -104,17 +104,17 @@ def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
 
 
 def _option(flag: Flag, required: bool) -> click.Option:
-    known: dict[str, Any] = {"metavar": flag.option.metavar, "hidden": flag.option.hidden}
+    attributes: dict[str, Any] = {"metavar": flag.option.metavar, "hidden": flag.option.hidden}
     names = [flag.name, _parameter(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
     make = _Setting if is_setting else _Option
     if flag.type is bool:
         if flag.field.get_default() is None:
             names[0] += f"/--no-{flag.name.removeprefix('--')}"
-            return make(flag, names, default=None, **known)
-        return make(flag, names, is_flag=True, **known)
+            return make(flag, names, default=None, **attributes)
+        return make(flag, names, is_flag=True, **attributes)
     if flag.repeats:
-        return make(flag, names, multiple=True, type=_type(flag), **known)
+        return make(flag, names, multiple=True, type=_type(flag), **attributes)
     default = flag.field.get_default()
     if flag.option.joined:
         default = ",".join(map(str, default)) if default else None
@@ -126,7 +126,7 @@ def _option(flag: Flag, required: bool) -> click.Option:
         type=_type(flag),
         required=required or flag.field.is_required(),
         show_default=default is not None,
-        **known,
+        **attributes,
         **({} if flag.field.is_required() or default is None else {"default": default}),
     )
 
@@ -157,22 +157,22 @@ def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
     """Decorator of a command's function: gives it these options, in order."""
 
     def decorate(function: F) -> F:
-        known: list[click.Parameter] = getattr(function, "__click_params__", [])
+        before: list[click.Parameter] = getattr(function, "__click_params__", [])
         # click reads the list backwards: decorators are applied from the last to the first.
-        function.__click_params__ = [*known, *reversed(list(options))]  # type: ignore[attr-defined]
+        function.__click_params__ = [*before, *reversed(list(options))]  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
 def record_from(
-    record: type[M], given: Mapping[str, Any], only: Collection[str] | None = None
+    record: type[M], parameters: Mapping[str, Any], only: Collection[str] | None = None
 ) -> M:
     """The record that parsed options say; parameters of others are passed over.
 
     Args:
         record: pydantic model.
-        given: parameters of a command by name.
+        parameters: parameters of a command by name.
         only: first fields of the places that are its options; None for all.
 
     Raises:
@@ -180,7 +180,7 @@ def record_from(
     """
     values: dict[tuple[str, ...], Any] = {}
     for flag in _flags(record, only):
-        value = given.get(_parameter(flag))
+        value = parameters.get(_parameter(flag))
         # What is not said of a runner is left out: another one may be asked for.
         silent = flag.place[0] == _RUNNER and value == flag.field.default
         if value is None or silent or (flag.repeats and not value):
@@ -200,6 +200,6 @@ def _message(record: type[BaseModel], error: ValidationError) -> str:
         if first["loc"][: len(flag.place)] == flag.place:
             value = first["input"]
             whole = isinstance(value, str) and not flag.option.joined
-            shown = f" {value!r}" if whole else ""
-            return f"{flag.name}{shown}: {text}"
+            quoted = f" {value!r}" if whole else ""
+            return f"{flag.name}{quoted}: {text}"
     return text

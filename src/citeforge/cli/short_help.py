@@ -99,8 +99,8 @@ def _write(ctx: click.Context, formatter: click.HelpFormatter, title: str, optio
 
 
 def _help_all() -> click.Option:
-    def show(ctx: click.Context, param: click.Parameter, wanted: bool) -> None:
-        if wanted and not ctx.resilient_parsing:
+    def show(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+        if value and not ctx.resilient_parsing:
             ctx.meta[SHOW_ALL] = True
             click.echo(ctx.get_help(), color=ctx.color)
             ctx.exit()

@@ -102,7 +102,7 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
             "is not an ALCE file", path=path, allowed="a list of items, or an object with data: []"
         )
     items: list[AlceItem] = []
-    seen: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
         try:
             item = msgspec.convert(row, AlceItem)
@@ -113,13 +113,13 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
             if not allow_blank:
                 raise empty_text(path, number)
             continue
-        if item.query_id in seen:
+        if item.query_id in numbers:
             raise InputError(
-                f"has the id {item.query_id!r} of item {seen[item.query_id]}",
+                f"has the id {item.query_id!r} of item {numbers[item.query_id]}",
                 path=path,
                 field=f"item {number}",
             )
-        seen[item.query_id] = number
+        numbers[item.query_id] = number
     return items
 
 
@@ -227,11 +227,11 @@ class AlceSource:
         for item in self.items:
             for doc in item.docs:
                 text = normalise_answer(doc.text)
-                found = [a for a in item.short_answers if contains_answer(text, [a])]
-                if found:
+                answers = [a for a in item.short_answers if contains_answer(text, [a])]
+                if answers:
                     pair = (item.query_id, passage_id(doc))
-                    rows[pair] = json.dumps(found, ensure_ascii=False)
-        columns = [(q, p, found, 1.0, None) for (q, p), found in rows.items()]
+                    rows[pair] = json.dumps(answers, ensure_ascii=False)
+        columns = [(q, p, answers, 1.0, None) for (q, p), answers in rows.items()]
         return table_of(columns, MAPPING)
 
     def _entailing(self, judge: JudgeSession) -> pa.Table:
@@ -246,12 +246,12 @@ class AlceSource:
         failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
         if failed:
             self._info.counts["pairs of passage and claim on which the judge failed"] = failed
-        found: dict[tuple[str, str], set[str]] = {}
+        claims_of: dict[tuple[str, str], set[str]] = {}
         for query, passage, pair in pairs:
             decision = decisions[pair]
             if isinstance(decision, Verdict) and decision.entailed:
-                found.setdefault((query, passage), set()).add(pair.hypothesis)
-        rows = [(q, p, None, float(len(claims)), None) for (q, p), claims in found.items()]
+                claims_of.setdefault((query, passage), set()).add(pair.hypothesis)
+        rows = [(q, p, None, float(len(claims)), None) for (q, p), claims in claims_of.items()]
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:

@@ -56,13 +56,13 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     gold: list[dict[str, object]] = []
     passages: dict[str, tuple[int, str, str]] = {}
     for number, row in rows:
-        query, shown = row.query, row.passages
-        if len(shown.passage_text) != len(shown.is_selected):
+        query, listing = row.query, row.passages
+        if len(listing.passage_text) != len(listing.is_selected):
             raise InputError(
-                f"has {len(shown.passage_text)} passage_text and {len(shown.is_selected)} "
+                f"has {len(listing.passage_text)} passage_text and {len(listing.is_selected)} "
                 "is_selected", path=path, line=number, field="passages", allowed="one for each",
             )  # fmt: skip
-        pairs = list(zip(shown.passage_text, shown.is_selected, strict=True))
+        pairs = list(zip(listing.passage_text, listing.is_selected, strict=True))
         name = str(row.query_id) if row.query_id is not None else f"q{number}"
         if name in texts:
             raise InputError(f"the query {name!r} comes twice", path=path, line=number)
@@ -74,10 +74,10 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
                 passages.setdefault(ident, (number, "", text))
                 judged.add(number, name, ident, int(bool(selected)))
         answers = row.org_answers or row.answers
-        found = [answers] if isinstance(answers, str) else list(answers or [])
-        if found:
+        aliases = [answers] if isinstance(answers, str) else list(answers or [])
+        if aliases:
             gold.append(
-                {"query_id": name, "kind": "short_answer", "position": 0, "aliases": found}
+                {"query_id": name, "kind": "short_answer", "position": 0, "aliases": aliases}
             )  # fmt: skip
 
     def stream() -> Iterator[tuple[Place, str, str, str]]:

@@ -94,16 +94,16 @@ class BeirSource(JudgedSource):
 
     def queries(self) -> pa.Table:
         self.topics = path = self.files[1]
-        wanted = {query for query, _ in self.judged.scores}
-        seen: dict[str, int] = {}
+        judged = {query for query, _ in self.judged.scores}
+        lines: dict[str, int] = {}
         for line, row in read_known_fields(
             path, BeirQuery, self.options.extra_fields, self.source.counts, "queries"
         ):
             check_id(row.id, path, line)
-            if row.id in seen:
-                raise duplicate_id(row.id, Place(path, seen[row.id]), Place(path, line))
-            seen[row.id] = line
-            if row.id in wanted:
+            if row.id in lines:
+                raise duplicate_id(row.id, Place(path, lines[row.id]), Place(path, line))
+            lines[row.id] = line
+            if row.id in judged:
                 self.texts[row.id] = line, row.text
                 if metadata := metadata_text(row.metadata, path, line):
                     self.metadata[row.id] = metadata
@@ -128,16 +128,16 @@ def find_qrels(folder: Path, split: str) -> Path:
     Raises:
         UnknownValueError: no such split; lists those that are there.
     """
-    known: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for path in sorted((folder / "qrels").glob("*.tsv*")):
         name = path.name.removesuffix(".gz").removesuffix(".tsv")
         if path.name in (f"{name}.tsv", f"{name}.tsv.gz"):
-            known.setdefault(name, path)
-    if not known:
+            files.setdefault(name, path)
+    if not files:
         raise InputError("holds no judgements", path=folder / "qrels", allowed="qrels/SPLIT.tsv")
-    if split not in known:
-        raise UnknownValueError(f"split of {folder}", split, known)
-    return known[split]
+    if split not in files:
+        raise UnknownValueError(f"split of {folder}", split, files)
+    return files[split]
 
 
 def read_corpus(

@@ -39,8 +39,8 @@ class PassageRow(msgspec.Struct, gc=False):
     @property
     def name(self) -> str:
         """The id; empty for none."""
-        given = (self.underscored, self.id, self.docid, self.doc_id, self.pid)
-        return next((str(v) for v in given if v is not None), "")
+        ids = (self.underscored, self.id, self.docid, self.doc_id, self.pid)
+        return next((str(v) for v in ids if v is not None), "")
 
     @property
     def body(self) -> str:
@@ -132,9 +132,9 @@ class CorpusFiles(PassagesAlone):
 
     def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
         if path.suffix == ".parquet":
-            known = named_as_here(read_schema(path).names)
-            for batch in iter_batches([path], list(known)):
-                table = pa.Table.from_batches([batch.rename_columns([known[n] for n in known])])
+            columns = named_as_here(read_schema(path).names)
+            for batch in iter_batches([path], list(columns)):
+                table = pa.Table.from_batches([batch.rename_columns([columns[n] for n in columns])])
                 yield from conform(table, CORPUS, str(path)).combine_chunks().to_batches()
             return
         rows = (row for _, row in read_rows(path, PassageRow))

@@ -122,16 +122,16 @@ class HagridSource:
 
     def _questions(self, with_blank: bool = False) -> Iterator[tuple[int, str, HagridQuestion]]:
         """Line, id and question; blank questions, where they are allowed, if asked for."""
-        seen: dict[str, int] = {}
+        lines: dict[str, int] = {}
         skipped = 0
         for line, row in read_known_fields(
             self.path, HagridQuestion, self.options.extra_fields, self._info.counts, "questions"
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
-            if name in seen:
-                raise duplicate_id(name, Place(self.path, seen[name]), Place(self.path, line))
-            seen[name] = line
+            if name in lines:
+                raise duplicate_id(name, Place(self.path, lines[name]), Place(self.path, line))
+            lines[name] = line
             if not row.query.strip():
                 if not self.options.skip_empty:
                     raise empty_text(self.path, line)
@@ -139,7 +139,7 @@ class HagridSource:
                 if not with_blank:
                     continue
             yield line, name, row
-        self._lines = seen
+        self._lines = lines
         if skipped:
             self._info.counts["queries without text, skipped"] = skipped
 

@@ -35,11 +35,11 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     for part in parts:
         if not getattr(data, f"has_{part}")():
             raise InputError(f"has no {part}", path=argument, allowed="a data set with all three")
-    asked: Iterable[Any] = ()
+    queries: Iterable[Any] = ()
     rows: Iterable[Any] = ()
     if not options.passages_only:
-        asked, rows = data.queries_iter(), data.qrels_iter()
-    texts = {str(q.query_id): (n, _field(q, _QUERIES, argument)) for n, q in enumerate(asked, 1)}
+        queries, rows = data.queries_iter(), data.qrels_iter()
+    texts = {str(q.query_id): (n, _field(q, _QUERIES, argument)) for n, q in enumerate(queries, 1)}
     judged = Judgements(f"ir-datasets:{argument} qrels")
     for number, row in enumerate(rows, 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))

@@ -46,16 +46,16 @@ class Judgements:
             InputError: the pair was judged otherwise before.
         """
         pair = (query, passage)
-        known = self.scores.get(pair, score)
-        if known != score and not self.skip_contradictions:
+        before = self.scores.get(pair, score)
+        if before != score and not self.skip_contradictions:
             raise InputError(
                 f"judges {query!r}, {passage!r} otherwise than line {self.lines[pair]}",
                 path=self.path,
                 line=line,
                 allowed="one judgement, or pass --skip-contradictions to keep the higher one",
             )
-        self.contradicted += known != score
-        self.scores[pair] = max(known, score)
+        self.contradicted += before != score
+        self.scores[pair] = max(before, score)
         self.lines.setdefault(pair, line)
 
 
@@ -109,7 +109,7 @@ class JudgedSource:
         return next(islice(self.stream(), number, None))[0]
 
     def queries(self) -> pa.Table:
-        wanted = {query for query, _ in self.judged.scores}
+        judged = {query for query, _ in self.judged.scores}
         missing = [pair for pair in self.judged.scores if pair[0] not in self.texts]
         if missing and not self.options.skip_dangling:
             raise InputError(
@@ -121,25 +121,25 @@ class JudgedSource:
             )
         if missing:
             self.source.counts["judgements of unknown queries, skipped"] = len(missing)
-        found = [(q, line, text) for q, (line, text) in self.texts.items() if q in wanted]
-        blank = [line for _, line, text in found if not text.strip()]
+        queries = [(q, line, text) for q, (line, text) in self.texts.items() if q in judged]
+        blank = [line for _, line, text in queries if not text.strip()]
         if blank and not self.options.skip_empty:
             raise empty_text(self.topics or self.judged.path, blank[0])
         if blank:
             self.source.counts["queries without text, skipped"] = len(blank)
-        rows = [(q, text, self.metadata.get(q)) for q, _, text in found if text.strip()]
+        rows = [(q, text, self.metadata.get(q)) for q, _, text in queries if text.strip()]
         return table_of(rows, QUERIES)
 
     def relevant(self) -> pa.Table:
         pairs = self.judged.scores
-        kept = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
-        if len(kept) < len(pairs):
-            self.source.counts["judgements of zero or less"] = len(pairs) - len(kept)
+        rows = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
+        if len(rows) < len(pairs):
+            self.source.counts["judgements of zero or less"] = len(pairs) - len(rows)
         if self.judged.contradicted:
             self.source.counts["contradicting judgements, the higher one kept"] = (
                 self.judged.contradicted
             )
-        return table_of(kept, MAPPING)
+        return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
         return no_gold() if self.gold_table is None else self.gold_table

@@ -120,13 +120,13 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
     Raises:
         InputError: another layout, or a fact that only the second file has.
     """
-    found = _gold_rows(path)
+    first = _gold_rows(path)
     if later is None:
-        return found
+        return first
     others = _gold_rows(later)
-    if len(others) != len(found):
-        raise InputError(f"has {len(others)} entries and {path.name} has {len(found)}", path=later)
-    both = zip(found, others, strict=True)
+    if len(others) != len(first):
+        raise InputError(f"has {len(others)} entries and {path.name} has {len(first)}", path=later)
+    both = zip(first, others, strict=True)
     return [_with_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
 
 
@@ -134,26 +134,26 @@ def _with_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
     rest = Counter(f[:3] for f in later)
-    found = []
+    numbered = []
     for fact in facts:
         is_later = rest[fact[:3]] > 0
         rest[fact[:3]] -= is_later
         number = (fact.round if fact.round > 1 else 2) if is_later else 1
-        found.append(fact._replace(round=number))
+        numbered.append(fact._replace(round=number))
     alone = next((key for key, n in rest.items() if n > 0), None)
     if alone is not None:
         raise InputError(
             f"has {', '.join(alone)}, which the gold of all rounds lacks", path=path,
             field=f"entry {entry}", allowed="facts of the file given with --gold",
         )  # fmt: skip
-    return found
+    return numbered
 
 
 def _gold_rows(path: Path) -> list[list[GoldFact]]:
     content = read_json(path)
     if not isinstance(content, list):
         raise InputError("is no list of [question, [[qid, relation, value], …]]", path=path)
-    found: list[list[GoldFact]] = []
+    entries: list[list[GoldFact]] = []
     for number, row in enumerate(content, 1):
         if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], list):
             raise _wrong_gold(path, number)
@@ -162,8 +162,8 @@ def _gold_rows(path: Path) -> list[list[GoldFact]]:
             if not isinstance(fact, list) or not _is_fact(fact):
                 raise _wrong_gold(path, number)
             facts.append(GoldFact(*fact))
-        found.append(facts)
-    return found
+        entries.append(facts)
+    return entries
 
 
 def _is_fact(fact: list[Any]) -> bool:
@@ -201,15 +201,15 @@ def write_items(
     lost = 0
     rows = []
     for at, (question, mine) in enumerate(zip(questions, graphs, strict=True)):
-        shown = []
+        entries = []
         for graph in mine:
             entry: dict[str, str] = {}
             for triple in graph.triples:
                 lost += entry.get(triple.relation, triple.value) != triple.value
                 entry.setdefault(triple.relation, triple.value)
             blank = dict(empty[at].get(graph.qid, {})) if empty else {}
-            shown.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
-        rows.append([question, shown])
+            entries.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
+        rows.append([question, entries])
     write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
     return lost
 

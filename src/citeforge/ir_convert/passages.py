@@ -102,8 +102,8 @@ def checked_passages(
         yield batch.filter(full) if n_empty else batch
     if suspects := finder.suspects():
         again = chain.from_iterable(batch["_id"].to_pylist() for batch in read())
-        if found := first_duplicate(again, suspects):
-            name, first, second = found
+        if duplicate := first_duplicate(again, suspects):
+            name, first, second = duplicate
             raise duplicate_id(name, place_of(first), place_of(second), prefix + id_field)
     if skipped:
         counts[f"{what} without text, skipped"] = skipped
@@ -147,8 +147,8 @@ class PassageCollector:
             self._seen[name] = (digest, line)
             self._rows.append((name, title, text, None))
             return True
-        known, first = self._seen[name]
-        if known != digest:
+        other, first = self._seen[name]
+        if other != digest:
             raise InputError(
                 f"passage {name!r} has another text than in line {first}",
                 path=self._path,

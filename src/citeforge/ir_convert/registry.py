@@ -74,8 +74,8 @@ def _unknown(spec: str) -> UsageError:
     name, _, argument = spec.partition(":")
     if argument and name not in DECLARATIONS:
         return UnknownValueError("source", name, DECLARATIONS)
-    known = ", ".join(DECLARATIONS)
-    return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {known}")
+    kinds = ", ".join(DECLARATIONS)
+    return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}")
 
 
 SOURCES: Registry[Declaration, Source] = Registry(

@@ -79,19 +79,19 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             f"holds the languages {', '.join(sorted(languages))}", path=folder,
             allowed="a folder of one language",
         )  # fmt: skip
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     if not options.passages_only:
         if split not in by_split:
             raise UnknownValueError(f"split of {folder}", split, by_split)
-        found = by_split[split]
+        files = by_split[split]
         for name in ("topics", "qrels"):
-            if name not in found:
+            if name not in files:
                 raise InputError(f"has no {name} of {split}", path=folder)
     corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
     if not corpora:
         raise InputError("has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz")
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
-    return _source(info, found.get("topics"), found.get("qrels"), corpora, options)
+    return _source(info, files.get("topics"), files.get("qrels"), corpora, options)
 
 
 def _one(folder: Path, names: list[str]) -> Path:
@@ -131,18 +131,18 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
         InputError: a line without a tab, a topic without number or title, or an id that comes
             twice.
     """
-    found: dict[str, tuple[int, str]] = {}
+    topics: dict[str, tuple[int, str]] = {}
     lines = list(text_lines(path))
     tagged = bool(lines) and _TOP.match(lines[0][1]) is not None
     for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
-        if name in found:
+        if name in topics:
             raise InputError(
-                f"{name!r} stands already in line {found[name][0]}", path=path, line=number
+                f"{name!r} stands already in line {topics[name][0]}", path=path, line=number
             )
-        found[name] = (number, text)
-    if not found:
+        topics[name] = (number, text)
+    if not topics:
         raise InputError("holds no topics", path=path)
-    return found
+    return topics
 
 
 def _tabbed(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:

@@ -68,25 +68,25 @@ class Domain(FrozenRecord):
 
     @field_validator("questions", mode="before")
     @classmethod
-    def _words_of_another(cls, given: Any) -> Any:
-        return load_domain(given).questions if isinstance(given, str) else given
+    def _words_of_another(cls, value: Any) -> Any:
+        return load_domain(value).questions if isinstance(value, str) else value
 
     @model_validator(mode="before")
     @classmethod
-    def _ids_of_plain(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.get("model") != "plain":
-            return given
+    def _ids_of_plain(cls, fields: Any) -> Any:
+        if not isinstance(fields, dict) or fields.get("model") != "plain":
+            return fields
         own: dict[str, Any] = {
             "entity_class": CLASS, "instance_of": INSTANCE_OF,
             "entity_iri": ENTITY_IRI, "direct_iri": DIRECT_IRI,
         }  # fmt: skip
         for name, value in own.items():
-            if given.get(name, value) != value:
+            if fields.get(name, value) != value:
                 raise ValueError(f"{name} is not given with model: plain, which makes its own ids")
-        words = given.get("uninformative") or ()
+        words = fields.get("uninformative") or ()
         if isinstance(words, list | tuple) and INSTANCE_OF_LABEL not in words:
             own["uninformative"] = [*words, INSTANCE_OF_LABEL]
-        return given | own
+        return fields | own
 
     @model_validator(mode="after")
     def _mapping_with_plain(self) -> Self:
@@ -103,8 +103,8 @@ class Domain(FrozenRecord):
 
     @model_validator(mode="after")
     def _has_ids(self) -> Self:
-        named = {"entity_class": self.entity_iri, "instance_of": self.direct_iri}
-        for field, beginning in named.items():
+        beginnings = {"entity_class": self.entity_iri, "instance_of": self.direct_iri}
+        for field, beginning in beginnings.items():
             name = getattr(self, field)
             if not name or not is_iri(beginning + name):
                 raise ValueError(f"{field}: {name[:80]!r} is no id, such as Q5 or P31")
@@ -124,9 +124,9 @@ class Domain(FrozenRecord):
     def inverses(self, relation: str) -> tuple[str, ...]:
         """Labels of relations that say the same the other way round."""
         own = relation_key(relation)
-        found = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
-        found += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
-        return tuple(dict.fromkeys(found))
+        labels = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
+        labels += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
+        return tuple(dict.fromkeys(labels))
 
     def relation_of(self, words: str) -> str:
         """Label of the relation that words of an input file mean, in any case; else the words."""
@@ -145,6 +145,6 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
         return validated(Domain, dict(name), Path("domain"))
     path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
     if not path.is_file():
-        known = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
-        raise InputError("is no domain", path=name, allowed=f"{known}, or a .yaml file")
+        names = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
+        raise InputError("is no domain", path=name, allowed=f"{names}, or a .yaml file")
     return validated(Domain, read_yaml(path), path)

@@ -72,20 +72,20 @@ class StoreEngine:
 
         if is_translated(self._store):
             return None
-        found = translate(self._store, model)
+        translated = translate(self._store, model)
         self._store = pyoxigraph.Store()
-        lines = "".join(found.lines).encode()
+        lines = "".join(translated.lines).encode()
         self._store.bulk_load(input=lines, format=pyoxigraph.RdfFormat.N_TRIPLES)
-        return found
+        return translated
 
     def identity(self) -> dict[str, Any]:
         return {"name": "file", "file": self.path.name, "sha256": sha256_file(self.path)}
 
     def select(self, query: str) -> list[Row]:
-        found: Any = self._store.query(query)
-        names = [v.value for v in found.variables]
+        solutions: Any = self._store.query(query)
+        names = [v.value for v in solutions.variables]
         return [
-            {n: _term(t) for n in names if (t := solution[n]) is not None} for solution in found
+            {n: _term(t) for n in names if (t := solution[n]) is not None} for solution in solutions
         ]
 
 
@@ -139,10 +139,10 @@ def asked(url: str, settings: GraphSettings) -> SparqlEngine:
     from citeforge.kg.client.replies import ReplyStore
 
     if not url.startswith(("http://", "https://")):
-        shown = "…" if "@" in url else url  # it may hold a password
-        raise expected("--kg", CHOICES)(f"sparql:{shown}")
-    kept = None if settings.store is None else ReplyStore(settings.store)
-    return EndpointEngine(url, EndpointOptions(**settings.options), kept)
+        address = "…" if "@" in url else url  # it may hold a password
+        raise expected("--kg", CHOICES)(f"sparql:{address}")
+    store = None if settings.store is None else ReplyStore(settings.store)
+    return EndpointEngine(url, EndpointOptions(**settings.options), store)
 
 
 def open_replayed_graph(file: str, settings: GraphSettings) -> SparqlEngine:

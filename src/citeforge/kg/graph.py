@@ -88,20 +88,20 @@ class KnowledgeGraph:
         Raises:
             InputError: an id that is none, or an endpoint that does not answer.
         """
-        found: dict[str, Graph] = {}
-        wanted = list(dict.fromkeys(qids))
-        with progress("fetching sub-graphs", len(wanted), "entities") as advance:
-            for part, rows in self._batched(wanted, self._subgraph_rows):
+        graphs: dict[str, Graph] = {}
+        ids = list(dict.fromkeys(qids))
+        with progress("fetching sub-graphs", len(ids), "entities") as advance:
+            for part, rows in self._batched(ids, self._subgraph_rows):
                 for graph in self._graphs(part, rows):
-                    found[graph.qid] = graph
+                    graphs[graph.qid] = graph
                 advance(len(part))
-        return {q: found[q] for q in wanted if q in found}
+        return {q: graphs[q] for q in ids if q in graphs}
 
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
         entities = " ".join(self._entity(q) for q in part)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
-        seen: Counter[tuple[str, str]] = Counter()
+        received: Counter[tuple[str, str]] = Counter()
         self._require_ids(_whole(rows, "entity"), "entity", "prop")
         for row in rows:
             entity = self._id(row["entity"])
@@ -111,10 +111,10 @@ class KnowledgeGraph:
                     raise TooLongError(f"the reply has {row[kind].value[:20]!r} for a number")
                 counted[kind][entity] = int(row[kind].value)
             else:
-                seen[entity, "count" if "value" in row else "labels"] += 1
+                received[entity, "count" if "value" in row else "labels"] += 1
         for entity in part:
             for kind, counts in counted.items():
-                if counts.get(entity) != seen[entity, kind]:
+                if counts.get(entity) != received[entity, kind]:
                     raise TooLongError(f"the reply lacks rows of {entity}")
         _whole([r for r in rows if "value" in r], "prop")
         return rows
@@ -162,12 +162,12 @@ class KnowledgeGraph:
                 return None
             return Triple(entity, name, prop, relation, label, self._id(value))
         if value.datatype == _XSD_DATE:
-            known = sorted(
+            numbers = sorted(
                 int(r["precision"].value)
                 for r in rows
                 if "precision" in r and COUNT.fullmatch(r["precision"].value)
             )
-            rendered = render_date(value.value, known[-1] if known else None)
+            rendered = render_date(value.value, numbers[-1] if numbers else None)
             if rendered is None:
                 # Unknown values are exported as dates whose text is a digest.
                 self._count("values left out: dates that are none")
@@ -181,8 +181,8 @@ class KnowledgeGraph:
 
     def find(self, names: Iterable[str], of_class: bool = True) -> dict[str, list[str]]:
         """Entities of each name, by label or alias; in the domain's class unless told otherwise."""
-        wanted = list(dict.fromkeys(names))
-        found: dict[str, set[str]] = {n: set() for n in wanted}
+        unique = list(dict.fromkeys(names))
+        ids_of: dict[str, set[str]] = {n: set() for n in unique}
         condition = ""
         if of_class:
             link = iri(self.domain.direct_iri + self.domain.instance_of)
@@ -193,16 +193,16 @@ class KnowledgeGraph:
             text = query("entities_by_name", names=values, **{"class": condition})
             return _asked_for(self.engine.select(text), "name", part, "entity")
 
-        for _, rows in self._batched(wanted, ask):
+        for _, rows in self._batched(unique, ask):
             for row in rows:
                 if row["entity"].value.startswith(self.domain.entity_iri):
-                    found[row["name"].value].add(self._id(row["entity"]))
-        return {n: sorted(ids, key=_by_number) for n, ids in found.items()}
+                    ids_of[row["name"].value].add(self._id(row["entity"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in ids_of.items()}
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
         """Ids of the relations of each label or alias; empty lists where there is none."""
-        wanted = list(dict.fromkeys(labels))
-        found: dict[str, set[str]] = {n: set() for n in wanted}
+        unique = list(dict.fromkeys(labels))
+        ids_of: dict[str, set[str]] = {n: set() for n in unique}
 
         def ask(part: Sequence[str]) -> list[Row]:
             values = " ".join(literal(n, lang) for n in part for lang in self.languages)
@@ -210,10 +210,10 @@ class KnowledgeGraph:
             rows = _asked_for(self.engine.select(text), "name", part, "prop")
             return self._require_ids(rows, "prop")
 
-        for _, rows in self._batched(wanted, ask):
+        for _, rows in self._batched(unique, ask):
             for row in rows:
-                found[row["name"].value].add(self._id(row["prop"]))
-        return {n: sorted(ids, key=_by_number) for n, ids in found.items()}
+                ids_of[row["name"].value].add(self._id(row["prop"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
         """(entity, relation id, entity) of every connected pair of the domain's class, sorted."""
@@ -225,13 +225,13 @@ class KnowledgeGraph:
         )
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
-        found = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
-        return sorted(found, key=lambda t: tuple(map(_by_number, t)))
+        triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
+        return sorted(triples, key=lambda t: tuple(map(_by_number, t)))
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
         """Other names of entities."""
-        wanted = list(dict.fromkeys(qids))
-        found: dict[str, set[str]] = {q: set() for q in wanted}
+        unique = list(dict.fromkeys(qids))
+        names_of: dict[str, set[str]] = {q: set() for q in unique}
 
         def ask(part: Sequence[str]) -> list[Row]:
             entities = " ".join(self._entity(q) for q in part)
@@ -240,10 +240,10 @@ class KnowledgeGraph:
             ids = [self.domain.entity_iri + q for q in part]
             return _asked_for(rows, "entity", ids, "alias")
 
-        for _, rows in self._batched(wanted, ask):
+        for _, rows in self._batched(unique, ask):
             for row in rows:
-                found[self._id(row["entity"])].add(self._clean(row["alias"].value))
-        return {q: sorted(names - {""}) for q, names in found.items()}
+                names_of[self._id(row["entity"])].add(self._clean(row["alias"].value))
+        return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
         """Label or alias to the entities of the domain's class that have it."""
@@ -253,10 +253,10 @@ class KnowledgeGraph:
             languages=self._languages,
             **{"class": self.domain.entity_iri + self.domain.entity_class},
         )
-        found: dict[str, set[str]] = {}
+        ids_of: dict[str, set[str]] = {}
         for row in self._ask_once(text, "entity", "label", ids=("entity",)):
-            found.setdefault(self._clean(row["label"].value), set()).add(self._id(row["entity"]))
-        return {n: sorted(ids, key=_by_number) for n, ids in sorted(found.items())}
+            ids_of.setdefault(self._clean(row["label"].value), set()).add(self._id(row["entity"]))
+        return {n: sorted(ids, key=_by_number) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
         """Rows of ``queries/NAME.rq``, each with all variables bound; labels in the languages.
@@ -361,11 +361,11 @@ def _whole(rows: list[Row], *variables: str) -> list[Row]:
     return rows
 
 
-def _asked_for(rows: list[Row], variable: str, known: Iterable[str], other: str) -> list[Row]:
+def _asked_for(rows: list[Row], variable: str, values: Iterable[str], other: str) -> list[Row]:
     """The same, the first variable holding nothing but what was asked about."""
-    wanted = set(known)
+    allowed = set(values)
     for row in _whole(rows, variable, other):
-        if row[variable].value not in wanted:
+        if row[variable].value not in allowed:
             raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
     return rows
 

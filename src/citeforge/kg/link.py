@@ -68,26 +68,26 @@ class Linker:
 
     def names(self, question: str) -> list[str]:
         """Names in a question, in order, of enough words."""
-        wanted = _TYPES.get(self.kg.domain.entity_class)
-        found = [
+        types = _TYPES.get(self.kg.domain.entity_class)
+        names = [
             e.text.removesuffix("'s").removesuffix("’s")
             for e in self._pipeline(question).ents
-            if self.model is None or wanted is None or e.label_ in wanted
+            if self.model is None or types is None or e.label_ in types
         ]
         least = self.kg.domain.min_name_parts
-        return list(dict.fromkeys(n for n in found if len(n.split()) >= least))
+        return list(dict.fromkeys(n for n in names if len(n.split()) >= least))
 
     def link(self, questions: Sequence[str]) -> tuple[list[list[Link]], dict[str, Graph]]:
         """Names of every question with their ranked candidates, and the sub-graphs of those.
 
         All names are looked up together, and all sub-graphs are fetched together.
         """
-        named = [self.names(q) for q in questions]
-        entities = self.kg.find({n for names in named for n in names})
+        names_of = [self.names(q) for q in questions]
+        entities = self.kg.find({n for names in names_of for n in names})
         graphs = self.kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
         links = [
             [Link(n, self._ranked(question, entities[n], graphs)) for n in names]
-            for question, names in zip(questions, named, strict=True)
+            for question, names in zip(questions, names_of, strict=True)
         ]
         return links, graphs
 
@@ -95,9 +95,9 @@ class Linker:
         self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
     ) -> tuple[Candidate, ...]:
         text = f" {normalise_em(question)} "
-        found = [Candidate(q, _matches(text, graphs[q])) for q in ids if q in graphs]
-        order = {c.qid: i for i, c in enumerate(found)}
-        return tuple(sorted(found, key=lambda c: (-c.matches, order[c.qid])))
+        candidates = [Candidate(q, _matches(text, graphs[q])) for q in ids if q in graphs]
+        order = {c.qid: i for i, c in enumerate(candidates)}
+        return tuple(sorted(candidates, key=lambda c: (-c.matches, order[c.qid])))
 
 
 def _matches(text: str, graph: Graph) -> int:
@@ -127,11 +127,11 @@ class LinkQuality:
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
     """Recall and precision of the best candidates, over all questions together."""
     hits = n_expected = n_linked = 0
-    for found, wanted in zip(links, expected, strict=True):
-        chosen = {link.candidates[0].qid for link in found if link.candidates}
-        hits += len(chosen & wanted)
-        n_expected += len(wanted)
-        n_linked += len(chosen)
+    for mine, theirs in zip(links, expected, strict=True):
+        best = {link.candidates[0].qid for link in mine if link.candidates}
+        hits += len(best & theirs)
+        n_expected += len(theirs)
+        n_linked += len(best)
     return LinkQuality(
         hits / n_expected if n_expected else 0.0,
         hits / n_linked if n_linked else 0.0,

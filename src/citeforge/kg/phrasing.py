@@ -25,10 +25,10 @@ _TAIL = re.compile(r" (?:of|in|for|at|to|by|from|on|with|outside|as)\b|,| \(")
 _IRREGULAR = {"child": "children", "person": "people", "man": "men", "woman": "women"}
 
 
-def _checked(text: str, known: tuple[str, ...]) -> str:
+def _checked(text: str, slots: tuple[str, ...]) -> str:
     for slot in _SLOT.finditer(text):
-        if slot[1] not in known:
-            raise ValueError(f"{slot[0]} is no slot; there are {', '.join(known)}")
+        if slot[1] not in slots:
+            raise ValueError(f"{slot[0]} is no slot; there are {', '.join(slots)}")
     return text
 
 

@@ -44,8 +44,8 @@ def _expanded(name: str, info: ValidationInfo) -> str:
     if prefix in prefixes:
         name = prefixes[prefix] + rest
     elif "://" not in name and not name.startswith("urn:"):
-        known = ", ".join(sorted(prefixes)) or "none"
-        raise ValueError(f"{name[:80]!r} is no IRI and begins with no prefix (known: {known})")
+        names = ", ".join(sorted(prefixes)) or "none"
+        raise ValueError(f"{name[:80]!r} is no IRI and begins with no prefix (known: {names})")
     if not is_iri(name):
         raise ValueError(f"{name[:80]!r} is no IRI")
     return name
@@ -140,9 +140,9 @@ class _Translation:
         labels = dict.fromkeys(r.label for r in model.relations.values())
         self.pids = {label: f"P{i}" for i, label in enumerate(labels, 1)}
         self.facts = list(self._facts())
-        wanted = {*self.instances, *(s for s, _, _ in self.facts)}
-        wanted |= {o.value for _, _, o in self.facts if not _is_literal(o)}
-        self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(wanted), 1)}
+        entities = {*self.instances, *(s for s, _, _ in self.facts)}
+        entities |= {o.value for _, _, o in self.facts if not _is_literal(o)}
+        self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
 
     def result(self) -> Translated:
         lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
@@ -162,26 +162,26 @@ class _Translation:
 
     def _literals(self, predicate: str) -> dict[str, list[Any]]:
         """IRI to its literals of a predicate, sorted."""
-        found: dict[str, list[Any]] = {}
+        literals: dict[str, list[Any]] = {}
         for quad in self._quads(predicate):
             if _is_named(quad.subject) and _is_literal(quad.object):
-                found.setdefault(quad.subject.value, []).append(quad.object)
-        for values in found.values():
+                literals.setdefault(quad.subject.value, []).append(quad.object)
+        for values in literals.values():
             values.sort(key=lambda v: (v.value, v.language or ""))
-        return found
+        return literals
 
     def _instances(self) -> set[str]:
-        found: set[str] = set()
+        instances: set[str] = set()
         nameless = set()
         for name in self.model.classes:
             for quad in self._quads(_RDF_TYPE, name):
                 if _is_named(quad.subject):
-                    found.add(quad.subject.value)
+                    instances.add(quad.subject.value)
                 else:
                     nameless.add(str(quad.subject))
         self._count("entities left out: no IRI", len(nameless))
-        self._count("entities without a label", len(found - self.named))
-        return found
+        self._count("entities without a label", len(instances - self.named))
+        return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
         """(IRI, predicate, value) of what the mapping takes."""
@@ -200,17 +200,17 @@ class _Translation:
             if not some:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
-    def _unfit(self, value: Any, wanted: str) -> str | None:
+    def _unfit(self, value: Any, kind: str) -> str | None:
         """Why a value is not of the kind that is wanted; None where it is."""
         if _is_literal(value):
-            if wanted == "entity":
+            if kind == "entity":
                 return "text where an entity is wanted"
-            if wanted == "number" and not _is_number(value.value):
+            if kind == "number" and not _is_number(value.value):
                 return "no numbers"
-            dated = wanted == "date" or (wanted == "any" and value.datatype.value in _DATES)
+            dated = kind == "date" or (kind == "any" and value.datatype.value in _DATES)
             return "dates that are none" if dated and _date(value.value) is None else None
-        if wanted not in ("any", "entity"):
-            return f"an entity where a {wanted} is wanted"
+        if kind not in ("any", "entity"):
+            return f"an entity where a {kind} is wanted"
         if not _is_named(value):
             return "entities without an IRI"
         if value.value not in self.named:
@@ -222,18 +222,18 @@ class _Translation:
             prop = _own(pid)
             yield _triple(prop, _RDFS_LABEL, literal(label, self.model.language))
             yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
-        shown = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
-        yield _triple(_own(CLASS), _RDFS_LABEL, literal(shown, self.model.language))
+        word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
+        yield _triple(_own(CLASS), _RDFS_LABEL, literal(word, self.model.language))
 
     def _labels(self) -> Iterator[str]:
         """The best name in each language as label, all others as aliases."""
         for name, qid in self.ids.items():
-            taken: set[str] = set()
-            for predicate, found in self.names.items():
-                for value in found.get(name, ()):
+            languages: set[str] = set()
+            for predicate, literals in self.names.items():
+                for value in literals.get(name, ()):
                     language = value.language or self.model.language
-                    best = predicate in self.model.labels and language not in taken
-                    taken |= {language} if best else set()
+                    best = predicate in self.model.labels and language not in languages
+                    languages |= {language} if best else set()
                     kind = _RDFS_LABEL if best else _ALT_LABEL
                     yield _triple(_own(qid), kind, literal(value.value, language))
 
@@ -264,11 +264,11 @@ class _Translation:
         """Predicates of the classes' instances that the mapping does not name."""
         import pyoxigraph as ox
 
-        known = {_RDF_TYPE, *self.names, *self.model.relations}
+        predicates = {_RDF_TYPE, *self.names, *self.model.relations}
         other: Counter[str] = Counter()
         for name in self.instances:
             for quad in self.store.quads_for_pattern(ox.NamedNode(name), None, None):
-                other[quad.predicate.value] += quad.predicate.value not in known
+                other[quad.predicate.value] += quad.predicate.value not in predicates
         for predicate, n in sorted(other.items()):
             self._count(f"facts left out: the mapping does not name {predicate}", n)
 
@@ -312,5 +312,5 @@ def _date(text: str) -> tuple[str, int] | None:
     year, month, day = match.groups()
     if not (1 <= int(month or 1) <= 12 and 1 <= int(day or 1) <= 31):
         return None
-    known = sum(part is not None for part in match.groups())
-    return f"{year}-{month or '01'}-{day or '01'}T00:00:00Z", _PRECISION[known]
+    n_parts = sum(part is not None for part in match.groups())
+    return f"{year}-{month or '01'}-{day or '01'}T00:00:00Z", _PRECISION[n_parts]

@@ -82,11 +82,11 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
 
 def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
     """Rows by id; one a label."""
-    found: dict[str, list[Row]] = {}
+    groups: dict[str, list[Row]] = {}
     for row in rows:
         name = plain_label(row[variable].value.removeprefix(kg.domain.entity_iri))
-        found.setdefault(name, []).append(row)
-    return found
+        groups.setdefault(name, []).append(row)
+    return groups
 
 
 def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
@@ -110,20 +110,20 @@ def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
     )  # fmt: skip
 
 
-def draft(domain: Domain, found: Profile) -> str:
+def draft(domain: Domain, profile: Profile) -> str:
     """The domain as a YAML file, with plain words for every relation that has none: a start.
 
     Uninformative relations are left out.
     """
-    told: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
-    told["entity_class"] = found.entity_class
-    questions = told.setdefault("questions", {})
+    content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
+    content["entity_class"] = profile.entity_class
+    questions = content.setdefault("questions", {})
     relations = questions.setdefault("relations", {})
-    for relation in found.relations:
+    for relation in profile.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
             words = plain_phrase(
                 relation.label, form_of(relation.label, domain), relation.is_entity
             )
             relations[relation.label] = words.model_dump(exclude_none=True)
     head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
-    return head + yaml.safe_dump(told, sort_keys=False, allow_unicode=True, width=100)
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

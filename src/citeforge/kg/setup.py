@@ -30,13 +30,13 @@ def open_graph(
     options: dict[str, Any] = {}
     if name.startswith("sparql:"):
         options = {"timeout": run.kg_timeout, "limits": Limits(seconds=run.kg_seconds)}
-    found = load_domain(domain)
+    opened = load_domain(domain)
     engine = make_engine(name, run.kg_store, **options)
     translated = None
-    if found.plain is not None:
-        path = Path(domain) if isinstance(domain, str) else Path(f"{found.name}.yaml")
-        translated = _translated(engine, found.plain, path)
-    return KnowledgeGraph(engine, found, list(languages) or ["en"], run.kg_batch, translated)
+    if opened.plain is not None:
+        path = Path(domain) if isinstance(domain, str) else Path(f"{opened.name}.yaml")
+        translated = _translated(engine, opened.plain, path)
+    return KnowledgeGraph(engine, opened, list(languages) or ["en"], run.kg_batch, translated)
 
 
 def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
@@ -48,18 +48,18 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
     """
     if not isinstance(engine, StoreEngine):
         raise UsageError("a domain with model: plain is for --kg file:PATH")
-    found = engine.translate(model)
-    if found is None or found.named:
-        return found
-    instances = found.left_out["entities without a label"]
+    translated = engine.translate(model)
+    if translated is None or translated.named:
+        return translated
+    instances = translated.left_out["entities without a label"]
     field = "labels" if instances else "classes"
     what = "a name under any of" if instances else "an entity of"
     names = ", ".join(getattr(model, field))
-    seen = ", ".join(found.classes[:5]) or "none"
+    classes = ", ".join(translated.classes[:5]) or "none"
     raise InputError(
         f"{engine.path.name} has not {what} {names}",
         path=path,
         line=yaml_line(path, ("plain", field)),
         field=f"plain.{field}",
-        allowed="predicates that hold names" if instances else f"its classes: {seen}",
+        allowed="predicates that hold names" if instances else f"its classes: {classes}",
     )

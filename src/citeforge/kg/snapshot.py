@@ -31,8 +31,8 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
     Returns:
         (entities, lines).
     """
-    wanted = list(qids)
-    graphs = kg.subgraphs(wanted)
+    ids = list(qids)
+    graphs = kg.subgraphs(ids)
     aliases = kg.aliases(
         {*graphs, *(t.value_id for g in graphs.values() for t in g.triples if t.value_id)}
     )
@@ -88,8 +88,8 @@ def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
                     f"{literal(triple.value, language)} .\n"
                 )
             if triple.precision in _PRECISION:
-                known = _PRECISION[triple.precision]
-                yield from precise_time(entity, graph.qid, triple.pid, value, known)
+                precision = _PRECISION[triple.precision]
+                yield from precise_time(entity, graph.qid, triple.pid, value, precision)
 
 
 def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:

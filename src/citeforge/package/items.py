@@ -82,10 +82,10 @@ class GoldRows(tuple[Gold, ...]):
 
     @cached_property
     def _by_kind(self) -> dict[str, tuple[Gold, ...]]:
-        found: dict[str, list[Gold]] = {}
+        by_kind: dict[str, list[Gold]] = {}
         for row in self:
-            found.setdefault(row.kind, []).append(row)
-        return {name: tuple(rows) for name, rows in found.items()}
+            by_kind.setdefault(row.kind, []).append(row)
+        return {name: tuple(rows) for name, rows in by_kind.items()}
 
     @property
     def answers(self) -> tuple[Gold, ...]:
@@ -96,14 +96,14 @@ class GoldRows(tuple[Gold, ...]):
     def single(self) -> Gold | None:
         """The one whole answer: the first attributable and informative, else attributable, else
         informative, else the first."""
-        for wanted in (
+        for fits in (
             lambda g: g.attributable == 1 and g.informative == 1,
             lambda g: g.attributable == 1,
             lambda g: g.informative == 1,
             lambda g: True,
         ):
             for answer in self.answers:
-                if wanted(answer):
+                if fits(answer):
                     return answer
         return None
 
@@ -190,10 +190,10 @@ def condensed(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> 
 
 def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Rows of a table by their ``query_id``, in their order."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
-        found.setdefault(row["query_id"], []).append(row)
-    return found
+        rows_of.setdefault(row["query_id"], []).append(row)
+    return rows_of
 
 
 def pairs(*columns: Any) -> Iterator[tuple[Any, ...]]:

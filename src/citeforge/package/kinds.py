@@ -29,16 +29,16 @@ def _ours(name: str) -> Kind:
 
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
-    found = {k.name: k for k in ours()}
+    by_name = {k.name: k for k in ours()}
     for value, origin in plugins.found(_GROUP):
         if not origin:  # a built-in plugin's, which is ours
             continue
         kind = _checked(value, origin)
-        if kind.name in found:
+        if kind.name in by_name:
             plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
             continue
-        found[kind.name] = kind
-    return found
+        by_name[kind.name] = kind
+    return by_name
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
@@ -52,15 +52,15 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
         InputError: this installation does not know it, or a plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    found = find_kind(manifest.kind)
-    if found is None:
+    kind = find_kind(manifest.kind)
+    if kind is None:
         plugins.require_whole(_GROUP, manifest.kind, f"the kind of benchmark {manifest.kind!r}")
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
             allowed=f"known: {', '.join(kinds())}; another may come with a plugin",
         )
-    return found
+    return kind
 
 
 def find_kind(name: str) -> Kind | None:

@@ -151,11 +151,11 @@ class Package(Displayed):
             UnknownValueError: no such config in this kind of benchmark.
             InputError: a file is damaged.
         """
-        known = self.kind.tables
-        if config not in known:
-            raise UnknownValueError("config", config, known)
-        found = read_table(self.shards(config, split), known[config])
-        return found if self.asked is None else rows_about(found, config, self.asked)
+        schemas = self.kind.tables
+        if config not in schemas:
+            raise UnknownValueError("config", config, schemas)
+        table = read_table(self.shards(config, split), schemas[config])
+        return table if self.asked is None else rows_about(table, config, self.asked)
 
     @cached_property
     def queries(self) -> pa.Table:
@@ -259,9 +259,9 @@ class Package(Displayed):
         table = self.table(config, split)
         if not self.whole:
             return table
-        known = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
-        if not pc.all(known).as_py() and table.num_rows:
-            stranger = table[column].filter(pc.invert(known))[0].as_py()
+        mask = pc.is_in(table[column], value_set=self.queries["_id"].combine_chunks())
+        if not pc.all(mask).as_py() and table.num_rows:
+            stranger = table[column].filter(pc.invert(mask))[0].as_py()
             raise InputError(
                 f"is about the query {stranger!r}, which is not in queries",
                 path=self.folder / config / split,
@@ -300,15 +300,15 @@ class Package(Displayed):
         Raises:
             UnknownValueError: no such split.
         """
-        known = self.manifest.config.get("candidates") or self.splits.get("candidates", [])
-        if retriever not in (None, *known):
-            raise UnknownValueError("retriever", str(retriever), known)
-        found: Rankings = {query: [] for query in self.query_ids}
-        name = retriever or next(iter(known), None)
+        retrievers = self.manifest.config.get("candidates") or self.splits.get("candidates", [])
+        if retriever not in (None, *retrievers):
+            raise UnknownValueError("retriever", str(retriever), retrievers)
+        rankings: Rankings = {query: [] for query in self.query_ids}
+        name = retriever or next(iter(retrievers), None)
         if name is not None:
             for query, passage, rank, score in pairs(*self.table("candidates", name).columns):
-                found[query].append(Retrieved(query, passage, rank, score))
-        return found
+                rankings[query].append(Retrieved(query, passage, rank, score))
+        return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
         """Summaries or snippets by (query, passage); without those that are irrelevant.
@@ -343,27 +343,27 @@ class Package(Displayed):
         """Shards of the corpus (schema CORPUS), to be streamed."""
         return self.shards("corpus", "corpus")
 
-    def texts(self, wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+    def texts(self, ids: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
         """(title, text) of passages by id; the corpus is streamed, memory grows with what is asked.
 
         Args:
-            wanted: ids; those that the corpus lacks are absent from the result.
+            ids: ids; those that the corpus lacks are absent from the result.
         """
-        return texts_of(self.corpus, wanted)
+        return texts_of(self.corpus, ids)
 
-    def shown_texts(self, shown: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
+    def shown_texts(self, ids: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
         """(title, text) of passages that contexts show, by id.
 
         Args:
-            shown: ids.
+            ids: ids.
             context: context set that shows them, for the error; empty for several.
 
         Raises:
             InputError: the corpus lacks one.
         """
-        wanted = list(shown)
-        texts = self.texts(wanted)
-        missing = next((name for name in wanted if name not in texts), None)
+        names = list(ids)
+        texts = self.texts(names)
+        missing = next((name for name in names if name not in texts), None)
         if missing is not None:
             raise InputError(
                 f"names the passage {missing!r}, which is not in corpus",
@@ -403,17 +403,17 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
     return table.filter(pc.is_in(table[column], value_set=pa.array(sorted(queries), pa.string())))
 
 
-def texts_of(corpus: list[Path], wanted: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
     """(title, text) of passages by id, streamed: memory grows with what is wanted.
 
     Args:
         corpus: shards of a corpus.
-        wanted: ids; those that the corpus lacks are absent from the result.
+        names: ids; those that the corpus lacks are absent from the result.
     """
-    ids = wanted if isinstance(wanted, pa.Array) else pa.array(sorted(set(wanted)), pa.string())
-    found: dict[str, tuple[str, str]] = {}
+    ids = names if isinstance(names, pa.Array) else pa.array(sorted(set(names)), pa.string())
+    texts: dict[str, tuple[str, str]] = {}
     for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS):
         here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
         for name, title, text in pairs(*here.columns):
-            found[name] = (title, text)
-    return found
+            texts[name] = (title, text)
+    return texts

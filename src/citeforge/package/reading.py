@@ -28,8 +28,8 @@ def passage_items(package: Package, context: str, query_id: str | None) -> Itera
     if query_id is not None:
         row = package.row_of[query_id]
         table, questions = table.slice(row, 1), questions[row : row + 1]
-    named = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
-    texts = package.shown_texts(named.unique().to_pylist(), context)
+    ids = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
+    texts = package.shown_texts(ids.unique().to_pylist(), context)
     for query, docs, question in zip(
         table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
     ):

@@ -53,9 +53,9 @@ def write_card(
         if version is not None:
             manifest = manifest.model_copy(update={"version": version})
         stats = read_stats(folder)
-        found = word_lengths(Package(folder, manifest)) if lengths is None else lengths
-        if found:
-            stats[WORDS] = dict(found)
+        words = word_lengths(Package(folder, manifest)) if lengths is None else lengths
+        if words:
+            stats[WORDS] = dict(words)
         changed = {}
         if scores:
             rows = [_short(s) for s in scores]

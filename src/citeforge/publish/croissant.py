@@ -130,10 +130,10 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
                 "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
             }
         )
-    found: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
+    entry: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
     if nested:
-        found["description"] = f"The file also has nested columns: {', '.join(nested)}."
-    return found
+        entry["description"] = f"The file also has nested columns: {', '.join(nested)}."
+    return entry
 
 
 def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
@@ -144,27 +144,27 @@ def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, 
     )
     counts = "; ".join(f"{k}: {v}" for k, v in manifest.counts.items())
     models = "; ".join(f"{role}: {m.get('name')}" for role, m in manifest.models.items())
-    found: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "rai:dataCollection": f"Converted from {sources}.",
         "rai:dataPreprocessingProtocol": counts or "Nothing was skipped, merged or dropped.",
         "rai:machineAnnotationTools": models or "No model decided anything.",
         "rai:dataUseCases": "Scoring systems that cite the passages or triples that support them.",
     }
     if audit is None:
-        return found
+        return fields
     problems = {k: len(v) for k, v in audit.get("flaws", {}).items() if v}
-    found["rai:dataLimitations"] = (
+    fields["rai:dataLimitations"] = (
         "; ".join([*(f"{k}: {n}" for k, n in problems.items()), *manifest.warnings])
         or f"The audit found no flaw ({checks_made(audit['checks'])})."
     )
     personal = audit.get("personal_data", {})
-    found["rai:personalSensitiveInformation"] = "; ".join(
+    fields["rai:personalSensitiveInformation"] = "; ".join(
         f"{k}: {n} passages" for k, n in personal.items()
     )
     share = audit.get("false_negatives")
     if share:
-        found["rai:dataBiases"] = (
+        fields["rai:dataBiases"] = (
             f"Estimated share of negatives that are relevant: {share['share']:.4f} "
             f"[{share['low']:.4f}, {share['high']:.4f}] from {share['n']} labelled pairs."
         )
-    return found
+    return fields

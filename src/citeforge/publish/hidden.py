@@ -76,13 +76,13 @@ def split_package(
     for config in kind.blinded:
         for split in contexts if config == "contexts" else package.splits.get(config, []):
             writer.add(config, split, kind.blind(config, package.table(config, split)))
-    shown = None if _has_whole_corpus(package) else _context_passage_ids(package, contexts)
+    passages = None if _has_whole_corpus(package) else _context_passage_ids(package, contexts)
     for config in kind.public:
         for split in package.splits.get(config, []):
             with TableWriter(public / config, split, kind.tables[config]) as table:
                 for batch in _public_rows(package, config, split, metadata):
-                    here = batch if config != "corpus" or shown is None else batch.filter(
-                        pc.is_in(batch["_id"], value_set=shown)
+                    here = batch if config != "corpus" or passages is None else batch.filter(
+                        pc.is_in(batch["_id"], value_set=passages)
                     )  # fmt: skip
                     table.write(here)
             writer.note(config, split, table.files)
@@ -91,13 +91,13 @@ def split_package(
     half = Package(public, manifest)
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)
-    written = _with_leaderboards(public, writer.finish(open_half, stats), stats)
+    open_manifest = _with_leaderboards(public, writer.finish(open_half, stats), stats)
     rest = [n for n in manifest.files if n not in (*common, CARD, SECRET)]
     copy_files(folder, [*rest, CARD, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
-    link = GoldLink(public_hash=written.benchmark_hash, shown=common)
+    link = GoldLink(public_hash=open_manifest.benchmark_hash, shown=common)
     write_text(gold / LINK, pretty_json(link.model_dump()))
-    return written, manifest
+    return open_manifest, manifest
 
 
 def _public_contexts(package: Package) -> list[str]:
@@ -155,15 +155,15 @@ def _public_rows(
     for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
         if "metadata" in batch.schema.names:
             at = batch.schema.names.index("metadata")
-            kept = [_only(text, fields) for text in batch["metadata"].to_pylist()]
-            batch = batch.set_column(at, batch.schema.field(at), pa.array(kept, pa.string()))
+            texts = [_only(text, fields) for text in batch["metadata"].to_pylist()]
+            batch = batch.set_column(at, batch.schema.field(at), pa.array(texts, pa.string()))
         yield batch
 
 
 def _only(metadata: str | None, fields: Collection[str]) -> str | None:
     content = json.loads(metadata) if metadata and fields else {}
-    kept = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
-    return json.dumps(kept, ensure_ascii=False, sort_keys=True) if kept else None
+    part = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
+    return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
 
 
 def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:

@@ -152,18 +152,18 @@ class Publisher:
         from huggingface_hub.errors import LocalTokenNotFoundError
 
         try:
-            found = self.api.whoami()
+            account = self.api.whoami()
         except LocalTokenNotFoundError as error:
             raise InputError(
                 "no token", path=repo_id, allowed="set HF_TOKEN, or run: hf auth login"
             ) from error
         owner = repo_id.split("/")[0]
-        token = found.get("auth", {}).get("accessToken", {})
+        token = account.get("auth", {}).get("accessToken", {})
         role = token.get("role")
-        owners = {found.get("name"), *(o.get("name") for o in found.get("orgs", []))}
+        owners = {account.get("name"), *(o.get("name") for o in account.get("orgs", []))}
         if owner not in owners:
             raise InputError(
-                f"the token belongs to {found.get('name')}, who is not a member of {owner}",
+                f"the token belongs to {account.get('name')}, who is not a member of {owner}",
                 path=repo_id,
                 allowed="name a repository of your own, or of an organisation that you are in",
             )
@@ -189,7 +189,7 @@ class Publisher:
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        found: dict[str, dict[str, Any]] = {}
+        remote: dict[str, dict[str, Any]] = {}
         try:
             entries = self.api.list_repo_tree(
                 repo_id, repo_type="dataset", revision=revision, recursive=True
@@ -197,10 +197,10 @@ class Publisher:
             for entry in entries:
                 if isinstance(entry, RepoFile):
                     sha = entry.lfs.sha256 if entry.lfs is not None else None
-                    found[entry.path] = {"size": entry.size, "oid": entry.blob_id, "sha256": sha}
+                    remote[entry.path] = {"size": entry.size, "oid": entry.blob_id, "sha256": sha}
         except (RepositoryNotFoundError, RevisionNotFoundError):
             return None
-        return found
+        return remote
 
     def _tagged(self, repo_id: str, tag: str) -> str | None:
         refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
@@ -257,10 +257,10 @@ class Publisher:
 
     def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
         """Download a published package; from the cache when it is there already."""
-        found = self.api.snapshot_download(
+        folder = self.api.snapshot_download(
             repo_id, repo_type="dataset", revision=revision, local_dir=into
         )
-        return Path(found)
+        return Path(folder)
 
 
 def package_files(folder: Path) -> dict[str, LocalFile]:
@@ -372,10 +372,10 @@ def local_folder(name: Path, publisher: Callable[[], Publisher] = Publisher) -> 
         InputError: it cannot be had, or does not verify.
     """
     # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
-    found = parse_hub(name.as_posix())
-    if found is None:
+    place = parse_hub(name.as_posix())
+    if place is None:
         return name
-    repo, revision = found
+    repo, revision = place
     with hub_errors(repo):
         folder = publisher().fetch(repo, revision)
     if not (folder / MANIFEST).is_file():

@@ -63,8 +63,8 @@ def hub_errors(repo_id: str) -> Iterator[None]:
     except InputError:
         raise  # ours, whatever it was made of
     except Exception as error:
-        known = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
-        if not known and not is_network(error):
+        is_hub = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
+        if not is_hub and not is_network(error):
             raise
         cause = error.__cause__ or error
         raise HubConnectionError(
@@ -80,20 +80,20 @@ def hub_error_words(error: BaseException) -> str:
     secret = os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
     first, *others = _SENTENCE.split(text)
-    said = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
+    words = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
     for sentence in others:
-        if len(said) + len(sentence) >= _MOST_SAID:
-            return said
-        said = f"{said} {sentence}"
-    return said
+        if len(words) + len(sentence) >= _MOST_SAID:
+            return words
+        words = f"{words} {sentence}"
+    return words
 
 
 def is_network(error: BaseException) -> bool:
     """Errors of the HTTP library, also where huggingface_hub wrapped them."""
-    known: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, known):
+    kinds: tuple[type[BaseException], ...] = (ConnectionError, TimeoutError, *http_errors())
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, kinds):
             return True
-        seen = seen.__cause__
+        cause = cause.__cause__
     return False

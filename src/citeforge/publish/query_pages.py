@@ -130,13 +130,13 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         first: context sets that are shown before others.
     """
     base = Base(package.folder, package.manifest)
-    known = package.contexts
-    names = list(dict.fromkeys([*first, *known]))[:_CONTEXTS]
-    contexts = {n: base.context(n) for n in known if n in names}
-    left_out = [n for n in known if n not in names]
+    every = package.contexts
+    names = list(dict.fromkeys([*first, *every]))[:_CONTEXTS]
+    contexts = {n: base.context(n) for n in every if n in names}
+    left_out = [n for n in every if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
-    wanted = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
-    texts = base.texts(wanted | {twin_of[i] for i in wanted if i in twin_of} | set(twin_of))
+    ids = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
+    texts = base.texts(ids | {twin_of[i] for i in ids if i in twin_of} | set(twin_of))
     of_human = {human: twin for twin, human in twin_of.items()}
     notes = _mining_notes(base)
     gold: dict[str, list[str]] = {}
@@ -162,8 +162,8 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         first: context sets that are shown before others.
     """
     names = list(dict.fromkeys([*first, *package.contexts]))
-    shown, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
-    for items in zip(*map(package.items, shown), strict=True):
+    first_names, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
+    for items in zip(*map(package.items, first_names), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
         page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:
@@ -175,13 +175,13 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    found = {}
+    notes = {}
     for label in LABELS[1:]:
         for row in base.mappings[label].to_pylist():
             if row["score"] is not None:
                 rank = f", rank {row['rank']}" if row["rank"] is not None else ""
-                found[row["query-id"], row["corpus-id"]] = f"cosine {row['score']:.3f}{rank}"
-    return found
+                notes[row["query-id"], row["corpus-id"]] = f"cosine {row['score']:.3f}{rank}"
+    return notes
 
 
 def _passage_view(
@@ -227,13 +227,13 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         package: a kalma benchmark.
         first: context sets that are shown before others.
     """
-    known = package.contexts
-    usual = [n for n in known if n in _GRAPHS]
+    every = package.contexts
+    usual = [n for n in every if n in _GRAPHS]
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
-    left_out = [n for n in known if n not in contexts]
-    asked, *further = package.forms.values()
+    left_out = [n for n in every if n not in contexts]
+    questions, *further = package.forms.values()
     others = dict(pairs(further[0]["_id"], further[0]["text"])) if further else {}
-    texts = asked["text"].to_pylist()
+    texts = questions["text"].to_pylist()
     for text, *items in zip(texts, *map(package.items, contexts), strict=True):
         query = items[0].query_id
         page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)

@@ -38,13 +38,13 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) ->
     from citeforge.builders.recipes.rebuild import rebuild as make
 
     run = record_from(RunOptions, given)
-    made = make(folder, run, inputs, confirmation(trust))
-    click.echo(f"{folder}: benchmark hash {made.old.benchmark_hash}")
-    click.echo(f"{run.folder}: benchmark hash {made.new.benchmark_hash}")
-    if made.equal:
+    result = make(folder, run, inputs, confirmation(trust))
+    click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
+    click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")
+    if result.equal:
         click.echo("equal: every table is the same, byte for byte")
         return
-    click.echo(f"{folder}: not equal: {', '.join(made.unlike)}", err=True)
+    click.echo(f"{folder}: not equal: {', '.join(result.unlike)}", err=True)
     sys.exit(1)
 
 
@@ -62,10 +62,10 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
     if (kind is None) == (folder is None):
         raise UsageError(f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR")
     if folder is None:
-        named = recipe_named(str(kind))
-        if named is None:
+        default = recipe_named(str(kind))
+        if default is None:
             raise UnknownValueError("kind", str(kind), recipes())
-        click.echo(recipe_text(named), nl=False)
+        click.echo(recipe_text(default), nl=False)
         return
     recipe = recipe_of(load_manifest(folder))
     if recipe is None:

@@ -84,15 +84,15 @@ def build() -> None:
 
 
 def _command(recipe: type[Recipe]) -> click.Command:
-    shown = {*ALWAYS, *recipe.run_options}
-    dry = "dry_run" in shown
+    options = {*ALWAYS, *recipe.run_options}
+    dry = "dry_run" in options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
     out = () if dry else ("out",)
 
     @add_options(field_options(recipe, own))
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
-    @add_options(field_options(RunOptions, shown - {"out"}))
+    @add_options(field_options(RunOptions, options - {"out"}))
     def run(**given: Any) -> None:
         _run(record_from(recipe, given), record_from(RunOptions, given))
 

@@ -31,25 +31,25 @@ def profile(out: Path | None, **given: Any) -> None:
     from citeforge.kg.profile import profile_class as look
 
     graph = open_kg(given)
-    found = look(graph)
+    about = look(graph)
     domain = graph.domain
-    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in found.classes[:8])
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:8])
     is_plain = getattr(graph.engine, "is_plain", False)
     click.echo(f"model: {'plain' if is_plain else domain.model}")
     if is_plain:
         click.echo("give --domain with model: plain, which maps its predicates; see docs/kalma.md")
-    click.echo(f"{found.entities:,} entities of {found.entity_class}; classes: {listed or 'none'}")
+    click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
     head = ("relation", "id", "entities", "values", "e.g.", "words")
     rows = [
         (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
          "yes" if r.has_words else "no")
-        for r in found.relations
+        for r in about.relations
     ]  # fmt: skip
     click.echo(Table(head, rows).markdown())
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")
     if out is not None:
-        write_text(out, draft(domain, found))
+        write_text(out, draft(domain, about))
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
 
 
@@ -94,18 +94,18 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
     from citeforge.kg.link import Linker
     from citeforge.kg.questions import link_questions, read_questions
 
-    asked = read_questions(questions)
-    done = link_questions(asked, Linker(open_kg(given), ner), out)
+    read = read_questions(questions)
+    done = link_questions(read, Linker(open_kg(given), ner), out)
     candidates = [len(link.candidates) for link in done.names]
     click.echo(
-        f"{len(asked.texts):,} questions, {len(candidates):,} names, "
+        f"{len(read.texts):,} questions, {len(candidates):,} names, "
         f"{sum(map(bool, candidates)):,} linked, {sum(n > 1 for n in candidates):,} of them chosen "
         "among namesakes"
     )
     if done.quality is not None:
-        found = done.quality
+        quality = done.quality
         click.echo(
-            f"against the published sub-graphs: recall {100 * found.recall:.1f}, precision "
-            f"{100 * found.precision:.1f} ({found.expected:,} entities expected, "
-            f"{found.linked:,} linked)"
+            f"against the published sub-graphs: recall {100 * quality.recall:.1f}, precision "
+            f"{100 * quality.precision:.1f} ({quality.expected:,} entities expected, "
+            f"{quality.linked:,} linked)"
         )

@@ -20,7 +20,7 @@ def kg_options(command: F) -> F:
     )
 
 
-def open_kg(given: dict[str, Any]) -> Any:
+def open_kg(options: dict[str, Any]) -> Any:
     """The KnowledgeGraph of parsed options.
 
     Raises:
@@ -28,6 +28,6 @@ def open_kg(given: dict[str, Any]) -> Any:
     """
     from citeforge.kg.setup import open_graph
 
-    recipe = record_from(KalmaRecipe, given, _NAMED)
-    run = record_from(RunOptions, given, GRAPH)
+    recipe = record_from(KalmaRecipe, options, _NAMED)
+    run = record_from(RunOptions, options, GRAPH)
     return open_graph(recipe.kg, recipe.domain, recipe.languages, run)

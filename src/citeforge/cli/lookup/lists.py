@@ -64,5 +64,5 @@ def systems() -> None:
         click.echo(family or "other")
         for system in group:
             notes = [source_words(system), "needs an LLM" if system.llm else ""]
-            told = "; ".join(n for n in notes if n)
-            click.echo(f"  {system.name:<20} {system.what}" + (f" ({told})" if told else ""))
+            note = "; ".join(n for n in notes if n)
+            click.echo(f"  {system.name:<20} {system.what}" + (f" ({note})" if note else ""))

@@ -37,8 +37,8 @@ def prompts(
     from citeforge.package.package import Package
 
     package = Package(package_folder(folder))
-    chosen = contexts_for(package, context)
-    lines = prompt_lines(package, chosen, template, show)
+    contexts = contexts_for(package, context)
+    lines = prompt_lines(package, contexts, template, show)
     if out is None:
         for line in lines:
             write_data(line)
@@ -48,5 +48,5 @@ def prompts(
         for line in lines:
             file.write(line.encode())
             count += 1
-    what = f"context {chosen[0]}" if len(chosen) == 1 else f"{len(chosen)} contexts"
+    what = f"context {contexts[0]}" if len(contexts) == 1 else f"{len(contexts)} contexts"
     click.echo(f"{out}: {count:,} prompts of {what}")

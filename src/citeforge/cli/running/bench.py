@@ -58,7 +58,7 @@ def bench(**given: Any) -> None:
     if given["store"] is None:
         given["store"] = out / "replay.db"
     how = run_options(given, out=None)
-    made = make(
+    result = make(
         given["benchmark"],
         names,
         out,
@@ -74,11 +74,11 @@ def bench(**given: Any) -> None:
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
     width = shutil.get_terminal_size().columns
-    click.echo(render_scores([s.file for s in made.scores], width, given["verbose"]))
-    if made.differences:
-        click.echo(render_differences(made.differences, width))
-    click.echo(str(made.report))
-    missing = sum(len(ran.failures) for ran in made.ran)
+    click.echo(render_scores([s.file for s in result.scores], width, given["verbose"]))
+    if result.differences:
+        click.echo(render_differences(result.differences, width))
+    click.echo(str(result.report))
+    missing = sum(len(ran.failures) for ran in result.ran)
     if missing:
         raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")
 

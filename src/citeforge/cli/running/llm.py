@@ -52,8 +52,8 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
         "empty": done.empty,
         NO_LOGPROBS: done.without_logprobs,
     }
-    told = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
-    click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({told})" if told else ""))
+    text = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
+    click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({text})" if text else ""))
     if done.failures:
         for query, failure in done.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
@@ -69,18 +69,18 @@ def stats(store: Path, **given: Any) -> None:
     from citeforge.engines.setup import client_options
 
     with ReplayStore(store, readonly=True) as opened:
-        found = opened.stats()
-    click.echo(f"answers            {found.answers:,}")
-    for model, count in found.models.items():
+        figures = opened.stats()
+    click.echo(f"answers            {figures.answers:,}")
+    for model, count in figures.models.items():
         click.echo(f"  {model:<16} {count:,}")
-    click.echo(f"failures           {found.failures:,}")
-    for kind, count in found.kinds.items():
+    click.echo(f"failures           {figures.failures:,}")
+    for kind, count in figures.kinds.items():
         click.echo(f"  {kind:<16} {count:,}")
-    click.echo(f"prompt tokens      {found.prompt_tokens:,}")
-    click.echo(f"completion tokens  {found.completion_tokens:,}")
+    click.echo(f"prompt tokens      {figures.prompt_tokens:,}")
+    click.echo(f"completion tokens  {figures.completion_tokens:,}")
     price = client_options(run_options(given)).price
     if price is not None:
-        cost = price.cost(found.prompt_tokens, found.completion_tokens)
+        cost = price.cost(figures.prompt_tokens, figures.completion_tokens)
         click.echo(f"cost               {cost:.4f}")
 
 
@@ -101,5 +101,5 @@ def import_(store: Path, file: Path) -> None:
     """Take exported answers into a store; what is there stands."""
     from citeforge.engines.llm.stores.exchange import import_store
 
-    added, known = import_store(store, file)
-    click.echo(f"{store}: {added:,} answers added, {known:,} were there")
+    added, old = import_store(store, file)
+    click.echo(f"{store}: {added:,} answers added, {old:,} were there")

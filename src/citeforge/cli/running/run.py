@@ -109,31 +109,31 @@ def _about(system: System) -> str:
     return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
 
 
-def _run(system: System, options: Any, given: dict[str, Any]) -> None:
+def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     from citeforge.engines.llm.writers import make_llm
     from citeforge.engines.setup import client_options, judge_session, replay_store
     from citeforge.library.benchmarks import load
     from citeforge.systems.run import run_system
 
-    out, model, judge, how = given["out"], None, None, run_options(given)
-    store = replay_store(how, given["llm"]) if system.llm else None
+    out, model, judge, how = parameters["out"], None, None, run_options(parameters)
+    store = replay_store(how, parameters["llm"]) if system.llm else None
     if system.llm:
-        model = make_llm(given["llm"], store=store, options=client_options(how))
+        model = make_llm(parameters["llm"], store=store, options=client_options(how))
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=store)
     name = "all-gold" if getattr(options, "all_gold", False) else system.name
     ran = run_system(
         name,
-        load(given["benchmark"]),
-        list(given["contexts"]),
-        given["runs"],
-        given["seed"],
+        load(parameters["benchmark"]),
+        list(parameters["contexts"]),
+        parameters["runs"],
+        parameters["seed"],
         out,
         llm=model,
         judge=judge,
         options=options,
-        limit=given["limit"],
-        title=given["title"],
+        limit=parameters["limit"],
+        title=parameters["title"],
     )
     told(out, ran)
 

@@ -40,31 +40,31 @@ def audit(folder: Path, **given: Any) -> None:
 
     options = record_from(AuditOptions, given)
     done = run_audit(folder, options, run=run_options(given))
-    found = done.found
-    click.echo(f"audited  {checks_made(found.checks)}")
-    for what, how in found.checks.items():
+    result = done.found
+    click.echo(f"audited  {checks_made(result.checks)}")
+    for what, how in result.checks.items():
         reason = how.removeprefix(NOT_MADE)
         click.echo(f"{'checked ' if reason == how else 'not made'} {what}: {reason}")
-    for kind, rows in found.flaws.items():
+    for kind, rows in result.flaws.items():
         first = rows[0]
         where = ", ".join(x for x in (first.query, first.passage) if x)
         click.echo(f"found    {len(rows):,} {kind} (first: {where}: {first.detail})")
     warnings = load_manifest(folder).warnings
     for text in warnings:
         click.echo(f"found    {text}")
-    if not found.flaws and not warnings:
-        click.echo(f"found    no flaw ({checks_made(found.checks)})")
-    for what, count in found.personal_data.items():
+    if not result.flaws and not warnings:
+        click.echo(f"found    no flaw ({checks_made(result.checks)})")
+    for what, count in result.personal_data.items():
         click.echo(f"counted  {count:,} passages with {what}")
-    if found.cascade is not None:
-        parts = ", ".join(f"{n:,} {name}" for name, n in found.cascade.strata.items())
-        click.echo(f"decided  {', then '.join(found.cascade.stages)}: {parts}")
-    if found.false_negatives is not None:
-        s = found.false_negatives
+    if result.cascade is not None:
+        parts = ", ".join(f"{n:,} {name}" for name, n in result.cascade.strata.items())
+        click.echo(f"decided  {', then '.join(result.cascade.stages)}: {parts}")
+    if result.false_negatives is not None:
+        s = result.false_negatives
         click.echo(f"estimate {s.told} of the negatives are relevant ({s.n} labelled; {s.method})")
-    if found.cascade is not None and found.cascade.after is not None:
-        told = found.cascade.after.told
-        click.echo(f"estimate {told} of those that stay, without what was decided relevant")
+    if result.cascade is not None and result.cascade.after is not None:
+        label = result.cascade.after.told
+        click.echo(f"estimate {label} of those that stay, without what was decided relevant")
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:
         click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")

@@ -40,10 +40,10 @@ def judge(
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run")
-    found = judge_pairs(pairs, judging, run, out)
-    session = found.session
+    counts = judge_pairs(pairs, judging, run, out)
+    session = counts.session
     click.echo(
-        f"{out}: {found.pairs:,} pairs, {found.entailed:,} entailed; {session.n_asked:,} asked, "
+        f"{out}: {counts.pairs:,} pairs, {counts.entailed:,} entailed; {session.n_asked:,} asked, "
         f"{session.n_stored:,} stored, {session.n_truncated:,} premises cut, "
         f"{session.n_failed:,} failed; judge {session.judge.signature}"
     )

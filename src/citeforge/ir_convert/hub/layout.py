@@ -159,7 +159,7 @@ class HubSource:
             yield from conform(_renamed(table), CORPUS, self.repo).to_batches()
 
     def queries(self) -> pa.Table:
-        wanted = self._relevant["query-id"].unique()
+        judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise InputError(
                 "holds passages alone, without queries",
@@ -169,7 +169,7 @@ class HubSource:
         table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
         batches = self._checked(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
-        missing = pc.filter(wanted, pc.invert(pc.is_in(wanted, value_set=table["_id"])))
+        missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
             raise InputError(
                 f"judgements name the query {missing[0].as_py()!r}, which is missing",
@@ -178,15 +178,15 @@ class HubSource:
             )
         if len(missing):
             self._info.counts["judgements of unknown queries, skipped"] = len(missing)
-        return table.filter(pc.is_in(table["_id"], value_set=wanted))
+        return table.filter(pc.is_in(table["_id"], value_set=judged))
 
     def relevant(self) -> pa.Table:
         scores = self._relevant["score"]
-        kept = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
-        if kept.num_rows < self._relevant.num_rows:
-            dropped = self._relevant.num_rows - kept.num_rows
+        relevant = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
+        if relevant.num_rows < self._relevant.num_rows:
+            dropped = self._relevant.num_rows - relevant.num_rows
             self._info.counts["judgements of zero or less"] = dropped
-        return kept
+        return relevant
 
     def gold(self) -> pa.Table:
         splits = self._repo.config("gold")
@@ -211,18 +211,18 @@ _TEXTS = ("text", "contents", "passage")
 
 def named_as_here(names: list[str]) -> dict[str, str]:
     """Columns of a corpus of anybody's making, to their names here; others are left out."""
-    found: dict[str, str] = {}
-    for known, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
+    renames: dict[str, str] = {}
+    for choices, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
                         (("metadata",), "metadata")):  # fmt: skip
-        theirs = next((name for name in known if name in names), None)
+        theirs = next((name for name in choices if name in names), None)
         if theirs is not None:
-            found[theirs] = ours
-    return found
+            renames[theirs] = ours
+    return renames
 
 
 def _renamed(table: pa.Table) -> pa.Table:
-    known = named_as_here(table.column_names)
-    return table.select(list(known)).rename_columns(list(known.values()))
+    renames = named_as_here(table.column_names)
+    return table.select(list(renames)).rename_columns(list(renames.values()))
 
 
 def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

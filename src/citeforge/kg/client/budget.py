@@ -56,11 +56,11 @@ class QueryBudget:
         while True:
             now = self._clock()
             self._forget(now)
-            used = sum(seconds for _, seconds in self._used)
+            spent = sum(seconds for _, seconds in self._used)
             expected = min(1.5 * self._longest, self.limits.seconds)
-            fits = used + expected <= self.limits.seconds
+            fits = spent + expected <= self.limits.seconds
             if fits and len(self._failed) < self.limits.errors - 1:
-                return self.limits.seconds - used
+                return self.limits.seconds - spent
             ends = [e for e, _ in list(self._used)[:1]] if not fits else []
             ends += list(self._failed)[:1] if len(self._failed) >= self.limits.errors - 1 else []
             pause = max(0.01, min(ends) + self.limits.window - now)

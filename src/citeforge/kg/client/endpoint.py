@@ -84,9 +84,9 @@ class EndpointEngine:
             InputError: refused, unreachable, or throttled for too long.
         """
         if self.store is not None:
-            kept = self.store.get(self.url, query)
-            if kept is not None:
-                return kept_rows(kept, self.store.path, variables_of(query))
+            body = self.store.get(self.url, query)
+            if body is not None:
+                return kept_rows(body, self.store.path, variables_of(query))
         pause = self.options.pause
         for attempt in range(self.options.attempts):
             allowed = self.budget.wait()
@@ -161,8 +161,8 @@ class EndpointEngine:
             )  # fmt: skip
         if "retry-after" not in refusal.headers:
             return None
-        asked = retry_after(refusal.headers)
-        seconds = _UNREADABLE_WAIT if asked is None else asked
+        wait = retry_after(refusal.headers)
+        seconds = _UNREADABLE_WAIT if wait is None else wait
         if seconds > self.options.longest_wait:
             raise InputError(
                 f"asks us to wait {seconds:,.0f} s",

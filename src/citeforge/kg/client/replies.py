@@ -56,10 +56,10 @@ class ReplayEngine:
         """
         self.path = path
         self.store = ReplyStore(path, readonly=True)
-        found = self.store.endpoints()
-        if len(found) != 1:
-            raise InputError(f"holds replies of {len(found)} endpoints", path=path)
-        self.endpoint = found[0]
+        urls = self.store.endpoints()
+        if len(urls) != 1:
+            raise InputError(f"holds replies of {len(urls)} endpoints", path=path)
+        self.endpoint = urls[0]
 
     def identity(self) -> dict[str, Any]:
         # The same as of the endpoint: a rebuild from the store equals the build that wrote it.
@@ -118,19 +118,19 @@ def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
             cuts long queries off in the middle of a reply whose status is 200).
     """
     try:
-        found = _DECODER.decode(body)
+        reply = _DECODER.decode(body)
     # Text that is no UTF-8, and nesting without end, have errors of their own.
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
-    absent = set(variables).difference(found.head.vars)
+    absent = set(variables).difference(reply.head.vars)
     if absent:
         raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
-    return [{n: _term(bound) for n, bound in row.items()} for row in found.results.bindings]
+    return [{n: _term(bound) for n, bound in row.items()} for row in reply.results.bindings]
 
 
-def _term(found: _Bound) -> Term:
-    kind = "literal" if found.type == "typed-literal" else found.type
-    return Term(kind, found.value, found.language, found.datatype)
+def _term(bound: _Bound) -> Term:
+    kind = "literal" if bound.type == "typed-literal" else bound.type
+    return Term(kind, bound.value, bound.language, bound.datatype)
 
 
 def kept_rows(body: bytes, path: Path, variables: Iterable[str]) -> list[Row]:

@@ -83,8 +83,8 @@ def require_address(url: str) -> None:
             path=without_credentials(url), allowed=f"an address without them, {example}",
         )  # fmt: skip
     if origin is None or not re.fullmatch("[!-~]+", url):
-        shown = printable(without_credentials(url))
-        raise InputError(f"{shown} is no address", field="--kg", allowed=f"one in ASCII, {example}")
+        text = printable(without_credentials(url))
+        raise InputError(f"{text} is no address", field="--kg", allowed=f"one in ASCII, {example}")
 
 
 def send_request(request: Request, seconds: float) -> HttpReply:

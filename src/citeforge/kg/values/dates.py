@@ -28,19 +28,19 @@ def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
     sign, digits, month, day = match.groups()
     year = -int(digits) if sign == "-" else int(digits)
     era = " BCE" if year < 1 else ""
-    shown = 1 - year if year < 1 else year
-    text = f"{shown:04d}" if not era else str(shown)
+    number = 1 - year if year < 1 else year
+    text = f"{number:04d}" if not era else str(number)
     word = _PRECISIONS.get(precision or 0, UNKNOWN)
     if word == "month":
         text += f"-{month}"
     elif word in ("day", UNKNOWN):
         text += f"-{month}-{day}"
     elif word == "decade":
-        text = f"{shown // 10 * 10}s"
+        text = f"{number // 10 * 10}s"
     elif word == "century":
-        text = f"{_ordinal((shown - 1) // 100 + 1)} century"
+        text = f"{_ordinal((number - 1) // 100 + 1)} century"
     elif word == "millennium":
-        text = f"{_ordinal((shown - 1) // 1000 + 1)} millennium"
+        text = f"{_ordinal((number - 1) // 1000 + 1)} millennium"
     return text + era, word
 
 

@@ -67,7 +67,7 @@ def statement_pairs(
         report: Markdown.
         segmenter: splits sentences.
         key: when two URLs are one page.
-        shown: URLs of the passages of the line, for a report without a list of references.
+        urls: URLs of the passages of the line, for a report without a list of references.
     """
     markup = read_markup(report, urls)
     numbered = _with_marks(report, markup, key)

@@ -38,16 +38,16 @@ def export(
         UsageError: an option that this export does not have, or lacks.
         InputError: the folder exists, or the kind of benchmark is not exported so.
     """
-    found = find_export(name)
-    return write_export(found, Path(source), Path(out), checked(found.options, **options))
+    target = find_export(name)
+    return write_export(target, Path(source), Path(out), checked(target.options, **options))
 
 
-def write_export(found: Export, source: Path, out: Path, options: Part) -> DroppedFields:
+def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
     """Like :func:`export`, of an export that was looked up and a record of its options."""
-    with atomic_directory(out) as made:
-        if found.of != "scores":
-            _require_fit(found, source)
-        return found.write(source, made, options)
+    with atomic_directory(out) as folder:
+        if target.of != "scores":
+            _require_fit(target, source)
+        return target.write(source, folder, options)
 
 
 def _require_fit(export: Export, folder: Path) -> None:

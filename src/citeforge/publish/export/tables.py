@@ -85,10 +85,10 @@ def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def _with_metadata(row: dict[str, Any]) -> dict[str, Any]:
-    found = {k: v for k, v in row.items() if k != "metadata"}
+    flat = {k: v for k, v in row.items() if k != "metadata"}
     if row.get("metadata"):
-        found["metadata"] = json.loads(row["metadata"])
-    return found
+        flat["metadata"] = json.loads(row["metadata"])
+    return flat
 
 
 def _line(row: dict[str, Any]) -> bytes:
