@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma import check
+from citeforge.builders.kalma.annotate import marker
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.score import Specificity, rank_triples
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
@@ -163,7 +163,7 @@ def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
     ).to_pylist()
     for row in evolution:
         triple = kg.from_row(row["triples"][0])
-        assert check.marker(triple) in row["paragraph"]
+        assert marker(triple) in row["paragraph"]
         if row["round"] > 1:
             scores = [c["score"] for c in row["candidates"]]
             assert scores == sorted(scores, reverse=True)
@@ -272,8 +272,8 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_pat
         shard_paths(tmp_path / "plain" / "evolution", "evolution"), kg.KG_EVOLUTION
     ).to_pylist()
     first, second = (kg.from_row(c["triple"]) for c in table[1]["candidates"][:2])
-    bad = {("extend " + check.marker(first), attempt): "No." for attempt in range(3)}
-    bad |= {("extend " + check.marker(second), 0): Failure("truncated", "cut")}
+    bad = {("extend " + marker(first), attempt): "No." for attempt in range(3)}
+    bad |= {("extend " + marker(second), 0): Failure("truncated", "cut")}
     llm = Scripted(bad)  # type: ignore[arg-type]
     out = tmp_path / "k"
     manifest = build_kalma(*options(out, "father", limit=1), open_graph(), llm, ngram)

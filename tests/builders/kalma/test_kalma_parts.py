@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.contexts import QueryGraphs, make_contexts
+from citeforge.builders.kalma.annotate import annotate
+from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
@@ -88,7 +89,7 @@ def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
 
 def test_annotations() -> None:
     seed = "Ada Byron was born in London, the child of Lord Byron, and loved mathematics."
-    text = check.annotate(seed, POOL, PEOPLE, POOL[0])
+    text = annotate(seed, POOL, PEOPLE, POOL[0])
     assert text == (
         "Ada Byron was born in London [Q1, place of birth: London], the child of Lord Byron "
         f"[Q1, father: Lord Byron], and loved mathematics {MARK}."
@@ -104,15 +105,15 @@ def test_annotations() -> None:
 # --- contexts ----------------------------------------------------------------------------------
 
 
-def entries(n: int) -> list[QueryGraphs]:
+def entries(n: int) -> list[KalmaQuestion]:
     found = []
     for i in range(n):
         a, b = f"Q{10 + 2 * i}", f"Q{11 + 2 * i}"
         father = fact(a, "father", b, value_id=b)
         first = (*(fact(a, f"r{k}", f"v{k}") for k in range(4)), father)
         second = (fact(b, "child", a, value_id=a), fact(b, "r9", "v9"))
-        gold = (first[-1], *first[:3])
-        found.append(QueryGraphs(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
+        gold = tuple((t, 1) for t in (first[-1], *first[:3]))
+        found.append(KalmaQuestion(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
     return found
 
 
@@ -157,6 +158,6 @@ def test_retrieval_sets_are_nested_and_exact() -> None:
 
 def test_a_short_minimum_set_is_recorded() -> None:
     first, *_ = entries(3)
-    short = QueryGraphs(first.query_id, first.graphs, first.gold[:2])
+    short = KalmaQuestion(first.query_id, first.graphs, first.gold[:2])
     made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
     assert made.short == {"absent_3": {"q0": {"absent": 2}}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citeforge.builders.kalma import check
+from citeforge.builders.kalma.annotate import marker
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.tasks import TASKS, most_tokens, request
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -20,7 +21,7 @@ BEFORE = "Hans Albert Einstein's father is Albert Einstein [Q1, father: Albert E
 def added(sentence: str, triple: Triple) -> str | None:
     pool = [LINK, triple, Triple("Q2", FAMILY["Q2"], "P551", "residence", "Ulm")]
     checker = ExtensionCheck(load_domain("people"), SentenceSegmenter())
-    said = sentence.replace("[]", check.marker(triple))
+    said = sentence.replace("[]", marker(triple))
     (found,) = checker.wrong([Extension(BEFORE, f"{BEFORE} {said}", triple, pool)])
     return found
 
@@ -49,7 +50,7 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
 )
 def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
     movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
-    reply = seed.replace("[]", check.marker(movement))
+    reply = seed.replace("[]", marker(movement))
     found = check.misplaced(reply, [LINK, movement], LINK)
     assert (found or "").startswith(reason or "") and (found is None) == (reason is None)
 
@@ -59,9 +60,9 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
     text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
     his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
     pool = [LINK, born, his]
-    found = check.misplaced(f"{text} {check.marker(born)}.", pool, LINK)
+    found = check.misplaced(f"{text} {marker(born)}.", pool, LINK)
     assert found == "says 'Ulm' of somebody else"
-    assert check.misplaced(f"{text} {check.marker(his)}.", pool, LINK) is None
+    assert check.misplaced(f"{text} {marker(his)}.", pool, LINK) is None
 
 
 def test_tokens_of_a_writer_are_bounded() -> None:

@@ -10,12 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.runner import make_runner
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.setup import run_embedder
 from citeforge.ir_convert.alce import AlceItem, passage_id
 from citeforge.schemas.benchmarks.tables import CANDIDATES
 from citeforge.schemas.errors import InputError
@@ -66,14 +65,7 @@ def retrieve_all(
     """
     settings = RetrieverSettings(
         corpus,
-        lambda: make_embedder(
-            retrieving.embedder,
-            revision=retrieving.embedder_revision,
-            device=run.device,
-            options=client_options(run),
-            runner=make_runner(run),
-            store=replay_store(run),
-        ),
+        lambda: run_embedder(retrieving.embedder, run, revision=retrieving.embedder_revision),
         run.embeddings or folder,
         run.shard_rows,
         make_runner(run).first_stage(run.device),

@@ -25,10 +25,8 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.runner import make_runner
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.setup import run_embedder
 from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
@@ -94,10 +92,7 @@ def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
         return candidates.from_context(base, name.removeprefix("context:"))
     if name == "dense":
         with tempfile.TemporaryDirectory() as folder:
-            embedder = make_embedder(
-                recipe.embedder, options=client_options(run),
-                store=replay_store(run), runner=make_runner(run),
-            )  # fmt: skip
+            embedder = run_embedder(recipe.embedder, run)
             return candidates.from_embeddings(base, depth, embedder, Path(folder))
     return candidates.from_run(base, Path(name.removeprefix("run:")))
 

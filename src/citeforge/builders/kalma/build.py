@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.kalma.check import ExtensionCheck
-from citeforge.builders.kalma.contexts import QueryGraphs
+from citeforge.builders.kalma.contexts import KalmaQuestion
 from citeforge.builders.kalma.evolve import Evolution, Evolver
-from citeforge.builders.kalma.package import KalmaQuestion, write_tables
+from citeforge.builders.kalma.package import write_tables
 from citeforge.builders.kalma.published import read_published
-from citeforge.builders.kalma.retrieved import RetrievedGraphs, retrieve_graphs
+from citeforge.builders.kalma.retrieved import retrieve_graphs
 from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
 from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
 from citeforge.builders.packaging.package import PackageWriter
@@ -26,7 +26,7 @@ from citeforge.engines.models.perplexity.records import Perplexity, make_perplex
 from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.kg.domain import load_domain
+from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
@@ -94,7 +94,8 @@ def build_kalma(
         evolutions = evolver.evolve(selected.pairs)
         package = build.package()
         kept = _usable_evolutions(recipe, evolutions, evolver)
-        stats, contexts, retrieved = _write_grown(package, recipe, kg, kept)
+        questions = [_question(e) for e in kept]
+        stats, contexts, retrieved = _write(package, recipe, kg.domain, questions, kept, kg)
         counts = _counts(kg, selected, evolutions, evolver)
         counts |= retrieved | _wordless(kg, evolver, len(kept))
         if evolver.perplexity is not None:
@@ -167,21 +168,21 @@ def _usable_evolutions(
     )
 
 
-def _write_grown(
-    writer: PackageWriter, recipe: KalmaRecipe, kg: KnowledgeGraph, kept: Sequence[Evolution]
+def _write(
+    writer: PackageWriter,
+    recipe: KalmaRecipe,
+    domain: Domain,
+    questions: Sequence[KalmaQuestion],
+    evolutions: Sequence[Evolution],
+    kg: KnowledgeGraph | None,
 ) -> tuple[Stats, dict[str, ContextSet], dict[str, int]]:
-    """Write all tables; statistics, contexts, and counts of what was retrieved."""
-    questions = [_question(e) for e in kept]
-    entries = [
-        QueryGraphs(e.pair.id, (e.pair.first, e.pair.second), tuple(t for t, _ in e.gold))
-        for e in kept
-    ]
-    retrieved = _retrieved(recipe, kg, questions, entries)
-    gold = [e.gold for e in kept]
-    stats, contexts = write_tables(
-        writer, questions, entries, gold, kept, kg.domain, recipe.seed, retrieved
-    )
-    return stats, contexts, {} if retrieved is None else retrieved.counts
+    """Write all tables; statistics, contexts, and counts of what the baseline's retrieval finds,
+    where the recipe asks for it."""
+    retrieved = None
+    if recipe.retrieved and kg is not None:
+        retrieved = retrieve_graphs(kg, questions, recipe.ner)
+    stats_contexts = write_tables(writer, questions, evolutions, domain, recipe.seed, retrieved)
+    return *stats_contexts, {} if retrieved is None else retrieved.counts
 
 
 def _counts(
@@ -220,27 +221,14 @@ def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, in
 
 
 def _question(e: Evolution) -> KalmaQuestion:
-    return KalmaQuestion(
-        e.specific,
-        e.general,
-        {
-            "entities": [e.pair.first.qid, e.pair.second.qid],
-            "names": [e.pair.first.name, e.pair.second.name],
-            "relation": e.pair.link.relation,
-        },
-    )
-
-
-def _retrieved(
-    recipe: KalmaRecipe,
-    kg: KnowledgeGraph,
-    questions: Sequence[KalmaQuestion],
-    entries: Sequence[QueryGraphs],
-) -> RetrievedGraphs | None:
-    """What the baseline's retrieval finds, where the recipe asks for it."""
-    if not recipe.retrieved:
-        return None
-    return retrieve_graphs(kg, [q.specific for q in questions], entries, recipe.ner)
+    pair = e.pair
+    graphs = (pair.first, pair.second)
+    metadata = {
+        "entities": [g.qid for g in graphs],
+        "names": [g.name for g in graphs],
+        "relation": pair.link.relation,
+    }
+    return KalmaQuestion(pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
 
 
 def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
@@ -284,10 +272,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        writer, questions, entries = build.package(), published.questions, published.entries
-        retrieved = None if kg is None else _retrieved(recipe, kg, questions, entries)
-        stats, contexts = write_tables(
-            writer, questions, entries, published.gold, [], domain, recipe.seed, retrieved
-        )
-        counts = source.counts | ({} if retrieved is None else retrieved.counts)
+        writer, questions = build.package(), published.questions
+        stats, contexts, retrieved = _write(writer, recipe, domain, questions, [], kg)
+        counts = source.counts | retrieved
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.annotate import annotate, marker, mentions_of, renderings
+from citeforge.builders.kalma.annotate import mentions_of, renderings
 from citeforge.builders.kalma.mentions import Names, stands_alone
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -17,19 +17,6 @@ from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.text import normalise_em
-
-__all__ = [
-    "Extension",
-    "ExtensionCheck",
-    "annotate",
-    "cited_triples",
-    "marker",
-    "misplaced",
-    "renderings",
-    "without_citations",
-    "wrong_annotation",
-    "wrong_question",
-]  # fmt: skip
 
 _YEAR = re.compile(r"(?<!\d)\d{3,4}(?!\d)")
 

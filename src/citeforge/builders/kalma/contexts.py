@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from citeforge.engines.draws import generator, key
 from citeforge.kg.domain import Domain
@@ -19,18 +20,24 @@ RETRIEVAL = (80, 60, 40, 20)
 
 
 @dataclass(frozen=True)
-class QueryGraphs:
+class KalmaQuestion:
     """A query with its sub-graphs.
 
     Attributes:
         query_id: its id.
         graphs: right sub-graphs, in order.
-        gold: minimum knowledge set.
+        gold: minimum knowledge set, each triple with the round that added it.
+        specific: text that asks for each fact.
+        general: text that asks for facts by topic; empty where there is none.
+        metadata: of the query.
     """
 
     query_id: str
     graphs: tuple[Graph, ...]
-    gold: tuple[Triple, ...] = ()
+    gold: tuple[tuple[Triple, int], ...] = ()
+    specific: str = ""
+    general: str = ""
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,35 +57,39 @@ class Contexts:
     shares: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def make_contexts(entries: Sequence[QueryGraphs], domain: Domain, seed: int) -> Contexts:
+def make_contexts(questions: Sequence[KalmaQuestion], domain: Domain, seed: int) -> Contexts:
     """Freeze all context sets.
 
     Args:
-        entries: queries in order; without gold there are no ``absent`` sets.
+        questions: queries in order; without gold there are no ``absent`` sets.
         domain: knows which relations are inverse.
         seed: seed of all draws; sets of one kind are nested.
     """
-    found = Contexts()
-    found.triples["full"] = {e.query_id: [t for g in e.graphs for t in g.triples] for e in entries}
-    if any(e.gold for e in entries):
-        _absent(found, entries, domain, seed)
-    if len({g.qid for e in entries for g in e.graphs}) > 2:
-        _retrieval(found, entries, seed)
-    return found
+    contexts = Contexts()
+    contexts.triples["full"] = {
+        q.query_id: [t for g in q.graphs for t in g.triples] for q in questions
+    }
+    if any(q.gold for q in questions):
+        _absent(contexts, questions, domain, seed)
+    if len({g.qid for q in questions for g in q.graphs}) > 2:
+        _retrieval(contexts, questions, seed)
+    return contexts
 
 
-def _absent(found: Contexts, entries: Sequence[QueryGraphs], domain: Domain, seed: int) -> None:
+def _absent(
+    contexts: Contexts, questions: Sequence[KalmaQuestion], domain: Domain, seed: int
+) -> None:
     for size in ABSENT:
         name = f"absent_{size}"
-        found.triples[name], found.removed[name] = {}, {}
-        for entry in entries:
-            shown = found.triples["full"][entry.query_id]
+        contexts.triples[name], contexts.removed[name] = {}, {}
+        for question in questions:
+            shown = contexts.triples["full"][question.query_id]
             # Published gold may be of graphs that its retrieval missed: nothing to remove.
-            order = [t for t in dict.fromkeys(entry.gold) if t in set(shown)]
-            generator(seed, "kalma absent", entry.query_id).shuffle(order)
+            order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(shown)]
+            generator(seed, "kalma absent", question.query_id).shuffle(order)
             taken = order[:size]
             if len(taken) < size:
-                found.short.setdefault(name, {})[entry.query_id] = {"absent": len(taken)}
+                contexts.short.setdefault(name, {})[question.query_id] = {"absent": len(taken)}
             removed = [(t, "gold") for t in taken]
             removed += [
                 (t, "inverse")
@@ -86,8 +97,8 @@ def _absent(found: Contexts, entries: Sequence[QueryGraphs], domain: Domain, see
                 if t not in taken and any(_leaks(t, gone, domain) for gone in taken)
             ]
             gone = {t for t, _ in removed}
-            found.triples[name][entry.query_id] = [t for t in shown if t not in gone]
-            found.removed[name][entry.query_id] = removed
+            contexts.triples[name][question.query_id] = [t for t in shown if t not in gone]
+            contexts.removed[name][question.query_id] = removed
 
 
 def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
@@ -98,36 +109,36 @@ def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
     return mirrored and triple.relation in domain.inverses(gone.relation)
 
 
-def _retrieval(found: Contexts, entries: Sequence[QueryGraphs], seed: int) -> None:
-    slots = [(e.query_id, at) for e in entries for at in range(len(e.graphs))]
+def _retrieval(contexts: Contexts, questions: Sequence[KalmaQuestion], seed: int) -> None:
+    slots = [(q.query_id, at) for q in questions for at in range(len(q.graphs))]
     order = sorted(slots, key=lambda s: key(seed, "kalma retrieval", *s))
-    graphs: Mapping[str, Graph] = {g.qid: g for e in entries for g in e.graphs}
+    graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
-        (e.query_id, at): _irrelevant(e, at, graphs, seed)
-        for e in entries
-        for at in range(len(e.graphs))
+        (q.query_id, at): _irrelevant(q, at, graphs, seed)
+        for q in questions
+        for at in range(len(q.graphs))
     }
     for share in RETRIEVAL:
         name = f"retrieval_{share}"
         # Rounded half up, so that the share is exact whenever it can be.
         n_wrong = len(slots) - (len(slots) * share + 50) // 100
         replaced = set(order[:n_wrong])
-        found.shares[name] = (len(slots) - n_wrong, len(slots))
-        found.triples[name] = {
-            e.query_id: [
+        contexts.shares[name] = (len(slots) - n_wrong, len(slots))
+        contexts.triples[name] = {
+            q.query_id: [
                 t
-                for at, graph in enumerate(e.graphs)
-                for t in (wrong[e.query_id, at] if (e.query_id, at) in replaced else graph).triples
+                for at, graph in enumerate(q.graphs)
+                for t in (wrong[q.query_id, at] if (q.query_id, at) in replaced else graph).triples
             ]
-            for e in entries
+            for q in questions
         }
 
 
-def _irrelevant(entry: QueryGraphs, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
+def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
     """A sub-graph of somebody whom the query is not about, another one for each place."""
-    own = {g.qid for g in entry.graphs}
+    own = {g.qid for g in question.graphs}
     others = sorted(
         (q for q in graphs if q not in own),
-        key=lambda q: key(seed, "kalma irrelevant", entry.query_id, q),
+        key=lambda q: key(seed, "kalma irrelevant", question.query_id, q),
     )
     return graphs[others[at % len(others)]]

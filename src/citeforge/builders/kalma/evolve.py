@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.annotate import marker
+from citeforge.builders.kalma.annotate import annotate, marker
 from citeforge.builders.kalma.asking import Asker, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_triples
@@ -141,7 +141,7 @@ class Evolver:
     def _annotate(self, evolutions: list[Evolution], seeds: dict[str, str]) -> None:
         def values(e: Evolution) -> dict[str, Any]:
             text = seeds[e.pair.id]
-            annotated = check.annotate(text, e.pair.pool, self.kg.domain, e.pair.link)
+            annotated = annotate(text, e.pair.pool, self.kg.domain, e.pair.link)
             graphs = (e.pair.first, e.pair.second)
             return {"paragraph": text, "graphs": graphs, "annotated": annotated}
 

@@ -7,12 +7,11 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.kalma.contexts import Contexts, QueryGraphs, make_contexts
+from citeforge.builders.kalma.contexts import Contexts, KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Evolution
 from citeforge.builders.kalma.retrieved import RETRIEVED, RetrievedGraphs
 from citeforge.builders.packaging.package import PackageWriter
@@ -25,7 +24,6 @@ from citeforge.schemas.benchmarks.kg import (
     KG_CONTEXTS,
     KG_EVOLUTION,
     KG_GOLD,
-    Triple,
     as_row,
     from_row,
     relation_key,
@@ -41,20 +39,9 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True)
-class KalmaQuestion:
-    """A query in both forms; the general one may be missing."""
-
-    specific: str
-    general: str
-    metadata: dict[str, Any]
-
-
 def write_tables(
     writer: PackageWriter,
     questions: Sequence[KalmaQuestion],
-    entries: Sequence[QueryGraphs],
-    gold: Sequence[Sequence[tuple[Triple, int]]],
     evolutions: Sequence[Evolution],
     domain: Domain,
     seed: int,
@@ -64,23 +51,21 @@ def write_tables(
 
     Args:
         writer: where the package grows.
-        questions: in the order of the entries.
-        entries: what each query shows.
-        gold: minimum knowledge sets.
+        questions: in their order.
         evolutions: how questions grew; none where they did not.
         domain: relations and their kinds.
         seed: of what is shown beside and removed.
         retrieved: what a retrieval found, for a context set of its own.
     """
-    ids = [e.query_id for e in entries]
+    ids = [q.query_id for q in questions]
     for form in ("specific", "general"):
         rows = [
-            {"_id": i, "text": getattr(q, form), "metadata": _json(q.metadata)}
-            for i, q in zip(ids, questions, strict=True)
+            {"_id": q.query_id, "text": getattr(q, form), "metadata": _json(q.metadata)}
+            for q in questions
         ]
         if all(r["text"] for r in rows):
             writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
-    contexts = make_contexts(entries, domain, seed)
+    contexts = make_contexts(questions, domain, seed)
     if "general" in writer.splits["queries"]:
         contexts.triples = {
             "full": contexts.triples["full"],
@@ -98,13 +83,13 @@ def write_tables(
         ]  # fmt: skip
         writer.add("absent", set_name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
     rows = [
-        {"query_id": i, **as_row(t), "round": number}
-        for i, mine in zip(ids, gold, strict=True)
-        for t, number in mine
+        {"query_id": q.query_id, **as_row(t), "round": number}
+        for q in questions
+        for t, number in q.gold
     ]
     writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
     writer.add("evolution", "evolution", _evolution_table(evolutions))
-    return kalma_stats(questions, entries, gold), infos
+    return kalma_stats(questions), infos
 
 
 def _json(value: Any) -> str:
@@ -161,13 +146,9 @@ def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=KG_EVOLUTION)
 
 
-def kalma_stats(
-    questions: Sequence[KalmaQuestion],
-    entries: Sequence[QueryGraphs],
-    gold: Sequence[Sequence[tuple[Triple, int]]],
-) -> Stats:
+def kalma_stats(questions: Sequence[KalmaQuestion]) -> Stats:
     """Statistics as the paper gives them (section 2.3), and spreads."""
-    graphs = {g.qid: g for e in entries for g in e.graphs}
+    graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
     def distinct(*relations: str) -> int:
@@ -179,14 +160,14 @@ def kalma_stats(
         if relation_key(t.relation) in ("date of birth", "inception") and t.precision
         if (year := year_of(t.value)) is not None
     ]
-    relations = Counter(t.relation for mine in gold for t, _ in mine)
+    relations = Counter(t.relation for q in questions for t, _ in q.gold)
     texts = Counter(q.specific for q in questions)
     stats: Stats = {
-        "queries": len(entries),
+        "queries": len(questions),
         "sub-graphs": len(graphs),
         "triples per sub-graph, mean": round(len(triples) / max(len(graphs), 1), 2),
         "knowledge per question, mean": round(
-            math.fsum(len(m) for m in gold) / max(len(gold), 1), 4
+            math.fsum(len(q.gold) for q in questions) / max(len(questions), 1), 4
         ),
         "relations in minimum knowledge sets": len(relations),
         "occupations": distinct("occupation"),
@@ -224,7 +205,7 @@ def trace_text(package: Package, query_id: str) -> str:
     Raises:
         UnknownValueError: no such query.
     """
-    from citeforge.builders.kalma.check import marker
+    from citeforge.builders.kalma.annotate import marker
 
     if query_id not in package.row_of:
         raise UnknownValueError("query", query_id, package.query_ids[:20])

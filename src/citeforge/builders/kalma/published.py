@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.builders.kalma.contexts import QueryGraphs
-from citeforge.builders.kalma.package import KalmaQuestion
+from citeforge.builders.kalma.contexts import KalmaQuestion
 from citeforge.engines.io.files import sha256_file
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
@@ -22,8 +21,6 @@ class PublishedData:
     """What the files hold, and which files they are."""
 
     questions: list[KalmaQuestion]
-    entries: list[QueryGraphs]
-    gold: list[list[tuple[Triple, int]]]
     source: SourceInfo
 
 
@@ -65,30 +62,30 @@ def read_published(
         files=files,
         counts={"values left out: empty": sum(i.n_empty for i in items)},
     )
-    questions, entries, golds = [], [], []
+    questions = []
     strangers = 0
     for at, item in enumerate(items[:limit]):
-        query = f"e{at + 1:04d}"
+        names = {g.qid: g.name for g in item.graphs}
+        triples = {t.key: t for g in item.graphs for t in g.triples}
+        gold_facts = tuple(
+            (
+                triples.get(Key(*f[:3])) or Triple(f.qid, names.get(f.qid, f.qid), "", *f[1:3]),
+                f.round,
+            )
+            for f in (sets[at] if sets is not None else [])
+        )
+        strangers += sum(t.key not in triples for t, _ in gold_facts)
+        metadata = {
+            "entities": [g.qid for g in item.graphs],
+            "names": [g.name for g in item.graphs],
+            **({EMPTY: item.empty} if item.empty else {}),
+        }
+        general_text = others[at].question if others is not None else ""
         questions.append(
             KalmaQuestion(
-                item.question,
-                others[at].question if others is not None else "",
-                {
-                    "entities": [g.qid for g in item.graphs],
-                    "names": [g.name for g in item.graphs],
-                    **({EMPTY: item.empty} if item.empty else {}),
-                },
+                f"e{at + 1:04d}", item.graphs, gold_facts, item.question, general_text, metadata
             )
         )
-        names = {g.qid: g.name for g in item.graphs}
-        shown = {t.key: t for g in item.graphs for t in g.triples}
-        mine = [
-            (shown.get(Key(*f[:3])) or Triple(f.qid, names.get(f.qid, f.qid), "", *f[1:3]), f.round)
-            for f in (sets[at] if sets is not None else [])
-        ]
-        strangers += sum(t.key not in shown for t, _ in mine)
-        entries.append(QueryGraphs(query, item.graphs, tuple(t for t, _ in mine)))
-        golds.append(mine)
     if strangers:
         source.counts["gold facts that no shown graph has"] = strangers
-    return PublishedData(questions, entries, golds, source)
+    return PublishedData(questions, source)

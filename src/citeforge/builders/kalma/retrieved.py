@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.contexts import QueryGraphs
+from citeforge.builders.kalma.contexts import KalmaQuestion
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.schemas.benchmarks.kg import Triple
@@ -30,33 +30,32 @@ class RetrievedGraphs:
 
 
 def retrieve_graphs(
-    kg: KnowledgeGraph, questions: Sequence[str], entries: Sequence[QueryGraphs], ner: str | None
+    kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
 ) -> RetrievedGraphs:
     """Names to entities, namesakes ranked by exact matches, the best one's sub-graph.
 
     Args:
         kg: where names are looked up.
-        questions: the specific ones, in the order of the entries.
-        entries: queries with their right sub-graphs.
+        questions: queries with their right sub-graphs; the specific texts are read.
         ner: installed spaCy model that finds names; None for the graph's own labels.
 
     Raises:
         MissingExtraError: spaCy is not installed.
         InputError: no such model.
     """
-    links, graphs = Linker(kg, ner).link(questions)
-    found: dict[str, list[Triple]] = {}
-    for entry, mine in zip(entries, links, strict=True):
+    links, graphs = Linker(kg, ner).link([q.specific for q in questions])
+    triples: dict[str, list[Triple]] = {}
+    for question, mine in zip(questions, links, strict=True):
         chosen = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
-        found[entry.query_id] = [t for qid in chosen for t in graphs[qid].triples]
-    right = linking_quality(links, [{g.qid for g in e.graphs} for e in entries])
+        triples[question.query_id] = [t for qid in chosen for t in graphs[qid].triples]
+    right = linking_quality(links, [{g.qid for g in q.graphs} for q in questions])
     by = f"names by {ner}" if ner else "names by the graph's own labels"
     return RetrievedGraphs(
-        found,
+        triples,
         f"sub-graphs that names in the specific question lead to ({by}): "
         f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right",
         {
             "retrieved sub-graphs": right.linked,
-            "questions without retrieved sub-graphs": sum(not t for t in found.values()),
+            "questions without retrieved sub-graphs": sum(not t for t in triples.values()),
         },
     )

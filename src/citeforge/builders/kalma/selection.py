@@ -104,25 +104,10 @@ class Selected:
     counts: Counter[str] = field(default_factory=Counter)
 
 
-class _Row(msgspec.Struct):
-    """A line of a pairs file; fields by any of their known names."""
-
-    paragraph: str | None = None
-    sentence: str | None = None
-    text: str | None = None
-    first: str | None = None
-    subject: str | None = None
-    e1: str | None = None
-    name1: str | None = None
-    person: str | None = None
-    relation: str | None = None
-    predicate: str | None = None
-    label: str | None = None
-    second: str | None = None
-    object: str | None = None
-    e2: str | None = None
-    name2: str | None = None
-    value: str | None = None
+_Row = msgspec.defstruct(
+    "_Row", [(name, str | None, None) for names in _FIELDS.values() for name in names]
+)
+"""A line of a pairs file; fields by any of their known names."""
 
 
 def read_stated(path: Path) -> list[Stated]:

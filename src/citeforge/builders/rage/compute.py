@@ -7,11 +7,10 @@ from typing import get_args
 
 from citeforge.builders.shards.folder import compute_of
 from citeforge.builders.stages.workspace import Workspace
-from citeforge.engines.embedding.embed import TransformerEmbedder, make_embedder
+from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
 from citeforge.engines.models.compute import choose_compute
-from citeforge.engines.runner import make_runner
-from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.setup import run_embedder
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.compute import Chosen
@@ -25,15 +24,12 @@ def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
     prefixes = None
     if recipe.query_prefix is not None or recipe.passage_prefix is not None:
         prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
-    return make_embedder(
+    return run_embedder(
         recipe.embedder,
+        run,
         revision=recipe.embedder_revision,
-        device=run.device,
         prefixes=prefixes,
-        options=client_options(run),
-        store=replay_store(run),
         compute=recipe.compute,
-        runner=make_runner(run),
         input_type=recipe.input_type,
     )
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from citeforge.engines.io.files import read_json
-from citeforge.engines.io.textfiles import read_yaml
+from citeforge.engines.io.textfiles import line_of_place, read_yaml
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
@@ -76,21 +76,7 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
 
 def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
     """Line of a place, or of the last part of it that the file has; None when nobody knows."""
-    if node is None:
-        return None
-    line = node.start_mark.line + 1
-    for name in place:
-        if isinstance(node, yaml.MappingNode):
-            pairs = [(k, v) for k, v in node.value if k.value == name]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(name, int):
-            pairs = [(item, item) for item in node.value[name : name + 1]]
-        else:
-            break
-        if not pairs:
-            break
-        key, node = pairs[0]
-        line = key.start_mark.line + 1
-    return line
+    return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
 
 
 def _error_at_line(

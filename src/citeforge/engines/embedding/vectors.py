@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import cycle
@@ -21,6 +20,8 @@ from citeforge.engines.io.progress import Advance
 from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
+_SPARSE = 32
+"""Of how many rows one is wanted when reading the others costs more than skipping them."""
 PLURALS: dict[Kind, str] = {"passage": "passages", "query": "queries"}
 """First part of the names of shards."""
 
@@ -43,32 +44,23 @@ class VectorShard:
     key: str
     offset: int = 0
 
-    def read(self) -> npt.NDArray[np.float16]:
-        """All vectors, shape (rows, dimension)."""
-        size = self.rows * self.dimension
-        return np.fromfile(self.path, "<f2", size, offset=self.offset).reshape(self.rows, -1)
+    def read(self, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.float16]:
+        """All vectors, or some of them alone; shape (n rows, dimension).
 
-
-class _ShardReader:
-    """Reads shards one after another into one piece of memory.
-
-    Taking fresh memory for every shard would cost as much as reading it.
-    """
-
-    def __init__(self, shards: Sequence[VectorShard]) -> None:
-        self._buffer = np.empty(max((s.rows * s.dimension for s in shards), default=0), "<f2")
-
-    def read(self, shard: VectorShard) -> npt.NDArray[np.float16]:
-        """Vectors of a shard; overwritten by the next call."""
-        flat = self._buffer[: shard.rows * shard.dimension]
-        with shard.path.open("rb", buffering=0) as file:
-            if hasattr(os, "posix_fadvise"):  # the system reads ahead of us
-                os.posix_fadvise(file.fileno(), shard.offset, flat.nbytes, os.POSIX_FADV_SEQUENTIAL)
-            file.seek(shard.offset)
-            size = file.readinto(flat.view(np.uint8).data)
-        if size != flat.nbytes:
-            raise InputError("was cut short while it was read", path=shard.path)
-        return flat.reshape(shard.rows, shard.dimension)
+        Raises:
+            InputError: the file is shorter than it was.
+        """
+        shape = (self.rows, self.dimension)
+        if rows is not None and len(rows) * _SPARSE <= self.rows:
+            try:
+                return np.asarray(np.memmap(self.path, "<f2", "r", self.offset, shape)[rows])
+            except ValueError as error:  # the map would end behind the file
+                raise InputError("was cut short while it was read", path=self.path) from error
+        flat = np.fromfile(self.path, "<f2", self.rows * self.dimension, offset=self.offset)
+        if len(flat) != self.rows * self.dimension:
+            raise InputError("was cut short while it was read", path=self.path)
+        vectors = flat.reshape(shape)
+        return vectors if rows is None else vectors[rows]
 
 
 def digest_texts(texts: pa.Array) -> str:
@@ -310,10 +302,9 @@ def iter_blocks(
         [np.empty((min(block_rows, total), dimension), np.float32) for _ in range(buffers)]
     )
     buffer = next(turn)
-    reader = _ShardReader(shards)
     start = filled = 0
     for shard in shards:
-        vectors = reader.read(shard)
+        vectors = shard.read()
         at = 0
         while at < shard.rows:
             take = min(shard.rows - at, len(buffer) - filled)
@@ -341,31 +332,11 @@ def gather(
 ) -> npt.NDArray[np.float16]:
     """Vectors at sorted positions, shape (n positions, dimension); one shard is held at a time."""
     pieces = []
-    reader = _ShardReader(shards)
     start = at = 0
     for shard in shards:
         end = int(np.searchsorted(positions, start + shard.rows))
-        rows = positions[at:end] - start
-        if len(rows) * _SPARSE > shard.rows:
-            pieces.append(reader.read(shard)[rows])
-        elif end > at:
-            pieces.append(_rows_of(shard, rows))
+        if end > at:
+            pieces.append(shard.read(positions[at:end] - start))
         start, at = start + shard.rows, end
     dimension = shards[0].dimension if shards else 0
     return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)
-
-
-_SPARSE = 32
-"""Of how many rows one is wanted when reading the others costs more than skipping them."""
-
-
-def _rows_of(shard: VectorShard, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float16]:
-    size = 2 * shard.dimension
-    handle = os.open(shard.path, os.O_RDONLY)
-    try:
-        found = b"".join(os.pread(handle, size, shard.offset + size * row) for row in rows.tolist())
-    finally:
-        os.close(handle)
-    if len(found) != size * len(rows):
-        raise InputError("was cut short while it was read", path=shard.path)
-    return np.frombuffer(found, "<f2").reshape(len(rows), shard.dimension)

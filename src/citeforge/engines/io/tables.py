@@ -1,21 +1,19 @@
-"""Parquet tables in shards: written whole or not at all, hashed while written."""
+"""Parquet tables in shards: written whole or not at all."""
 
 from __future__ import annotations
 
-import hashlib
 import os
-import queue
-import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Any, Self
+from typing import Any, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from citeforge.engines.io.files import storage_error
+from citeforge.engines.io.files import sha256_file, storage_errors
 from citeforge.engines.io.pages import unpacked
 from citeforge.schemas.errors import InputError
 
@@ -32,28 +30,6 @@ _PIECE = 1 << 29
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
 _FAR_LESS = f"a table of a benchmark holds far less; {_DAMAGED}"
-
-
-class _HashingFile:
-    """A binary file that keeps the sha256 of all that was written to it."""
-
-    def __init__(self, path: Path) -> None:
-        self._file: IO[bytes] = path.open("wb")
-        self.sha256 = hashlib.sha256()
-        self.closed = False
-
-    def write(self, data: bytes) -> int:
-        self.sha256.update(data)
-        return self._file.write(data)
-
-    def flush(self) -> None:
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-        self.closed = True
 
 
 class TableWriter:
@@ -83,15 +59,15 @@ class TableWriter:
         self.files: dict[str, str] = {}
         self._rows_per_shard = rows_per_shard
         self._rows_per_group = rows_per_group
-        self._parts: list[tuple[Path, str]] = []
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
-        self._queue: queue.Queue[pa.Table | None] = queue.Queue(maxsize=2)
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._encode_all, daemon=True)
+        self._encoder = ThreadPoolExecutor(1, thread_name_prefix="citeforge-parquet")
+        self._groups: deque[Future[None]] = deque()
+        self._parts: list[Path] = []
+        self._writer: Any = None
+        self._shard_rows = 0
 
     def __enter__(self) -> Self:
-        self._thread.start()
         return self
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
@@ -107,92 +83,72 @@ class TableWriter:
                     self._send()
 
     def _send(self) -> None:
-        self._raise_failure()
         table = pa.Table.from_batches(self._pending, self.schema)
         self.rows += table.num_rows
         self._pending, self._pending_rows = [], 0
-        self._queue.put(table)
+        self._wait_until(2)
+        self._groups.append(self._encoder.submit(self._encode, table))
 
-    def _raise_failure(self) -> None:
-        if isinstance(self._failure, OSError):
-            raise storage_error(self._failure, self.folder / self.name) from self._failure
-        if self._failure is not None:
-            raise self._failure
+    def _wait_until(self, left: int) -> None:
+        """Wait until no more than ``left`` row groups are to be encoded."""
+        with storage_errors(self.folder / self.name):
+            while len(self._groups) > left:
+                self._groups.popleft().result()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is None and self._failure is None and self._pending:
-            self._send()
-        self._queue.put(None)
-        self._thread.join()
-        if kind is None and self._failure is None:
-            self._name_shards()
-            return
-        for path, _ in self._parts:
-            path.unlink(missing_ok=True)
-        if kind is None:
-            self._raise_failure()
-
-    def _encode_all(self) -> None:
-        """Body of the encoding thread; keeps draining after a failure so that nobody waits."""
-        writer: pq.ParquetWriter | None = None
-        sink: _HashingFile | None = None
-        in_shard = 0
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            while (table := self._queue.get()) is not None:
-                if self._failure is not None:
-                    continue
-                try:
-                    if writer is None:
-                        sink = self._open_part()
-                        writer = self._open_writer(sink)
-                    writer.write_table(table, row_group_size=self._rows_per_group)
-                    in_shard += table.num_rows
-                    if in_shard >= self._rows_per_shard:
-                        self._close_part(writer, sink)
-                        writer, in_shard = None, 0
-                except BaseException as error:
-                    self._failure = error
-            if writer is not None and self._failure is None:
-                self._close_part(writer, sink)
-        except BaseException as error:
-            self._failure = error
+            if kind is None:
+                if self._pending:
+                    self._send()
+                self._wait_until(0)
+                with storage_errors(self.folder / self.name):
+                    self._close_part()
+                    self._name_shards()
+        finally:
+            self._encoder.shutdown(cancel_futures=True)
+            for path in self._parts:  # under these names only what is not whole
+                path.unlink(missing_ok=True)
 
-    def _open_part(self) -> _HashingFile:
+    def _encode(self, table: pa.Table) -> None:
+        if self._writer is None:
+            self._open_part()
+        self._writer.write_table(table, row_group_size=self._rows_per_group)
+        self._shard_rows += table.num_rows
+        if self._shard_rows >= self._rows_per_shard:
+            self._close_part()
+
+    def _open_part(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f".{self.name}-{len(self._parts):05d}.parquet.tmp"
-        self._parts.append((path, ""))
-        return _HashingFile(path)
-
-    def _open_writer(self, sink: _HashingFile) -> pq.ParquetWriter:
+        self._parts.append(path)
+        self._file = path.open("wb")
         # Dictionaries pay only on columns that repeat; on passages they cost time and memory.
         repeated = [n for n in self.schema.names if n in ("query-id", "query_id", "kind")]
-        return pq.ParquetWriter(
-            sink,
+        self._writer = pq.ParquetWriter(
+            self._file,
             self.schema,
             compression="zstd",
             compression_level=_ZSTD_LEVEL,
             use_dictionary=repeated or False,
             write_statistics=[n for n in self.schema.names if n.endswith("id")],
         )
+        self._shard_rows = 0
 
-    def _close_part(self, writer: pq.ParquetWriter, sink: _HashingFile | None) -> None:
-        writer.close()
-        assert sink is not None
-        sink.close()
-        self._parts[-1] = (self._parts[-1][0], sink.sha256.hexdigest())
+    def _close_part(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()
+            self._writer = None
 
     def _name_shards(self) -> None:
         for old in self.folder.glob(f"{self.name}-?????-of-?????.parquet"):
             old.unlink()
-        for number, (path, sha256) in enumerate(self._parts):
+        for number, path in enumerate(self._parts):
             name = f"{self.name}-{number:05d}-of-{len(self._parts):05d}.parquet"
             path.replace(self.folder / name)
-            self.files[name] = sha256
+            self.files[name] = sha256_file(self.folder / name)
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:

@@ -158,29 +158,33 @@ def validated(
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
     """Line of a YAML file on which a field stands, or else what it would stand in.
 
-    Args:
-        path: a file that parses; None is told of any other file.
-        place: keys and positions that lead there.
+    Returns:
+        None where nobody knows: the file is no YAML, or has nothing of the place.
     """
     import yaml
 
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
     node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    return line_of_place(node, place)
+
+
+def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
+    """Line of a place below a YAML node, or of the last part of it that is there; None for none."""
+    import yaml
+
     line = None
     for part in place:
         if isinstance(node, yaml.MappingNode):
-            found = next(((k, v) for k, v in node.value if k.value == str(part)), None)
-            if found is None:
-                break
-            line, node = found[0].start_mark.line + 1, found[1]
+            pairs = [(k, v) for k, v in node.value if k.value == str(part)]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            if part >= len(node.value):
-                break
-            node = node.value[part]
-            line = node.start_mark.line + 1
+            pairs = [(item, item) for item in node.value[part : part + 1]]
         else:
             break
+        if not pairs:
+            break
+        key, node = pairs[0]
+        line = key.start_mark.line + 1
     return line
 
 

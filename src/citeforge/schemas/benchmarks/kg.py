@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -108,18 +108,7 @@ class Graph:
     triples: tuple[Triple, ...]
 
 
-TRIPLE = pa.struct(
-    [
-        ("qid", pa.string()),
-        ("name", pa.string()),
-        ("pid", pa.string()),
-        ("relation", pa.string()),
-        ("value", pa.string()),
-        ("value_id", pa.string()),
-        ("precision", pa.string()),
-    ]
-)
-
+TRIPLE = pa.struct([(field.name, pa.string()) for field in fields(Triple)])
 KG_CONTEXTS = pa.schema(
     [
         pa.field("query_id", pa.string(), nullable=False),
