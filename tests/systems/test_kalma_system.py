@@ -97,11 +97,11 @@ def test_a_benchmark_without_the_set_is_told_how_to_get_it(
 
 def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
     """An empty graph is a context like any other, and is counted."""
-    from citeforge.builders.kalma.contexts import QueryGraphs
+    from citeforge.builders.kalma.contexts import KalmaQuestion
     from citeforge.builders.kalma.retrieved import retrieve_graphs
 
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
-    found = retrieve_graphs(kg, ["Who was that?"], [QueryGraphs("q1", ())], None)
+    found = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
     assert found.triples == {"q1": []}
     assert found.counts["questions without retrieved sub-graphs"] == 1
     assert "0.0 % of the right ones" in found.description

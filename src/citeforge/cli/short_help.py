@@ -48,7 +48,7 @@ SECTIONS = {
     "Endpoints, and limits of LLMs": (
         "base_url concurrency timeout rpm tpm price max_cost store allow_judge_failures"
     ),
-    "Models on this machine": "device batch_size workers",
+    "Models on this machine": "device batch_size",
     "Several machines": "engine engine_options from_shards",
     "Endpoints of knowledge graphs": "kg_store kg_batch kg_timeout kg_seconds",
 }

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
@@ -49,6 +51,20 @@ def replay_path(run: RunOptions, *models: str) -> Path | None:
     return run.store
 
 
+def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
+    """The embedder of a name, run as the options say.
+
+    Args:
+        name: see :func:`~citeforge.engines.embedding.embed.make_embedder`; so are the errors.
+        run: device, endpoint, store and runner.
+        settings: further fields of its settings.
+    """
+    from citeforge.engines.embedding.embed import make_embedder
+
+    options, store = client_options(run), replay_store(run)
+    return make_embedder(name, device=run.device, options=options, store=store, **settings)
+
+
 def judge_session(
     judging: Judging,
     run: RunOptions,
@@ -78,17 +94,11 @@ def judge_session(
         threshold=judging.threshold,
         max_tokens=judging.max_tokens,
         entailment_label=judging.entailment_label,
-        workers=run.workers,
+        profile=judging.judge_profile,
         runtime=judging.runtime,
     )
-    judge = make_judge(
-        judging.judge,
-        hf=hf,
-        client=client_options(run),
-        replay=store or replay_store(run),
-        profile=judging.judge_profile,
-        runner=make_runner(run),
-    )
+    replay = store or replay_store(run)
+    judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=replay)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
 

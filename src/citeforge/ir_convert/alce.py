@@ -17,7 +17,7 @@ from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.ir_convert.passages import PassageCollector, empty_text
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -174,7 +174,7 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
     return AlceSource(path, items, task_of(items, path), info, options)
 
 
-class AlceSource:
+class AlceSource(Source):
     """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
 
     A passage is relevant when its text carries a short answer of the question, both under
@@ -256,9 +256,6 @@ class AlceSource:
 
     def gold(self) -> pa.Table:
         return gold_table(self.items)
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return str(self.path), None

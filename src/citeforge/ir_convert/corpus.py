@@ -14,7 +14,7 @@ from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import iter_batches, read_schema
 from citeforge.ir_convert.hub.layout import conform, named_as_here
 from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches
-from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -68,7 +68,7 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
     return CorpusFiles(files, argument, options)
 
 
-class PassagesAlone:
+class PassagesAlone(Source):
     """What a source of passages says when it is asked for queries or judgements."""
 
     contents = "passages"
@@ -90,12 +90,6 @@ class PassagesAlone:
     def relevant(self) -> pa.Table:
         self._refuse_as_source()
         return MAPPING.empty_table()
-
-    def gold(self) -> pa.Table:
-        return no_gold()
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.own_info.spec, None

@@ -19,7 +19,7 @@ from citeforge.ir_convert.passages import (
     duplicate_id,
     empty_text,
 )
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.citations.grammar import Grammar
@@ -101,7 +101,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
     return HagridSource(path, info, options)
 
 
-class HagridSource:
+class HagridSource(Source):
     """Records of a HAGRID file. See :class:`citeforge.ir_convert.source.Source`.
 
     Quotes are the judged-relevant passages; all gold answers are kept, and their citations are
@@ -193,9 +193,6 @@ class HagridSource:
         if unresolved:
             self._info.counts["answer citations outside the quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
-
-    def mined(self) -> dict[str, pa.Table]:
-        return {}
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return str(self.path), self._lines.get(query_id)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches, empty_text
-from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -60,7 +60,7 @@ class Judgements:
 
 
 @dataclass
-class JudgedSource:
+class JudgedSource(Source):
     """See :class:`citeforge.ir_convert.source.Source`.
 
     Attributes:
@@ -142,7 +142,7 @@ class JudgedSource:
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
-        return no_gold() if self.gold_table is None else self.gold_table
+        return super().gold() if self.gold_table is None else self.gold_table
 
     def mined(self) -> dict[str, pa.Table]:
         return self.negatives

@@ -65,17 +65,12 @@ class Source(Protocol):
 
     def gold(self) -> pa.Table:
         """Schema GOLD; without rows when the source has no gold answers."""
-        ...
+        return GOLD.empty_table()
 
     def mined(self) -> dict[str, pa.Table]:
         """Negative mapping tables that the source brings along, by label."""
-        ...
+        return {}
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """File and line of a judgement, for error messages."""
         ...
-
-
-def no_gold() -> pa.Table:
-    """An empty gold table."""
-    return GOLD.empty_table()

@@ -139,12 +139,6 @@ def test_near_ties_of_bfloat16_are_asked_again_in_float32(t5: Path, tmp_path: Pa
     assert "close_calls" not in identities[1]
 
 
-def test_workers_change_nothing(t5: Path) -> None:
-    asked = pairs(50)
-    alone, two = ask(t5, asked), ask(t5, asked, workers=2)
-    assert [v.entailed for v in alone] == [v.entailed for v in two]
-
-
 @pytest.mark.parametrize("kind", ["t5", "classifier"])
 def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureRequest) -> None:
     long = " ".join(WORDS * 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
@@ -22,7 +22,6 @@ from citeforge.engines.models.files import Located, find_model
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.steps import layer_steps
 from citeforge.engines.registry import Registry, expected
-from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -44,21 +43,19 @@ class EmbedderSettings:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for those of the model family.
-        options: how the endpoint of a served model is reached.
+        options: how the endpoint of a served model is reached, and what runs a local one.
         store: where its answers are kept.
         compute: numbers that a local model computes in; ``int8`` gives a
             :class:`~citeforge.engines.embedding.embedder.Quantizable`.
-        runner: what runs a local model.
         input_type: whether it is told which texts are queries and which are passages.
     """
 
     revision: str | None = None
     device: str = "auto"
     prefixes: Prefixes | None = None
-    options: ClientOptions | None = None
+    options: ClientOptions = field(default_factory=ClientOptions)
     store: ReplayStore | None = None
     compute: Compute = "auto"
-    runner: Runner = LOCAL
     input_type: bool = False
 
     def prefixes_of(self, name: str) -> Prefixes:
@@ -106,7 +103,7 @@ def _run(
 ) -> Embedder:
     prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
     make = partial(_local, name, locate, device, prefixes, compute, load)
-    return settings.runner.embedder(make, prefixes, device, compute)
+    return settings.options.runner.embedder(make, prefixes, device, compute)
 
 
 def _local(
@@ -128,8 +125,7 @@ def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
 
     # A server that is told what a text is puts its own prefix before it.
     prefixes = Prefixes() if settings.input_type else settings.prefixes_of(model)
-    options = settings.options or ClientOptions()
-    return OpenAiEmbedder(model, prefixes, options, settings.store, settings.input_type)
+    return OpenAiEmbedder(model, prefixes, settings.options, settings.store, settings.input_type)
 
 
 class TransformerEmbedder:

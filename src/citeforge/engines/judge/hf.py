@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,8 +43,6 @@ class HfOptions:
         max_tokens: longest input; None for the profile's, or the model's own limit.
         entailment_label: name of a classifier's entailment label, when its config does not tell.
         dtype: ``float32`` or ``bfloat16`` of a T5; None for bfloat16 on a GPU that has it.
-        workers: processes with a copy of the model each, of one thread each; 1 for this process,
-            with a thread a core.
         profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
             is declared for the model.
         runtime: ``torch``, or ``openvino`` for a classifier on a CPU: the same float32, faster.
@@ -58,7 +55,6 @@ class HfOptions:
     max_tokens: int | None = None
     entailment_label: str | None = None
     dtype: str | None = None
-    workers: int = 1
     profile: str | None = None
     runtime: Runtime = "torch"
 
@@ -245,21 +241,15 @@ class HfJudge:
     ) -> Iterator[tuple[list[int], list[float | None]]]:
         """Each batch with its margins; ``share`` is told of parts of its ``items``."""
         inputs = [[encoded[i] for i in rows] for rows in batches]
-        if self.options.workers == 1 or len(batches) < 2:
-            with layer_steps(self._model.model, share) as begin:
+        with layer_steps(self._model.model, share) as begin:
 
-                def work(batch: tuple[list[Encoded], float]) -> list[float | None]:
-                    begin(batch[1])
-                    return self._model.margins(batch[0])
+            def work(batch: tuple[list[Encoded], float]) -> list[float | None]:
+                begin(batch[1])
+                return self._model.margins(batch[0])
 
-                pieces = zip(inputs, items, strict=True)
-                found = one_thread_each(work, pieces, self._settings.device)
-                yield from zip(batches, found, strict=True)
-            return
-        context = multiprocessing.get_context("spawn")
-        start = (self._settings,)
-        with context.Pool(self.options.workers, _start_worker, start) as pool:
-            yield from zip(batches, pool.imap(_work, inputs), strict=True)
+            pieces = zip(inputs, items, strict=True)
+            margins = one_thread_each(work, pieces, self._settings.device)
+            yield from zip(batches, margins, strict=True)
 
 
 class Whole:
@@ -316,19 +306,3 @@ def _settle(
     if decided:
         keep(decided)
     return close
-
-
-_worker: Any = None
-
-
-def _start_worker(settings: NliSettings) -> None:
-    global _worker
-    import torch
-
-    torch.set_num_threads(1)
-    _worker = load_model(settings)
-
-
-def _work(batch: list[Encoded]) -> list[float | None]:
-    found: list[float | None] = _worker.margins(batch)
-    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
-from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import JUDGES as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -29,18 +28,14 @@ class JudgeSettings:
     """What a judge is made with, besides its argument.
 
     Attributes:
-        hf: how a local model is run.
-        client: how an endpoint is reached.
+        hf: how a model is asked, and how a local one is run.
+        client: how an endpoint is reached, and what runs a local model.
         replay: store of an LLM's replies.
-        profile: how a model is asked: a name or a ``.yaml`` file; None for its own.
-        runner: what runs a local model.
     """
 
-    hf: HfOptions | None = None
-    client: ClientOptions | None = None
+    hf: HfOptions = field(default_factory=HfOptions)
+    client: ClientOptions = field(default_factory=ClientOptions)
     replay: ReplayStore | None = None
-    profile: str | None = None
-    runner: Runner = LOCAL
 
 
 def make_judge(name: str, **settings: Any) -> Judge:
@@ -55,17 +50,14 @@ def make_judge(name: str, **settings: Any) -> Judge:
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
     chosen = JudgeSettings(**settings)
-    if chosen.profile is not None and name.partition(":")[0] in ("lexical", "table"):
+    if chosen.hf.profile is not None and name.partition(":")[0] in ("lexical", "table"):
         raise UsageError(f"--judge-profile says how a model is asked; {name} is none")
     return JUDGES.make(name, chosen)
 
 
 def local_judge(model: str, settings: JudgeSettings) -> Judge:
     """``hf:MODEL``."""
-    options = settings.hf or HfOptions()
-    if settings.profile is not None:
-        options = replace(options, profile=settings.profile)
-    return settings.runner.judge(partial(HfJudge, model), options)
+    return settings.client.runner.judge(partial(HfJudge, model), settings.hf)
 
 
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -73,13 +65,13 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     from citeforge.engines.judge.llm import LlmJudge
     from citeforge.engines.llm.client import OpenAiLlm
 
-    profile = None if settings.profile is None else named_profile(settings.profile)
+    profile = None if settings.hf.profile is None else named_profile(settings.hf.profile)
     return LlmJudge(OpenAiLlm(model, settings.replay, settings.client), profile)
 
 
 def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     """``vllm:MODEL``: ``openai:MODEL`` of a server on this machine, where no other is named."""
-    client = settings.client or ClientOptions()
+    client = settings.client
     if client.base_url is None and not os.environ.get(URL_VARIABLE):
         client = replace(client, base_url=VLLM_URL)
     return llm_judge(model, replace(settings, client=client))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +128,7 @@ class LlmSettings:
     """
 
     store: ReplayStore | None = None
-    options: ClientOptions | None = None
+    options: ClientOptions = field(default_factory=ClientOptions)
     templates: Mapping[str, str] | None = None
 
 

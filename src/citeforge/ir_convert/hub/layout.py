@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,15 @@ import pyarrow.compute as pc
 from citeforge.engines.io.files import digest
 from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
 from citeforge.ir_convert.passages import Place, checked_passages
-from citeforge.ir_convert.source import ReadOptions, no_gold
+from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
     GOLD,
-    IRRELEVANT,
+    LABELS,
     MAPPING,
     QUERIES,
     RELEVANT,
-    SEEMINGLY_RELEVANT,
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
 
@@ -32,45 +31,45 @@ _BATCH = 4096
 
 def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
-    ``REPO-qrels`` (its own config-less data set) or in a ``qrels``/``default`` config."""
-    repo = Repository.named(*split_revision(argument))
-    if options.passages_only:
-        info = _info("beir-hub", argument, split, repo)
-        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
-    judged = Repository.named(f"{repo.name}-qrels")
-    split = split or "test"
-    splits = judged.config("default")
-    if splits is None or split not in splits:
-        raise UnknownValueError(f"split of {judged.name}", split, list(splits or []))
-    info = _info("beir-hub", argument, split, repo, judged)
-    return HubSource(repo, _judged(splits[split], judged), {}, info, options)
+    ``REPO-qrels``, a data set of its own."""
+    return _open_judged("beir-hub", argument, split, options, "-qrels", ("default",))
 
 
 def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
     """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
-    repo = Repository.named(*split_revision(argument))
+    return _open_judged("mteb", argument, split, options, "", ("default", "qrels"))
+
+
+def _open_judged(
+    kind: str,
+    argument: str,
+    split: str | None,
+    options: ReadOptions,
+    ending: str,
+    configs: Sequence[str],
+) -> HubSource:
+    """A data set whose judgements are in one of some configs: its own, or of another data set,
+    whose name has an ending more."""
     if options.passages_only:
-        info = _info("mteb", argument, split, repo)
-        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+        return open_corpus_hub(argument, split, options, kind)
+    repo = Repository.named(*split_revision(argument))
+    judged = Repository.named(f"{repo.name}{ending}") if ending else repo
     split = split or "test"
-    for config in ("default", "qrels"):
-        splits = repo.config(config)
-        if splits is not None:
-            break
-    if splits is None or split not in splits:
-        what = f"split of the judgements of {repo.name}"
-        raise UnknownValueError(what, split, list(splits or []))
-    info = _info("mteb", argument, split, repo)
-    return HubSource(repo, _judged(splits[split], repo), {}, info, options)
+    splits = next(filter(None, map(judged.config, configs)), {})
+    if split not in splits:
+        raise UnknownValueError(f"split of the judgements of {judged.name}", split, splits)
+    info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
+    return HubSource(repo, {RELEVANT: _judged(splits[split], judged)}, info, options)
 
 
-def open_corpus_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+def open_corpus_hub(
+    argument: str, split: str | None, options: ReadOptions, kind: str = "corpus-hub"
+) -> HubSource:
     """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
     in its only one."""
     repo = Repository.named(*split_revision(argument))
     options = replace(options, passages_only=True)
-    info = _info("corpus-hub", argument, split, repo)
-    return HubSource(repo, MAPPING.empty_table(), {}, info, options)
+    return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
@@ -84,16 +83,11 @@ def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> Hub
 
 
 def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> HubSource:
-    if options.passages_only:
-        info = _info(kind, argument, None, repo)
-        return HubSource(repo, MAPPING.empty_table(), {}, info, options)
-    splits = repo.config("mapping")
-    if splits is None or RELEVANT not in splits:
+    splits = {} if options.passages_only else repo.config("mapping") or {}
+    if not options.passages_only and RELEVANT not in splits:
         raise InputError("has no mapping of relevant passages", path=repo.name)
-    mined = {n: _judged(splits[n], repo) for n in (IRRELEVANT, SEEMINGLY_RELEVANT) if n in splits}
-    return HubSource(
-        repo, _judged(splits[RELEVANT], repo), mined, _info(kind, argument, None, repo), options
-    )
+    tables = {name: _judged(splits[name], repo) for name in LABELS if name in splits}
+    return HubSource(repo, tables, _info(kind, argument, None, repo), options)
 
 
 def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
@@ -103,7 +97,7 @@ def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> So
     return info
 
 
-class HubSource:
+class HubSource(Source):
     """Records of a data set read through ``datasets``; Arrow tables mapped from its cache.
 
     See :class:`citeforge.ir_convert.source.Source`.
@@ -112,15 +106,14 @@ class HubSource:
     def __init__(
         self,
         repo: Repository,
-        relevant: pa.Table,
-        mined: dict[str, pa.Table],
+        tables: dict[str, pa.Table],
         info: SourceInfo,
         options: ReadOptions,
     ) -> None:
         self.repo = repo.name
         self.options = options
-        self._relevant = relevant
-        self._mined = mined
+        self._relevant = tables.get(RELEVANT, MAPPING.empty_table())
+        self._mined = {label: table for label, table in tables.items() if label != RELEVANT}
         self._info = info
         self._repo = repo
         self._corpus = self._only_split("corpus")
@@ -191,7 +184,7 @@ class HubSource:
     def gold(self) -> pa.Table:
         splits = self._repo.config("gold")
         if not splits:
-            return no_gold()
+            return super().gold()
         return conform(next(iter(splits.values())).with_format("arrow")[:], GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:

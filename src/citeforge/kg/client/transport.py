@@ -1,4 +1,4 @@
-"""A request over HTTP that ends: a deadline and a bound of bytes for the whole, on one host."""
+"""A request over HTTP that ends: a deadline and a bound of bytes for the whole, no redirects."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import Request
 
 import anyio
@@ -19,7 +19,6 @@ from citeforge.schemas.text import printable
 
 MAX_BYTES = 1 << 28
 """Of everything that a server sends to one request; a batch of sub-graphs has some 100 KB."""
-MAX_REDIRECTS = 5
 _REFUSAL_BYTES = 2000
 """Of a refusal that are read for its first line."""
 _PORTS = {"http": 80, "https": 443}
@@ -46,14 +45,6 @@ class HttpReply:
     @property
     def is_success(self) -> bool:
         return 200 <= self.status < 300
-
-
-def _joined(url: str, place: str) -> str | None:
-    try:
-        joined = urljoin(url, quote(place, safe="!#$%&'()*+,/:;=?@[]~"))
-        return joined if _origin(joined) else None
-    except ValueError:
-        return None
 
 
 def _origin(url: str) -> tuple[str, str, int] | None:
@@ -91,7 +82,7 @@ def send_request(request: Request, seconds: float) -> HttpReply:
     """Send a request, and read the reply within the bounds.
 
     Raises:
-        InputError: it redirects to another host, or without end.
+        InputError: it redirects.
         OSError: the connection failed; TimeoutError or ReplySizeError where a bound is passed.
     """
     import httpx
@@ -106,34 +97,28 @@ def send_request(request: Request, seconds: float) -> HttpReply:
 async def _send(request: Request, seconds: float) -> HttpReply:
     import httpx
 
-    content: Any = request.data
-    place, method = request.full_url, request.get_method()
     headers = {**request.headers, "Accept-Encoding": "identity"}
+    hooks = {"response": [_refuse_redirect]}
+    content: Any = request.data
     with anyio.move_on_after(seconds):
-        hooks = {"response": [_take_location]}
-        async with httpx.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client:
-            for _ in range(MAX_REDIRECTS + 1):
-                async with client.stream(
-                    method, place, content=content, headers=headers
-                ) as response:
-                    location = response.extensions.get("location")
-                    if location is None:
-                        return await _read(response)
-                    if response.status_code == 303:
-                        method, content = "GET", None
-                    place = _target(request.full_url, place, location)
-            raise InputError(
-                f"redirects more than {MAX_REDIRECTS} times, perhaps in a circle",
-                path=request.full_url,
-                allowed="an address that answers itself",
-            )
+        async with (
+            httpx.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
+            client.stream(
+                request.get_method(), request.full_url, content=content, headers=headers
+            ) as response,
+        ):
+            return await _read(response)
     raise TimeoutError("timed out")
 
 
-async def _take_location(response: Any) -> None:
-    """Keep a redirect from httpx, which fails in its own words on what is no address."""
+async def _refuse_redirect(response: Any) -> None:
+    """Stop at a redirect before httpx looks at it, which fails in its own words on no address."""
     if response.has_redirect_location:
-        response.extensions["location"] = response.headers.pop("location")
+        raise InputError(
+            f"redirects to another place, {printable(response.headers['location'])}",
+            path=response.request.url,
+            allowed="an address that answers itself; give the other one if you trust it",
+        )
 
 
 async def _read(response: Any) -> HttpReply:
@@ -158,14 +143,3 @@ async def _read(response: Any) -> HttpReply:
 @cache
 def _tls() -> ssl.SSLContext:
     return ssl.create_default_context()
-
-
-def _target(url: str, place: str, location: str) -> str:
-    """Where a redirect leads: within the scheme, host and port of the address alone."""
-    target = _joined(place, location)
-    if target is None or _origin(target) != _origin(url):
-        raise InputError(
-            f"redirects to another place, {printable(location)}", path=url,
-            allowed="an address that answers itself; give the other one if you trust it",
-        )  # fmt: skip
-    return target

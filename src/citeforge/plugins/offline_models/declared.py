@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from citeforge.engines.llm.writers import LlmSettings
-from citeforge.engines.runner import LOCAL
 from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
 from citeforge.plugins.offline_models.endpoint import EndpointModel
 from citeforge.plugins.offline_models.offline import OfflineLlm
@@ -11,7 +10,7 @@ from citeforge.schemas.models.choices import LLMS, PERPLEXITY, choice_made_by
 
 
 def _llm(settings: LlmSettings) -> OfflineLlm:
-    return OfflineLlm(settings.store, settings.options.runner if settings.options else LOCAL)
+    return OfflineLlm(settings.store, settings.options.runner)
 
 
 LLM = choice_made_by(LLMS, "offline", _llm)

@@ -15,7 +15,6 @@ import msgspec
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
-from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.models.perplexity.records import PerplexitySettings
 
@@ -101,7 +100,7 @@ class EndpointModel:
 
     def __init__(self, model: str, settings: PerplexitySettings) -> None:
         self.model = model
-        options = settings.options or ClientOptions()
+        options = settings.options
         self._endpoint = Endpoint(model, settings.store, options)
 
     def identity(self) -> dict[str, Any]:

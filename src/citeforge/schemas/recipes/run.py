@@ -17,7 +17,7 @@ DRY = ("dry_run",)
 ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
 EMBEDDING = ("device", "embeddings", "shard_rows")
 SHARDED = ("from_shards",)
-LOCAL = ("device", "batch_size", "workers")
+LOCAL = ("device", "batch_size")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
 RUNNER = ("engine", "engine_options")
 SECRET = ("secret_from",)
@@ -57,8 +57,6 @@ class RunOptions(FrozenRecord):
     """Take vectors, and what was mined, from the folder of `shard embed` and `shard mine`."""
     batch_size: int | None = Field(None, ge=1)
     """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
-    workers: int = Field(1, ge=1)
-    """Processes with a copy of the model each."""
     verdicts: Path | None = None
     """Verdict store (SQLite)."""
     base_url: str | None = None

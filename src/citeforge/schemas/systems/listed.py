@@ -2,177 +2,105 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from citeforge.schemas.systems.attributed_ir import ATTRIBUTED_IR, KALMA
 from citeforge.schemas.systems.declaration import System
 
-
-def _absent(name: str, what: str) -> System:
-    return System(name, "", f"absent knowledge: {what}", family="KaLMA", shows="triples",
-                  is_control=True)  # fmt: skip
-
+_rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
+_hagrid = partial(
+    System,
+    argument="",
+    family="Attributed-IR",
+    paper="attributed_ir",
+    section="3.2",
+    shows="passages",
+    is_control=True,
+)
+_alce = partial(System, argument="", family="ALCE", paper="alce", shows="passages")
+_asking_alce = partial(_alce, llm=True, section="3.1", template="alce")
+_authorship = partial(System, argument="", family="authorship", design=True)
+_absent = partial(System, argument="", family="KaLMA", shows="triples", is_control=True)
 
 PLAIN = (
-    System(
-        "random",
-        "",
-        "1 to 3 distinct passages, drawn uniformly (lower bound)",
-        family="RAGE",
-        paper="rage",
-        section="4",
+    _rage(
+        name="random",
+        what="1 to 3 distinct passages, drawn uniformly (lower bound)",
         is_control=True,
     ),
-    System(
-        "echo-relevant",
-        "",
-        "every relevant passage (upper bound)",
-        family="RAGE",
-        paper="rage",
-        section="4",
+    _rage(name="echo-relevant", what="every relevant passage (upper bound)", is_control=True),
+    _hagrid(name="gold", what="HAGRID's own answers, the one that measures select"),
+    _hagrid(name="all-gold", what="all of HAGRID's own answers, one a run"),
+    _alce(name="top-1", what="the first passage, cited", section="D"),
+    _alce(name="top-1-two-sentences", what="its first two sentences, cited", section="D"),
+    _authorship(
+        name="label-blind",
         is_control=True,
+        what="authorship: cites relevant passages with probability .7, others with .15, whatever "
+        "labels",
     ),
-    System(
-        "gold",
-        "",
-        "HAGRID's own answers, the one that measures select",
-        family="Attributed-IR",
-        paper="attributed_ir",
-        section="3.2",
-        shows="passages",
+    _authorship(
+        name="label-follower",
         is_control=True,
+        what="authorship: the same without labels; .9 and .35 under the first label, .4 and .05 "
+        "under the second (biased on purpose)",
     ),
-    System(
-        "all-gold",
-        "",
-        "all of HAGRID's own answers, one a run",
-        family="Attributed-IR",
-        paper="attributed_ir",
-        section="3.2",
-        shows="passages",
-        is_control=True,
+    _absent(
+        name="absent-blind",
+        what="absent knowledge: marks facts as absent with probability .4, absent or not",
     ),
-    System(
-        "top-1",
-        "",
-        "the first passage, cited",
-        family="ALCE",
-        paper="alce",
-        section="D",
-        shows="passages",
+    _absent(
+        name="absent-aware",
+        what="absent knowledge: marks facts as absent with .9 where they are, .05 where they are "
+        "not",
     ),
-    System(
-        "top-1-two-sentences",
-        "",
-        "its first two sentences, cited",
-        family="ALCE",
-        paper="alce",
-        section="D",
-        shows="passages",
-    ),
-    System(
-        "label-blind",
-        "",
-        "authorship: cites relevant passages with probability .7, others with .15, whatever labels",
-        family="authorship",
-        design=True,
-        is_control=True,
-    ),
-    System(
-        "label-follower",
-        "",
-        "authorship: the same without labels; .9 and .35 under the first label, .4 and .05 under "
-        "the second (biased on purpose)",
-        family="authorship",
-        design=True,
-        is_control=True,
-    ),
-    _absent("absent-blind", "marks facts as absent with probability .4, absent or not"),
-    _absent("absent-aware", "marks facts as absent with .9 where they are, .05 where they are not"),
 )
 """Systems that need no model; those of kalma benchmarks have names of these."""
 
-
-def _asking(name: str, what: str, family: str, section: str, **more: Any) -> System:
-    paper = {"RAGE": "rage", "ALCE": "alce", "authorship": "attrieval"}[family]
-    return System(
-        name,
-        "",
-        what,
-        family=family,
-        paper=paper,
-        section=section,
+ASKING = (
+    _rage(
+        name="rage",
         llm=True,
         shows="passages",
-        **more,
-    )
-
-
-ASKING = (
-    _asking(
-        "rage",
-        "the passages and the question in one prompt, short cited sentences asked for",
-        "RAGE",
-        "4",
         template="rage",
+        what="the passages and the question in one prompt, short cited sentences asked for",
     ),
-    _asking(
-        "vanilla",
-        "the first k passages, an instruction and worked examples",
-        "ALCE",
-        "3.1",
-        template="alce",
-    ),
-    _asking(
-        "oracle",
-        "the same with the passages that hold the most answers (context set `oracle`)",
-        "ALCE",
-        "4.2",
-        template="alce",
+    _asking_alce(name="vanilla", what="the first k passages, an instruction and worked examples"),
+    _asking_alce(
+        name="oracle",
+        section="4.2",
         context="oracle",
+        what="the same with the passages that hold the most answers (context set `oracle`)",
     ),
-    _asking(
-        "summ",
-        "summaries in place of passages, without those that do not help",
-        "ALCE",
-        "3.1",
-        template="alce",
+    _asking_alce(
+        name="summ", what="summaries in place of passages, without those that do not help"
     ),
-    _asking(
-        "snippet",
-        "extracts in place of passages, without those that do not help",
-        "ALCE",
-        "3.1",
-        template="alce",
+    _asking_alce(
+        name="snippet", what="extracts in place of passages, without those that do not help"
     ),
-    _asking(
-        "interact",
-        "short versions first; the model checks full texts while it writes",
-        "ALCE",
-        "3.1",
+    _asking_alce(
+        name="interact",
         template="interact",
+        what="short versions first; the model checks full texts while it writes",
     ),
-    _asking(
-        "inline-search",
-        "nothing shown at first; the model searches while it writes",
-        "ALCE",
-        "3.1",
+    _asking_alce(
+        name="inline-search",
         template="inline_search",
+        what="nothing shown at first; the model searches while it writes",
     ),
-    _asking(
-        "closed-book",
-        "the question alone; `--post-cite` finds citations afterwards",
-        "ALCE",
-        "3.1",
+    _asking_alce(
+        name="closed-book",
         template="closed_book",
+        what="the question alone; `--post-cite` finds citations afterwards",
     ),
-    _asking(
-        "authorship",
-        "every cell of the experiment, with what it says of authors",
-        "authorship",
-        "3",
+    _authorship(
+        name="authorship",
+        paper="attrieval",
+        section="3",
+        llm=True,
+        shows="passages",
         template="authorship",
-        design=True,
+        what="every cell of the experiment, with what it says of authors",
     ),
 )
 """Systems that ask an LLM."""

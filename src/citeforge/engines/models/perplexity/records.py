@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,34 +41,23 @@ class PerplexitySettings:
     training: Iterable[str]
     device: str = "auto"
     revision: str | None = None
-    options: ClientOptions | None = None
+    options: ClientOptions = field(default_factory=ClientOptions)
     store: ReplayStore | None = None
 
 
-def make_perplexity(
-    name: str,
-    training: Iterable[str],
-    *,
-    device: str = "auto",
-    revision: str | None = None,
-    options: ClientOptions | None = None,
-    store: ReplayStore | None = None,
-) -> Perplexity:
+def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
     """The engine of ``--perplexity``: one of PERPLEXITY, or a plugin's.
 
     Args:
         name: name and argument.
         training: paragraphs that the n-gram model is trained on.
-        device: of a local model.
-        revision: of a Hub model.
-        options: of an endpoint.
-        store: where an endpoint's answers are kept.
+        settings: further fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.
         InputError: a broken plugin.
     """
-    return PERPLEXITY.make(name, PerplexitySettings(training, device, revision, options, store))
+    return PERPLEXITY.make(name, PerplexitySettings(training, **settings))
 
 
 def trained(settings: PerplexitySettings) -> Perplexity:
