@@ -20,7 +20,7 @@ def main() -> None:
     """Print the figures."""
     from playwright.sync_api import sync_playwright
 
-    from citeforge.evaluator.reports.report import write_page
+    from citeforge.plugins.plots.page import page_report
     from conftest_plots import answer, scored
 
     rng = np.random.default_rng(1)
@@ -32,7 +32,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         out = Path(work) / "report.html"
         start = time.perf_counter()
-        n = write_page(out, files, None, one_file=False)
+        content, n = page_report(files, None, out)
+        out.write_bytes(content)
         print(f"written in {time.perf_counter() - start:.1f} s, {n} chunks")
         print(f"first page: {out.stat().st_size / 1e3:.0f} kB")
         with sync_playwright() as driver:

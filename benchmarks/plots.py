@@ -17,7 +17,7 @@ _N, _TIMES = 200, 3
 
 
 def _files(n: int) -> list[object]:
-    import citeforge.evaluator.reports.plots.page  # noqa: F401
+    import citeforge.plugins.plots.figures  # noqa: F401
     from conftest_plots import answer, scored
 
     rng = np.random.default_rng(1)
@@ -31,7 +31,7 @@ def _files(n: int) -> list[object]:
 
 def _in_turn(files: Sequence[object]) -> float:
     """Each specification validated, each drawing waited for; processor seconds."""
-    from citeforge.evaluator.reports.plots.choose import page_figures
+    from citeforge.plugins.plots.choose import page_figures
 
     start = time.process_time()
     for figure in page_figures(files):  # type: ignore[arg-type]
@@ -40,10 +40,11 @@ def _in_turn(files: Sequence[object]) -> float:
 
 
 def _as_reports_do(files: Sequence[object]) -> float:
-    from citeforge.evaluator.reports.plots.page import plots_part
+    from citeforge.plugins.plots.choose import page_figures
+    from citeforge.plugins.plots.figures import plots_part
 
     start = time.process_time()
-    plots_part(files)  # type: ignore[arg-type]
+    plots_part(page_figures(files))  # type: ignore[arg-type]
     return time.process_time() - start
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from citeforge.plugins.plots.page import page_report
 from citeforge.schemas.scores import (
     About,
     AnswerDetail,
@@ -17,6 +18,11 @@ from citeforge.schemas.scores import (
 )
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">&amp;</script>"
+
+
+def page_text(files: Sequence[ScoreFile], title: str | None = None) -> str:
+    """A report as one page."""
+    return page_report(files, title)[0].decode()
 
 
 def entry(name: str, values: Sequence[float | None]) -> MeasureScore:

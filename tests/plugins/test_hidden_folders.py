@@ -24,8 +24,6 @@ COMMANDS = {"leaderboard": "leaderboard", "community_evals": "publish results"}
 """Plugin to a command that goes with it."""
 KINDS = {"bundles": "deflection"}
 """Plugin to a kind of benchmark that goes with it."""
-DRAWS = {"plots": "length"}
-"""Plugin to a plot that goes with it."""
 EXPORTS = {"every_eval_ever": "every-eval-ever", "training": "sft", "trec": "trec-rag24"}
 """Plugin to an export that goes with it."""
 MODELS = {"offline_models": ("rage", "--llm", "offline")}
@@ -64,7 +62,9 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         (["run", "random", "--benchmark", str(package), "--out", answers], 0),
         (["check", answers, "--benchmark", str(package)], 0),
         (["score", answers, "--benchmark", str(package), "--out", scores], 0),
-        (["report", scores, "--out", str(tmp_path / "r.html")], 0),
+        (["report", scores, "--out", str(tmp_path / "r.md")], 0),
+        (["report", scores, "--out", str(tmp_path / "r.html")], int(folder == "plots")),
+        (["report", scores, "--out", str(tmp_path / "p.svg")], int(folder == "plots")),
         (["export", "--help"], 0),
         (["export", "beir", str(package), "--out", str(tmp_path / "beir")], 0),
     ]
@@ -77,11 +77,6 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         commands.append((["score", answers, "--benchmark", str(package), *wanted], 2))
     if command:
         commands.append(([*command.split(), "build"], 1))
-    drawn = DRAWS.get(folder)
-    if drawn:
-        out = str(tmp_path / "p.svg")
-        commands.append((["report", scores, "--plot", drawn, "--out", out], 1))
-        commands.append((["report", scores, "--plot", "intervals", "--out", out], 0))
     if kind := KINDS.get(folder):
         words = ["--benchmark", str(package), "--out", str(tmp_path / "k")]
         commands.append((["build", kind, *words], 1))
@@ -113,8 +108,10 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         assert f"\n  {command} " not in done.stdout
     if measure:
         assert f"unknown measure {measure!r}" in done.stderr
-    if drawn:
-        assert f"the plugin that gives the plot {drawn!r} is not part of this copy" in done.stderr
+    if folder == "plots":
+        for form in ("html", "svg"):
+            message = f"the plugin that gives reports as {form} is not part of this copy"
+            assert message in done.stderr
     if kind:
         message = f"the plugin that gives the kind of benchmark {kind!r} is not part of this copy"
         assert message in done.stderr

@@ -22,7 +22,7 @@ from citeforge.schemas.errors import InputError, UsageError
 GROUPS = tuple(
     (
         "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor plots compute"
+        "graphs systems kinds commands runners doctor reports plots compute"
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"

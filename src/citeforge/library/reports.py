@@ -111,7 +111,7 @@ def report(
         UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
-    from citeforge.evaluator.reports.plots.files import format_of
+    from citeforge.evaluator.reports.formats import format_of
     from citeforge.evaluator.reports.report import make_report
 
     if not scores:

@@ -19,9 +19,9 @@ from citeforge.evaluator.labels.calibration import (
     write_calibration,
 )
 from citeforge.evaluator.labels.pairs import labelled_pairs
-from citeforge.evaluator.reports.plots.people import judges_and_people
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
+from citeforge.plugins.plots.charts.people import judges_and_people
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_jsonl

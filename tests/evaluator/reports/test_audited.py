@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,10 @@ from scipy.stats import binomtest
 
 from citeforge.builders.audit.records import Audit, Cascade, EstimatedShare
 from citeforge.evaluator.reports.audited import told_of_negatives
-from citeforge.evaluator.reports.plots.negatives import negatives_plot
-from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.schemas.errors import UsageError
+from citeforge.plugins.plots.charts.negatives import negatives_plot
 from conftest import Cli
 
 BEFORE = EstimatedShare(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")
@@ -70,20 +67,20 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
     assert words in cli(*report).stdout
     scores = [load_scores(tmp_path / "r.json")]
-    page = rendered(scores, "html", audit=found).decode()
+    assert cli(*report, "--out", "page.html").returncode == 0
+    page = (tmp_path / "page.html").read_text()
     assert words in page
     assert 'id="plot-negatives"' in page
-    drawn = rendered(scores, "svg", plot_name="negatives", audit=found).decode()
-    assert "1.2 % of those that stay" in drawn
+    plot = ("--out", "p.svg", "--plot", "negatives")
+    assert cli(*report, *plot).returncode == 0
+    assert "1.2 % of those that stay" in (tmp_path / "p.svg").read_text()
     build_site(tmp_path / "facts", scores, tmp_path / "site")
     assert words in (tmp_path / "site" / "index.html").read_text()
     for wrong in (
-        partial(rendered, scores, "csv", audit=found),
-        partial(rendered, scores, "svg", audit=found),
-        partial(rendered, scores, "svg", plot_name="negatives"),
+        (*report, "--out", "r.csv"), (*report, "--out", "r.svg"), ("report", "r.json", *plot),
     ):  # fmt: skip
-        with pytest.raises(UsageError, match="--benchmark"):
-            wrong()
+        refused = cli(*wrong)
+        assert (refused.returncode, "--benchmark" in refused.stderr) == (2, True), wrong
     text = (tmp_path / "r.json").read_text().replace(found.benchmark_hash, "f" * 64)
     (tmp_path / "r.json").write_text(text)
     other = cli(*report)

@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from citeforge.evaluator.reports.plots.choose import page_figures, plot, plots
+from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.errors import UsageError
 from conftest_plots import answer, many, scored
 

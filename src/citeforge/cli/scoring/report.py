@@ -29,18 +29,14 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.plots.drawing import start_drawing
-    from citeforge.evaluator.reports.plots.files import DRAWN, format_of
+    from citeforge.evaluator.reports.formats import PICTURES, format_of
+    from citeforge.evaluator.reports.report import make_report
+    from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.schemas.errors import UsageError
 
     chosen = kind or format_of(out)
-    if out is None and chosen in DRAWN:
+    if out is None and chosen in PICTURES:
         raise UsageError(f"--format {chosen}: name a file with --out")
-    if chosen == "html" or chosen in DRAWN:
-        start_drawing()  # while the other modules load
-    from citeforge.evaluator.reports.report import make_report
-    from citeforge.evaluator.statistics.compare import load_scores
-
     files = [load_scores(path) for path in scores]
     content, n_beside = make_report(files, chosen, out, record_from(ReportOptions, given))
     if out is None:

@@ -45,12 +45,11 @@ def calibrate(
     from citeforge.engines.setup import require_judge
     from citeforge.evaluator.labels import calibration
     from citeforge.evaluator.labels.pairs import labelled_pairs
-    from citeforge.evaluator.reports.plots.files import require_plot, write_plot
-    from citeforge.evaluator.reports.plots.people import judges_and_people
+    from citeforge.evaluator.reports.pages import require_pages
     from citeforge.evaluator.reports.table import render_calibration
     from citeforge.schemas.errors import UsageError
 
-    require_plot(out)
+    plot = None if out is None else require_pages("plots").judge_plot(out)
     if not labels:
         raise UsageError("needs --labels FILE")
     rows = labelled_pairs(labels, scores, label_format)
@@ -60,7 +59,7 @@ def calibrate(
     click.echo(render_calibration(found))
     for line in rows.lines():
         click.echo(line)
-    if out is not None:
-        write_plot(out, judges_and_people(found.shares, found.judge))
+    if plot is not None:
+        plot(found.shares, found.judge)
         click.echo(f"{out}: {len(found.shares)} systems")
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

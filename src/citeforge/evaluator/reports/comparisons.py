@@ -9,12 +9,13 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from citeforge.engines.io.report_table import Table, comment
-from citeforge.evaluator.reports.markup import render_markup
-from citeforge.evaluator.reports.plots.files import format_of
+from citeforge.evaluator.reports.formats import format_of
+from citeforge.evaluator.reports.markup import page_templates
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
 from citeforge.schemas.errors import UsageError
 
+_TEMPLATES = Path(__file__).parent / "templates"
 _NOTE = (
     "Second minus first system over the queries that both define; 95 % intervals; p of paired t "
     "and permutation tests, the latter adjusted by Holm over all pairs and measures of this table; "
@@ -31,9 +32,8 @@ def _note(found: Comparison) -> str:
 def to_html(found: Comparison) -> str:
     """One page that asks nothing from outside."""
     tables = difference_tables(found.differences, has_bold=True)
-    return render_markup(
-        "comparison.html.j2", tables=tables, note=_note(found), left_out=found.left_out
-    )
+    template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
+    return template.render(tables=tables, note=_note(found), left_out=found.left_out)
 
 
 def to_markdown(found: Comparison) -> str:

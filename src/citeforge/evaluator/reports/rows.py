@@ -16,7 +16,8 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 )
 """What score files of one report may differ in, besides the system; in the order of use."""
 
-
+_PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
+              "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
 REFERENCE = " (reference)"
 """What stands behind the name of a control, which is a reference line and not a competitor."""
 
@@ -89,3 +90,22 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
         )
         for file in files
     ]
+
+
+def main_measure(files: Sequence[ScoreFile]) -> str:
+    """The measure that tells most in one number, of those that all files have.
+
+    Returns:
+        Its name; the first file's first measure where they share none, empty without measures.
+    """
+    shared = set.intersection(*({m.name for m in f.measures} for f in files))
+    for name in _PREFERRED:
+        if name in shared:
+            return name
+    named = [m.name for m in files[0].measures]
+    return next((n for n in named if n in shared), named[0] if named else "")
+
+
+def of_cells(files: Sequence[ScoreFile]) -> bool:
+    """Whether these are scores of an authorship benchmark, cell by cell."""
+    return bool(files) and all(f.design is not None for f in files)

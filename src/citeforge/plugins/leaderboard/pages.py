@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from jinja2 import Environment
 
 from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
-from citeforge.evaluator.reports.explorer.part import chunk_file, explorer_part
-from citeforge.evaluator.reports.markup import script_json, text_of
+from citeforge.evaluator.reports.markup import page_templates, script_json
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
-from citeforge.evaluator.reports.plots.choose import main_measure
-from citeforge.evaluator.reports.report import index_base
+from citeforge.evaluator.reports.pages import find_pages
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
@@ -54,13 +52,7 @@ class Site:
 
 def environment() -> Environment:
     """Of all templates: everything is escaped, and nothing may be missing."""
-    templates = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = page_templates(TEMPLATES)
     templates.globals["definition_link"] = definition_link
     return templates
 
@@ -134,20 +126,18 @@ def write_pages(
 def _answers(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
-    """The page with all answers, its data in chunks; none where no score file carries answers."""
+    """The page with all answers, its data in chunks; none where no score file carries answers,
+    or the plugin for it is not part of this copy."""
     answered = named_rows([f for f in files if f.answers])
-    if not answered:
+    pages = find_pages()
+    if not answered or pages is None:
         return False
-    part = explorer_part(answered, main_measure(answered), index_base(answered))
+    explorer, beside = pages.explorer(answered)
     page = templates.get_template("answers.html.j2").render(
-        site=site | {"answers": True}, explorer=part.html
+        site=site | {"answers": True}, explorer=explorer
     )
-    write_text(out / "answers.html", page)
-    write_text(out / "explorer.css", text_of("explorer.css"))
-    scripts = "\n".join(map(text_of, ("chunks.js", "explorer.js")))
-    write_text(out / "explorer.js", scripts)
-    for name, piece in part.pieces.items():
-        write_text(out / "answers" / f"{name}.js", chunk_file(name, piece))
+    for name, content in {"answers.html": page, **beside}.items():
+        write_text(out / name, content)
     return True
 
 

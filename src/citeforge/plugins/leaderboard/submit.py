@@ -10,7 +10,7 @@ from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_bytes, write_text
 from citeforge.engines.io.folders import file_lock
-from citeforge.evaluator.reports.plots.choose import main_measure
+from citeforge.evaluator.reports.rows import main_measure
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.check import Findings

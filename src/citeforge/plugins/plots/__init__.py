@@ -1,1 +1,5 @@
-"""Plots of single queries and answers, and how robust a ranking is (`robustness`)."""
+"""Pages of reports: plots of score files, the explorer of answers, how robust a ranking is.
+
+Reaches the core through ``evaluator.reports.pages``, which asks it for pages and plots. Begin at
+`declared`, then `report`; `choose` has the table of plots, and `charts` draws them.
+"""

@@ -1,45 +1,57 @@
-"""What these plots declare."""
+"""What the plugin gives to the core, declared without its code."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from citeforge.evaluator.reports.plots.common import are_comparable, entries
-from citeforge.evaluator.reports.plots.figure import Figure
-from citeforge.evaluator.reports.plots.plot import Plot
-from citeforge.plugins.plots.answers import by_citations, by_position
-from citeforge.plugins.plots.queries import distribution, lengths, query_differences
+from citeforge.builders.audit.records import Audit
+from citeforge.evaluator.labels.calibration import Shares
+from citeforge.evaluator.reports.formats import PICTURES
+from citeforge.evaluator.reports.pages import Pages
+from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.extras import require
 from citeforge.schemas.scores import ScoreFile
 
 
-def _of_the_best_two(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """The better one is the second; a single system is compared with the first reference."""
-    pairs = entries(files, measure)
-    if not any(are_comparable(pairs)):
-        return None
-    (best, of_best), *others = pairs
-    recipe = (of_best.signature, best.query_ids)
-    other = next((f for f, e in others if (e.signature, f.query_ids) == recipe), None)
-    return None if other is None else query_differences(other, best, measure)
+class PlotPages(Pages):
+    """Pages and plots by Vega-Altair and vl-convert."""
+
+    def report(
+        self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
+        audit: Audit | None,
+    ) -> tuple[bytes, int]:  # fmt: skip
+        """See :class:`Pages`."""
+        from citeforge.plugins.plots.drawing import start_drawing
+
+        start_drawing()  # while the other modules load
+        from citeforge.plugins.plots.report import plot_report
+
+        return plot_report(files, form, out, options, audit)
+
+    def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
+        """See :class:`Pages`."""
+        from citeforge.plugins.plots.explorer.part import explorer_site
+
+        return explorer_site(files)
+
+    def judge_plot(self, out: Path) -> Callable[[Mapping[str, Shares], str], None]:
+        """See :class:`Pages`."""
+        form = out.suffix.lower().removeprefix(".")
+        if form not in (*PICTURES, "csv"):
+            known = ", ".join(f".{name}" for name in (*PICTURES, "csv"))
+            raise UsageError(f"{out}: a plot is written as {known}")
+        for module in ("altair", "vl_convert"):
+            require(module)
+
+        def write(shares: Mapping[str, Shares], judge: str) -> None:
+            from citeforge.engines.io.files import write_bytes
+            from citeforge.plugins.plots.charts.people import judges_and_people
+
+            write_bytes(out, judges_and_people(shares, judge).content(form))
+
+        return write
 
 
-DIFFERENCES = Plot(
-    "differences", "differences of the two best systems, query by query",
-    "two systems are needed that were scored on the same queries", _of_the_best_two, 50,
-)  # fmt: skip
-DISTRIBUTION = Plot(
-    "distribution", "values of single queries, as histograms",
-    "no system has values of the measure", distribution, 60,
-)  # fmt: skip
-POSITION = Plot(
-    "position", "score by the position of the first relevant passage",
-    "score with --details, on a benchmark whose passages are labelled", by_position, 70,
-)  # fmt: skip
-CITATIONS = Plot(
-    "citations", "score by the number of passages that an answer cites",
-    "score with --details", by_citations, 80,
-)  # fmt: skip
-LENGTH = Plot(
-    "length", "words of answers, as histograms",
-    "score with --details", lambda files, measure: lengths(files), 100,
-)  # fmt: skip
+PAGES = PlotPages()

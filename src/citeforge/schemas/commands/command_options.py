@@ -317,8 +317,8 @@ class ReportOptions(TableOptions):
     one_file: bool = False
     """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
     plot: str | None = None
-    """Of a file that is a plot: intervals (default), precision-recall, cost, corrected,
-    calibration, bias, negatives (with --benchmark), or one of a plugin; a wrong name lists all."""
+    """Of a file that is a plot: intervals (default), negatives (with --benchmark), or another one;
+    a wrong name lists all."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
     """Tell what its audit found among the negatives (pages, md, --plot negatives)."""
     robustness: bool = False
@@ -332,6 +332,11 @@ class ReportOptions(TableOptions):
         if self.robustness and self.plot is not None:
             raise ValueError("--robustness and --plot are two reports; write two files")
         return self
+
+    @property
+    def is_plot(self) -> bool:
+        """Whether a plot was asked for, or what a plot writes itself."""
+        return self.robustness or (self.plot, self.measure) != (None, None)
 
 
 class CompareOptions(Part):

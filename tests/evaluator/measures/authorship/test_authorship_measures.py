@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.authorship import tables
 from citeforge.evaluator.measures.authorship.answers import measure_reference, measure_strict
 from citeforge.evaluator.measures.authorship.measures import comparison
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.report import RENDERERS
+from citeforge.evaluator.reports.report import TABLES
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -34,6 +34,7 @@ from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunO
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Cli, write_beir, write_jsonl
+from conftest_plots import page_text
 
 QUERIES = ("q1", "q2")
 
@@ -384,12 +385,12 @@ def test_tables_are_laid_out_like_the_papers(case: Case) -> None:
 
 def test_reports_in_every_format(case: Case) -> None:
     file = case.score({}).model_copy(update={"system": "<b>evil</b> & \\co_1"})
-    for name, render in RENDERERS.items():
-        text = render([file], None)
+    page = page_text([file])
+    assert "<b>evil" not in page
+    assert "&lt;b&gt;evil" in page
+    for name, render in {**TABLES, "html": lambda *_: page}.items():
+        text = render([file], ())
         assert "human_llm" in text.replace("\\_", "_")
-        if name == "html":
-            assert "<b>evil" not in text
-            assert "&lt;b&gt;evil" in text
         if name == "json":
             assert json.loads(text)[0]["design"]["k"] == 3
 
@@ -442,8 +443,8 @@ def test_rows_say_which_k_and_protocol_they_are_of(case: Case) -> None:
     ]  # fmt: skip
     found = [f.system for f in named_rows([strict, wide, reference])]
     assert found[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
-    for kind in ("md", "latex", "csv", "html"):
-        text = RENDERERS[kind]([strict, wide], None)
+    texts = [TABLES[kind]([strict, wide], ()) for kind in ("md", "latex", "csv")]
+    for text in (*texts, page_text([strict, wide])):
         assert "k=3" in text
         assert "k=5" in text
     again = [f.system for f in named_rows([strict, strict.model_copy(update={"benchmark": "b2"})])]

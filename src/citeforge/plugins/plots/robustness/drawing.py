@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from citeforge.evaluator.reports.plots.common import system_encodings
-from citeforge.evaluator.reports.plots.figure import Figure, altair, finished
-from citeforge.evaluator.reports.plots.forest import forest
-from citeforge.plugins.plots.robustness.orders import Robustness
-from citeforge.plugins.plots.robustness.writing import headline
+from citeforge.plugins.plots.charts.common import system_encodings
+from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.figure import Figure, altair, finished
+from citeforge.plugins.plots.robustness.orders import Robustness, headline
 
 
 def ranks_figure(found: Robustness) -> Figure:

@@ -345,3 +345,18 @@ def _changed(a: Definition, b: Definition) -> str | None:
     if a.aspect == b.aspect:
         return "measure"
     return "aspect" if a.family == b.family else None
+
+
+def headline(found: Robustness) -> str:
+    """The result in one sentence, without its full stop."""
+    n = len(found.pairs)
+    pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
+    return (
+        f"{found.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
+        f"citation quality ({percent_of(found.n_flips, n)})"
+    )
+
+
+def percent_of(part: int, total: int) -> str:
+    """A share in words."""
+    return f"{100 * part / total:.0f} %"

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from pathlib import Path
-
-from jinja2 import Environment, StrictUndefined, select_autoescape
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
-from citeforge.plugins.plots.robustness.orders import Definition, Robustness
+from citeforge.evaluator.reports.markup import script_json
+from citeforge.plugins.plots.figures import plots_part
+from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.plugins.plots.robustness.drawing import ranks_figure
+from citeforge.plugins.plots.robustness.orders import (
+    Definition,
+    Robustness,
+    headline,
+    percent_of,
+    robustness,
+)
 from citeforge.schemas.errors import UsageError
-
-_TEMPLATE = Path(__file__).parent / "templates" / "robustness.html.j2"
-
-
-def headline(found: Robustness) -> str:
-    """The result in one sentence, without its full stop."""
-    n = len(found.pairs)
-    pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
-    return (
-        f"{found.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
-        f"citation quality ({_share(found.n_flips, n)})"
-    )
-
-
-def _share(part: int, total: int) -> str:
-    return f"{100 * part / total:.0f} %"
+from citeforge.schemas.scores import ScoreFile
 
 
 def _number(value: float, form: str) -> str:
@@ -60,7 +52,7 @@ def summary_lines(found: Robustness) -> Iterator[str]:
     for change in found.changes:
         yield (
             f"With {change.what}, all else alike: {change.flips} of {change.comparisons} orders of "
-            f"two systems change ({_share(change.flips, change.comparisons)})."
+            f"two systems change ({percent_of(change.flips, change.comparisons)})."
         )
 
 
@@ -180,48 +172,36 @@ def _write_json(found: Robustness, title: str | None) -> str:
 
 def _write_html(found: Robustness, title: str | None) -> str:
     """One page that asks nothing from outside."""
-    from citeforge.evaluator.reports.explorer.part import inlined
-    from citeforge.evaluator.reports.markup import text_of
-    from citeforge.evaluator.reports.plots.page import plots_part
-    from citeforge.plugins.plots.robustness.drawing import ranks_figure
-
-    plots = plots_part([], lambda: [ranks_figure(found)])
-    environment = Environment(
-        autoescape=select_autoescape(default=True, default_for_string=True),
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    template = environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-    return template.render(
+    plots = plots_part(map(ranks_figure, [found]))
+    return render_markup(
+        "robustness.html.j2",
         title=_title(found, title), headline=headline(found), lines=list(summary_lines(found)),
         tables=[make(found) for make in _TABLES], odd=differing(found), odd_title=_ODD,
         nobody=_NOBODY, left_out=found.left_out,
         signatures=[d.signature for d in found.definitions],
-        figures=plots.html, figures_css=plots.css, chunks=inlined(plots.tables),
-        scripts="\n".join(map(text_of, ("chunks.js", "figures.js"))),
+        figures=plots.html, figures_css=plots.css, chunks=script_json(plots.tables),
+        scripts=text_of("chunks.js", "figures.js"),
     )  # fmt: skip
 
 
-def _drawn(ending: str) -> Callable[[Robustness, str | None], bytes]:
-    def draw(found: Robustness, title: str | None) -> bytes:
-        from citeforge.evaluator.reports.plots.files import DRAWN
-        from citeforge.plugins.plots.robustness.drawing import ranks_figure
-
-        if title is not None:
-            raise UsageError("--title is a page's; a plot's title says what is seen")
-        return DRAWN[ending](ranks_figure(found))
-
-    return draw
-
-
-def _text(
-    write: Callable[[Robustness, str | None], str],
-) -> Callable[[Robustness, str | None], bytes]:
-    return lambda found, title: write(found, title).encode()
-
-
-WRITERS: dict[str, Callable[[Robustness, str | None], bytes]] = {
-    "md": _text(_write_markdown), "html": _text(_write_html), "latex": _text(_write_latex),
-    "csv": _text(_write_csv), "json": _text(_write_json),
-    **{ending: _drawn(ending) for ending in ("svg", "png", "pdf")},
+_WRITERS = {
+    "md": _write_markdown, "html": _write_html, "latex": _write_latex, "csv": _write_csv,
+    "json": _write_json,
 }  # fmt: skip
-"""Format to what writes a comparison of definitions in it."""
+
+
+def write_robustness(
+    files: Sequence[ScoreFile], form: str, title: str | None, measures: Sequence[str]
+) -> bytes:
+    """A comparison of definitions in any format of reports.
+
+    Raises:
+        UsageError: a title for a plot.
+        InputError: the files have nothing to compare.
+    """
+    found = robustness(files, measures)
+    if form in _WRITERS:
+        return _WRITERS[form](found, title).encode()
+    if title is not None:
+        raise UsageError("--title is a page's; a plot's title says what is seen")
+    return ranks_figure(found).content(form)

@@ -1,1 +1,0 @@
-"""Plots of score files, by Vega-Altair: specifications here, drawing by vl-convert."""

@@ -1,0 +1,1 @@
+"""What each plot shows, as specifications for Vega-Altair: a file a family of plots."""

@@ -1,0 +1,140 @@
+"""Scores against what answers are like: where the relevant passage stood, how many citations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.statistics.estimates import estimate_all, mean_sample
+from citeforge.plugins.plots.charts.common import (
+    entries,
+    entry,
+    measure_and_unit,
+    system_encodings,
+    value_text,
+)
+from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.scores import AnswerDetail, ScoreFile
+
+MOST = 6
+"""Systems that are drawn, the best ones: as many as there are colours."""
+_LAST = 9
+"""Numbers of citations from here on stand together."""
+
+
+def by_position(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Mean score by the position of the first relevant passage in the context, from 1.
+
+    Returns:
+        None where no score file carries answers with labelled passages.
+    """
+    return _by(files, measure, _first_relevant, "position",
+               "position of the first relevant passage", None)  # fmt: skip
+
+
+def by_citations(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Mean score by the number of distinct passages or triples that an answer cites.
+
+    Returns:
+        None where no score file carries answers.
+    """
+    return _by(files, measure, _distinct, "citations",
+               "distinct passages or triples that an answer cites", _LAST)  # fmt: skip
+
+
+def _first_relevant(answer: AnswerDetail) -> int | None:
+    found = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
+    return next(found, None)
+
+
+def _distinct(answer: AnswerDetail) -> int | None:
+    return None if answer.is_missing else len(answer.all_cited)
+
+
+def _by(
+    files: Sequence[ScoreFile], measure: str, key: Callable[[AnswerDetail], int | None],
+    name: str, axis: str, last: int | None,
+) -> Figure | None:  # fmt: skip
+    alt = altair()
+    rows: list[dict[str, object]] = []
+    drawn: list[ScoreFile] = []
+    answering = [f for f, _ in entries(files, measure) if f.answers]
+    for file in answering:
+        # One that brought its own passages has no relevant one among them.
+        mine = _means(file, measure, key, last) if len(drawn) < MOST else []
+        drawn += [file] if mine else []
+        rows += mine
+    if len({r["x"] for r in rows}) < 2:
+        return None
+    found = entry(drawn[0], measure)
+    assert found is not None
+    names = [f.system for f in drawn]
+    look = system_encodings(names, [f.system for f in files], legend=True)
+    base = alt.Chart(values(rows))
+    down = {"title": f"mean {measure_and_unit(measure, found.scale)}, 95 % interval",
+            "scale": alt.Scale(zero=False)}  # fmt: skip
+    ticks = sorted({float(str(r["x"])) for r in rows})
+    dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
+    order = [str(int(t)) + ("+" if last is not None and t == last else "") for t in ticks]
+    x = alt.X("at:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
+    chart = alt.layer(
+        base.mark_rule(opacity=0.6).encode(x=x, xOffset=dodge, color=look["color"],
+                                           y=alt.Y("low:Q", **down), y2=alt.Y2("high")),
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=x, xOffset=dodge,
+                                                                y=alt.Y("value:Q", **down), **look),
+    ).properties(width=WIDTH, height=240)  # fmt: skip
+    title = _title(rows, names, measure, name)
+    note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
+    if len(answering) > len(drawn):
+        note += f" The best {len(drawn)} of {len(answering)} systems with answers."
+    return Figure(
+        f"{name}-{measure}", title,
+        f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {value_text(float(str(r['value'])))}"
+                                 for r in rows[:20]) + ".",
+        note, ("system", axis, measure_and_unit(measure, found.scale), "low", "high", "queries"),
+        tuple(tuple(r[k] for k in ("system", "at", "value", "low", "high", "n")) for r in rows),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+def _means(
+    file: ScoreFile, measure: str, key: Callable[[AnswerDetail], int | None], last: int | None
+) -> list[dict[str, object]]:
+    found = entry(file, measure)
+    assert found is not None
+    known = dict(zip(file.query_ids, found.per_query, strict=True))
+    columns: dict[int, list[float]] = {}
+    for answer in file.answers:
+        place, value = key(answer), known.get(answer.query_id)
+        if place is not None and value is not None:
+            at = place if last is None else min(place, last)
+            columns.setdefault(at, []).append(value)
+    rows: list[dict[str, object]] = []
+    declared = find_measure(measure.partition("[")[0])
+    for at in sorted(columns):
+        sample = mean_sample(measure, np.array([columns[at]]))
+        if declared is not None:
+            sample = replace(sample, within=declared.range)
+        (estimate,) = estimate_all([sample])
+        value, low, high = (found.scale * x for x in (estimate.value, estimate.low, estimate.high))
+        ends = (value, value) if math.isnan(low) else (low, high)
+        rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
+                     "high": ends[1], "n": len(columns[at]),
+                     "at": f"{at}+" if last is not None and at == last else str(at)})  # fmt: skip
+    return rows
+
+
+def _title(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str, name: str) -> str:
+    mine = [r for r in rows if r["system"] == names[0]]
+    first, end = mine[0], mine[-1]
+    place = "at position {}" if name == "position" else "where it cites {}"
+    told = f"{measure} of {names[0]} is {value_text(float(str(first['value'])))} "
+    told += place.format(first["at"])
+    if end is first:
+        return told
+    return f"{told}, {value_text(float(str(end['value'])))} " + place.format(end["at"])

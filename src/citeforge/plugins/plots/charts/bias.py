@@ -1,0 +1,109 @@
+"""Citation bias towards an author (CAB) with intervals, beside that of labels that mean nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts.common import entry
+from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.figure import Figure, altair, finished, values
+from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+_WORDS = {"P": "precision", "R": "recall"}
+_LEVEL = 0.05
+
+
+def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """CAB of every system, label set and pair of origins (Abolghasemi et al. 2025, tables 3, 6, 8).
+
+    Args:
+        files: score files.
+        measure: of precision, but of recall where it is ``CAB.R`` of any cell.
+
+    Returns:
+        None where no file has CAB.
+    """
+    letter = "R" if measure.startswith("CAB.R") else "P"
+    rows = [row for file in files for row in _rows(file, letter)]
+    if not rows:
+        return None
+    word, title = _WORDS[letter], _title(rows, _WORDS[letter])
+    several = len({r["labels"] for r in rows}) > 1
+    for row in rows:
+        row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
+            f", {row['labels']}" if several else ""
+        )
+    told = "; ".join(f"{r['name']}: {_signed(r['value'])}" for r in rows[:12])
+    return Figure(
+        f"bias-{letter}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.",
+        "Named by the authors of the relevant passages and of the others. To the right: towards "
+        "human authorship (the first label of other sets). Grey: the interval of the placebo, "
+        "labels that mean nothing, on the same passages. Filled: differs from 0 at p < .05 (paired "
+        "t-test, Holm over the cells).",
+        ("system", "labels", "relevant", "others", f"bias of {word} (points)", "low", "high",
+         "p, Holm", "placebo low", "placebo high"),
+        tuple(tuple(r[k] for k in ("system", "labels", "relevant", "others", "value", "low",
+                                   "high", "p", "placebo_low", "placebo_high")) for r in rows),
+        finished(_chart(rows, word), title),
+    )  # fmt: skip
+
+
+def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, object]]:
+    if file.design is None:
+        return
+    for vanilla in (c for c in file.design.cells if c.labels is None):
+        placebo = entry(file, f"CAB.{letter}[{vanilla.origins}_{PLACEBO}]")
+        for labels in (s.name for s in file.design.label_sets if s.name != PLACEBO):
+            found = entry(file, f"CAB.{letter}[{vanilla.origins}_{labels}]")
+            if found is None:
+                continue
+            low, high = _ends(found)
+            p = found.p_t if found.p_holm is None else found.p_holm
+            yield {
+                "system": file.system, "labels": labels, "value": found.value, "low": low,
+                "high": high, "p": p, "differs": p is not None and p < _LEVEL,
+                "relevant": AUTHORS[vanilla.relevant_origin],
+                "others": AUTHORS[vanilla.other_origin],
+                "placebo_low": None if placebo is None else _ends(placebo)[0],
+                "placebo_high": None if placebo is None else _ends(placebo)[1],
+            }  # fmt: skip
+
+
+def _ends(found: MeasureScore) -> tuple[float, float]:
+    value = found.value or 0.0
+    return (value, value) if found.low is None or found.high is None else (found.low, found.high)
+
+
+def _signed(value: object) -> str:
+    return f"{float(str(value)):+.1f}"
+
+
+def _title(rows: Sequence[dict[str, object]], word: str) -> str:
+    most = max(rows, key=lambda r: abs(float(str(r["value"]))))
+    n = sum(bool(r["differs"]) for r in rows)
+    return (
+        f"{most['system']} has the strongest bias of {word}, {_signed(most['value'])} "
+        f"({most['relevant']}/{most['others']}); {n} of {len(rows)} biases differ from 0"
+    )
+
+
+def _chart(rows: Sequence[dict[str, object]], word: str) -> Any:
+    alt = altair()
+    keys = ("placebo_low", "placebo_high")
+    ends = [float(str(r[k])) for r in rows for k in keys if r[k] is not None]
+    title = f"bias of {word} (points, CAB), 95 % interval"
+    plot = forest(rows, "name", title, None, [0.0, *ends])
+    placebo = plot.base.transform_filter("datum.placebo_low !== null").mark_bar(
+        color=palette.LINE, height=16
+    )
+    nothing = alt.Chart(values([{"at": 0}])).mark_rule(color=palette.SOFT, strokeDash=[3, 3])
+    filled = alt.condition("datum.differs", alt.value(palette.colour(0)), alt.value(palette.GROUND))
+    dots = plot.base.mark_point(color=palette.colour(0), size=55, opacity=1, strokeWidth=2)
+    return plot.drawn(
+        plot.span(placebo, *keys),
+        nothing.encode(x=alt.X("at:Q", **plot.across)), plot.whiskers(),
+        plot.at(dots).encode(fill=filled),
+    )  # fmt: skip

@@ -1,0 +1,87 @@
+"""What the plots share: values of a measure, units, encodings of systems."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.statistics.ranks import comparable_entries
+from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.figure import altair
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+Pair = tuple[ScoreFile, MeasureScore]
+
+
+def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
+    """A system's entry of a measure, if that has a value."""
+    found = next((m for m in file.measures if m.name == measure), None)
+    return None if found is None or found.value is None else found
+
+
+def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
+    """Systems that have a value of a measure, the best first, else the highest; behind them, in
+    their own order, those that may not be compared with them."""
+    towards = 1 if direction(measure) is False else -1
+    found = [(f, e) for f in files if (e := entry(f, measure)) is not None]
+    comparable = are_comparable(found)
+    ranked = list(compress(found, comparable))
+    ranked.sort(key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
+    return ranked + [pair for pair, c in zip(found, comparable, strict=True) if not c]
+
+
+def are_comparable(found: Sequence[Pair]) -> list[bool]:
+    """Which systems may be ranked by a measure."""
+    return comparable_entries([f for f, _ in found], [e for _, e in found])
+
+
+def measure_and_unit(measure: str, scale: int) -> str:
+    """A measure with its unit: all that is shown from 0 to 100 is a percentage."""
+    return f"{measure} (%)" if scale == 100 else measure
+
+
+def value_text(value: float) -> str:
+    """A value in a title."""
+    return f"{value:.1f}"
+
+
+def per_query(found: MeasureScore) -> list[float]:
+    """Values of the queries that define a measure, as displayed."""
+    return [v * found.scale for v in found.per_query if v is not None]
+
+
+def system_encodings(
+    names: Sequence[str], everybody: Sequence[str], legend: bool
+) -> dict[str, Any]:
+    """Encodings by colour and shape, one of each pair a system.
+
+    Args:
+        names: systems that are drawn.
+        everybody: systems of the whole report, in one order for all its plots, so that a system
+            looks the same in each.
+        legend: whether there is one.
+    """
+    alt = altair()
+    numbers = [everybody.index(name) for name in names]
+    colours = [palette.colour(i) for i in numbers]
+    shapes = [palette.shape(i) for i in numbers]
+    shown = labels.lookup(labels.name_lines(names))
+    key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=shown)
+    key = key if legend else None
+    return {
+        "color": alt.Color("system:N", legend=key, sort=None,
+                           scale=alt.Scale(domain=list(names), range=colours)),
+        "shape": alt.Shape("system:N", legend=key, sort=None,
+                           scale=alt.Scale(domain=list(names), range=shapes)),
+    }  # fmt: skip
+
+
+def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
+    """Ends of an axis: everything with some room, from 0 and to ``most`` at the widest."""
+    low, high = min(lows), max(highs)
+    room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
+    first = low - room if low < 0 else max(0.0, low - room)
+    last = high + room
+    return [first, last if most is None or high > most else min(most * 1.03, last)]

@@ -1,0 +1,119 @@
+"""Values of a measure with their intervals: a forest plot."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.statistics.ranks import rank_text, ranks_of
+from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts.common import (
+    are_comparable,
+    entries,
+    measure_and_unit,
+    value_text,
+)
+from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, altair, finished, values
+from citeforge.schemas.scores import ScoreFile
+
+MOST = 60
+"""Systems that are drawn: the best ones."""
+_AT_RANKS = {"value": BESIDE_NAMES + 48}
+"""Where the column of ranks ends."""
+
+
+def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Systems from the best down with the ranks that they may have; those that may be first shaded.
+
+    Returns:
+        None where no system has a value.
+    """
+    alt = altair()
+    everybody = entries(files, measure)
+    if not everybody:
+        return None
+    found = everybody[:MOST]
+    ranks = ranks_of([f for f, _ in everybody], [e for _, e in everybody])[:MOST]
+    scale = found[0][1].scale
+    rows: list[dict[str, object]] = []
+    for (file, e), rank in zip(found, ranks, strict=True):
+        value = e.value or 0.0
+        low, high = (value, value) if e.low is None or e.high is None else (e.low, e.high)
+        rows.append({"system": file.system, "value": value, "low": low, "high": high,
+                     "ranks": rank_text(rank), "n": e.n,
+                     "reference": file.is_control,
+                     "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
+    plot = forest(rows, "system", f"{measure_and_unit(measure, scale)}, 95 % interval",
+                  100 if scale == 100 else None)  # fmt: skip
+    bands = (
+        plot.base.transform_filter("datum.band")
+        .mark_rect(color=palette.BAND)
+        .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(BESIDE_NAMES))
+    )  # fmt: skip
+    layers = [bands, plot.whiskers(), plot.dots()]
+    if len(found) > 1:
+        ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
+        layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _head_of_ranks()]
+    title = _title(
+        measure, [r for r in rows if not r["reference"]] or rows, are_comparable(everybody)
+    )
+    left_out = len(everybody) - len(found)
+    note = "Sorted by the value." if len(found) > 1 else "One system."
+    if all(file.is_control for file, _ in found):
+        note = "Not sorted: references are not ranked."
+    elif not are_comparable(everybody)[0]:
+        note = "Not sorted: these systems were scored on other queries, or by other recipes."
+    if sum(rank is not None for rank in ranks) > 1:
+        note += (
+            " On the right the ranks that a system may have: with 95 % confidence all of them hold "
+            "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
+        )
+    if direction(measure) is None and len(found) > 1:
+        note += " Neither more nor less is better."
+    elif len(found) > 1 and any(
+        rank is None and not file.is_control for (file, _), rank in zip(found, ranks, strict=True)
+    ):
+        note += " No ranks: scored on other queries, or by another recipe, than most."
+    note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
+    told = "; ".join(
+        f"{r['system']} {value_text(float(str(r['value'])))} "
+        f"({value_text(float(str(r['low'])))} to {value_text(float(str(r['high'])))})"
+        for r in rows[:12]
+    )
+    return Figure(
+        f"intervals-{measure}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.", note,
+        ("system", measure_and_unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
+        tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
+        finished(plot.drawn(*layers), title),
+    )  # fmt: skip
+
+
+def _head_of_ranks() -> Any:
+    """The word above the column of ranks."""
+    alt = altair()
+    return alt.Chart(values([{"text": "ranks"}])).mark_text(
+        color=palette.SOFT, align="right", baseline="bottom", fontSize=12, dy=-3
+    ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
+
+
+def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence[bool]) -> str:
+    best = rows[0]
+    value = value_text(float(str(best["value"])))
+    if len(rows) == 1:
+        return f"{measure} of {best['system']} is {value}"
+    if all(r["reference"] for r in rows):
+        return f"{measure} of {len(rows)} references"
+    if not comparable[0]:
+        return f"{measure} of {len(rows)} systems that cannot be compared"
+    if direction(measure) is None:
+        return f"{measure} of {len(rows)} systems, from {value} down"
+    extreme = "lowest" if direction(measure) is False else "highest"
+    told = f"{best['system']} has the {extreme} {measure}, {value}"
+    beside = sum(bool(r["band"]) for r in rows[1:])
+    if not best["band"]:
+        return told
+    if not beside:
+        return f"{told}, and is first with 95 % confidence"
+    return f"{told}; {beside} of {len(rows) - 1} others may be first, too"

@@ -1,0 +1,64 @@
+"""How many negatives of a benchmark are relevant: before and after suspects were decided on."""
+
+from __future__ import annotations
+
+from citeforge.builders.audit.records import Audit
+from citeforge.builders.audit.strata import Stratum
+from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.figure import Figure, finished
+
+_ALL, _KEPT = "all negatives", "those that stay"
+_STRATA = {
+    "relevant": "decided relevant",
+    "cleared": "suspected, cleared",
+    "unsuspected": "never suspected",
+}
+
+
+def negatives_plot(found: Audit) -> Figure | None:
+    """Estimated shares of relevant negatives with intervals: of all, of what stays, by stratum.
+
+    Returns:
+        None where nobody labelled a sample.
+    """
+    rows = _rows(found)
+    if not rows:
+        return None
+    plot = forest(rows, "of", "relevant (%), 95 % interval", 100)
+    first = rows[0]
+    title = f"{first['value']:.1f} % of the negatives are relevant"
+    stays = next((r for r in rows if r["of"] == _KEPT), None)
+    if stays is not None:
+        title += f", {stays['value']:.1f} % of those that stay when what was decided relevant goes"
+    told = "; ".join(f"{r['of']}: {r['value']:.1f} % ({r['low']:.1f} to {r['high']:.1f})"
+                     for r in rows)  # fmt: skip
+    assert found.false_negatives is not None
+    return Figure(
+        "negatives", title, f"{title}. {told}.",
+        f"Estimated from labels of people, drawn at random; {found.false_negatives.method}.",
+        ("of", "relevant (%)", "low", "high", "negatives", "labelled"),
+        tuple(tuple(r[k] for k in ("of", "value", "low", "high", "size", "n")) for r in rows),
+        finished(plot.drawn(plot.whiskers(), plot.dots()), title),
+    )  # fmt: skip
+
+
+def _rows(found: Audit) -> list[dict[str, object]]:
+    share, cascade = found.false_negatives, found.cascade
+    if share is None:
+        return []
+    rows: list[tuple[str, float, float, float, int | None, int]] = [
+        (_ALL, share.share, share.low, share.high, found.negatives, share.n)
+    ]
+    if cascade is not None and cascade.after is not None:
+        after = cascade.after
+        rows.append((_KEPT, after.share, after.low, after.high, None, after.n))
+    if cascade is not None:
+        for name, size in cascade.strata.items():
+            n, hits = cascade.labelled.get(name, (0, 0))
+            if size and n:
+                stratum = Stratum(size, n, hits)
+                rows.append((_STRATA.get(name, name), stratum.share, *stratum.interval(), size, n))
+    return [
+        {"of": of, "value": 100 * value, "low": 100 * low, "high": 100 * high, "size": size, "n": n}
+        for of, value, low, high, size, n in rows
+    ]

@@ -1,0 +1,294 @@
+"""A judge beside people: how its values relate to theirs, and what correction makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts.common import entry, measure_and_unit, value_text
+from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.charts.scatter import agreement_chart
+from citeforge.plugins.plots.figure import (
+    WIDTH,
+    Figure,
+    altair,
+    finished,
+    values,
+)
+from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
+
+if TYPE_CHECKING:
+    from citeforge.evaluator.labels.calibration import Shares
+
+MOST = 6
+"""Systems whose calibration is drawn."""
+_MOST_CORRECTED = 30
+"""Systems whose corrected values are drawn: the best ones."""
+_BINS = 5
+"""Of the judge's values."""
+_METHODS = {
+    "ppi++": "Corrected by labels of these very answers (PPI++).",
+    "rogan-gladen": "Corrected by error rates of the judge on other answers (Rogan–Gladen).",
+}
+
+
+def corrected_measures(files: Sequence[ScoreFile], labelled: bool = False) -> list[str]:
+    """Measures that some file has corrected; with ``labelled``, by labels of its own answers."""
+    found = (
+        m.name for f in files for m in f.measures
+        if m.corrected is not None and m.corrected.value is not None
+        and (m.corrected.labelled or not labelled)
+    )  # fmt: skip
+    return list(dict.fromkeys(found))
+
+
+def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """What people find in labelled answers, by what the judge finds in them, for each system.
+
+    Args:
+        files: score files.
+        measure: a share of verdicts; where nobody corrected it, the first one that is corrected by
+            labels is drawn.
+
+    Returns:
+        None where no score file has labels of its own answers.
+    """
+    known = corrected_measures(files, labelled=True)
+    if not known:
+        return None
+    measure = measure if measure in known else known[0]
+    every = [(f, rows) for f in files if (rows := _bins(f, measure))]
+    if not every:
+        return None
+    drawn = every[:MOST]
+    names = [f.system for f, _ in drawn]
+    rows = [row for _, found in drawn for row in found]
+    means = {f.system: _means(f, measure) for f, _ in drawn}
+    furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
+    judge, people = means[furthest]
+    who = "the judge is furthest from people with" if len(names) > 1 else "the judge beside people,"
+    title = (
+        f"{measure}: {who} {furthest}: {value_text(judge)} against {value_text(people)} on average"
+    )
+    note = (
+        f"Labelled answers in {_BINS} classes by the judge's value; the dot stands at their means, "
+        "the line is the 95 % interval of people's (Wilson's score interval; answers are counted, "
+        "which is on the safe side for shares within an answer). On the diagonal both agree."
+    )
+    if len(every) > MOST:
+        note += f" The first {MOST} of {len(every)} systems with labels."
+    told = "; ".join(
+        f"{n}: judge {value_text(means[n][0])}, people {value_text(means[n][1])}" for n in names
+    )
+    columns = ("system", "judge from", "judge to", "judge, mean (%)", "people, mean (%)", "low",
+               "high", "answers")  # fmt: skip
+    keys = ("system", "from", "to", "judge", "people", "low", "high", "n")
+    return Figure(
+        f"calibration-{measure}", title, f"{title}. {told}.", note, columns,
+        tuple(tuple(r[k] for k in keys) for r in rows),
+        finished(_panels(rows, names, measure), title),
+    )  # fmt: skip
+
+
+def _labelled(file: ScoreFile, measure: str) -> tuple[list[int], list[float], list[float]]:
+    """Places of labelled answers, what the judge finds in them, and what people do (0 to 1)."""
+    found = entry(file, measure)
+    if found is None or found.corrected is None:
+        return [], [], []
+    people = found.corrected.human
+    rows = [
+        (i, j, p) for i in found.corrected.labelled
+        if (j := found.per_query[i]) is not None and (p := people[i]) is not None
+        and 0 <= j <= 1 and 0 <= p <= 1
+    ]  # fmt: skip
+    return [i for i, _, _ in rows], [j for _, j, _ in rows], [p for _, _, p in rows]
+
+
+def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
+    _, judge, people = _labelled(file, measure)
+    return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
+
+
+def _bins(file: ScoreFile, measure: str) -> list[dict[str, object]]:
+    places, judge, people = _labelled(file, measure)
+    rows: list[dict[str, object]] = []
+    of = [min(_BINS - 1, int(j * _BINS + 1e-9)) for j in judge]
+    for number in sorted(set(of)):
+        here = [k for k, b in enumerate(of) if b == number]
+        share = float(np.mean([people[k] for k in here]))
+        # Answers to one question told twice are one observation at worst.
+        n = len({file.clusters[places[k]] for k in here}) if file.clusters else len(here)
+        low, high = wilson(share, n)
+        rows.append({
+            "system": file.system, "from": 100 * number / _BINS, "to": 100 * (number + 1) / _BINS,
+            "judge": 100 * float(np.mean([judge[k] for k in here])), "people": 100 * share,
+            "low": 100 * low, "high": 100 * high, "n": len(here),
+        })  # fmt: skip
+    return rows
+
+
+def _panels(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str) -> Any:
+    """One panel a system, with the diagonal."""
+    alt = altair()
+    columns = min(2, len(names))
+    side = WIDTH if columns == 1 else (WIDTH - 30) // 2
+    scale = alt.Scale(domain=[-4, 104], nice=False)
+    most = max(int(str(r["n"])) for r in rows)
+    sizes = sorted({max(1, most // 4), max(1, most // 2), most})
+    ticks = alt.Axis(values=[0, 25, 50, 75, 100])
+    x = alt.X("judge:Q", title=f"{measure} by the judge (%)", scale=scale, axis=ticks)
+    base = alt.Chart()
+    line = base.mark_rule(color=palette.SOFT, strokeDash=[4, 3]).encode(
+        x=alt.XDatum(0, scale=scale), y=alt.YDatum(0, scale=scale), x2=alt.X2Datum(100),
+        y2=alt.Y2Datum(100),
+    )  # fmt: skip
+    whiskers = base.mark_rule(color=palette.colour(0), strokeWidth=2).encode(
+        x=x, y=alt.Y("low:Q", title="by people (%), 95 % interval", scale=scale, axis=ticks),
+        y2=alt.Y2("high"),
+    )  # fmt: skip
+    dots = base.mark_point(color=palette.colour(0), fill=palette.colour(0), opacity=1).encode(
+        x=x, y=alt.Y("people:Q", scale=scale, axis=ticks),
+        size=alt.Size("n:Q", title="answers", scale=alt.Scale(domain=[0, most], range=[15, 120]),
+                      legend=alt.Legend(orient="bottom", values=sizes, format="d",
+                                        symbolFillColor=palette.colour(0),
+                                        symbolStrokeColor=palette.colour(0))),
+    )  # fmt: skip
+    layered = alt.layer(line, whiskers, dots, data=values(rows)).properties(width=side, height=side)
+    shown = labels.lookup(labels.name_lines(names))
+    return layered.facet(
+        facet=alt.Facet("system:N", sort=list(names), title=None,
+                        header=alt.Header(labelExpr=shown, labelLimit=150, labelAnchor="start")),
+        columns=columns, spacing=14,
+    )  # fmt: skip
+
+
+def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Values by the judge, by labels alone where there are some, and corrected, with intervals.
+
+    Args:
+        files: score files.
+        measure: a judged one; where nobody corrected it, the first one that is corrected is drawn.
+
+    Returns:
+        None where no value is corrected.
+    """
+    known = corrected_measures(files)
+    if not known:
+        return None
+    measure = measure if measure in known else known[0]
+    found = sorted(
+        ((f, e, c) for f in files
+         if (e := entry(f, measure)) and (c := e.corrected) and c.value is not None),
+        key=lambda row: (-(row[2].value or 0.0), row[0].system),
+    )  # fmt: skip
+    everybody, found = len(found), found[:_MOST_CORRECTED]
+    rows = [row for f, e, c in found for row in _three(f.system, e, c)]
+    scale = found[0][1].scale
+    axis = measure_and_unit(measure, scale)
+    best, raw, right = found[0]
+    title = (
+        f"{measure} of {best.system} is {value_text(right.value or 0.0)} corrected for the judge's "
+        f"errors, {value_text(raw.value or 0.0)} by the judge alone"
+    )
+    note = "Sorted by the corrected value; lines are 95 % intervals."
+    note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in found))
+    if everybody > len(found):
+        note += f" The best {len(found)} of {everybody} systems."
+    told = "; ".join(
+        f"{f.system} {value_text(c.value or 0.0)} ({_span(c)}), "
+        f"by the judge {value_text(e.value or 0.0)}"
+        for f, e, c in found[:12]
+    )
+    return Figure(
+        f"corrected-{measure}", title, f"{title}. {told}.", note,
+        ("system", "by", axis, "low", "high", "labelled answers"),
+        tuple(tuple(r[k] for k in ("system", "by", "value", "low", "high", "n")) for r in rows),
+        finished(_dumbbells(rows, axis, scale), title),
+    )  # fmt: skip
+
+
+def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
+    """Statements that a judge finds supported against those that people do, a dot a system.
+
+    Args:
+        shares: by system, at least one.
+        judge: its signature.
+    """
+    rows: list[dict[str, object]] = []
+    for system, s in shares.items():
+        (x_low, x_high), (y_low, y_high) = (wilson(v, s.effective) for v in (s.judge, s.people))
+        rows.append({"system": system, "x": 100 * s.judge, "x_low": 100 * x_low,
+                     "x_high": 100 * x_high, "y": 100 * s.people, "y_low": 100 * y_low,
+                     "y_high": 100 * y_high, "n": s.statements})  # fmt: skip
+    furthest = max(shares, key=lambda n: abs(shares[n].judge - shares[n].people))
+    at = shares[furthest]
+    title = (
+        f"Of {furthest} the judge finds {value_text(100 * at.judge)} % of the statements "
+        f"supported, people {value_text(100 * at.people)} %"
+        + ("" if len(shares) == 1 else ", the largest gap")
+    )
+    chart = agreement_chart(rows, list(shares),
+                                      "supported for the judge (%), 95 % interval",
+                                      "supported for people (%), 95 % interval")  # fmt: skip
+    note = (
+        f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "
+        "score interval; answers are counted, not statements)."
+    )
+    told = "; ".join(
+        f"{n}: judge {value_text(100 * s.judge)} %, people {value_text(100 * s.people)} %"
+        for n, s in list(shares.items())[:12]
+    )
+    return Figure(
+        "judge-against-people", title, f"{title}. {told}.", note,
+        ("system", "judge (%)", "judge low", "judge high", "people (%)", "people low",
+         "people high", "statements"),
+        tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high", "n"))
+              for r in rows),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+_JUDGE, _LABELS, _CORRECTED = "judge alone", "labels alone", "corrected"
+
+
+def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, object]]:
+    found = [(_JUDGE, raw.value, raw.low, raw.high),
+             (_LABELS, c.labels_value, c.labels_low, c.labels_high),
+             (_CORRECTED, c.value, c.low, c.high)]  # fmt: skip
+    return [
+        {"system": system, "by": by, "value": value, "low": value if low is None else low,
+         "high": value if high is None else high, "n": 0 if by == _JUDGE else c.n_labels}
+        for by, value, low, high in found if value is not None
+    ]  # fmt: skip
+
+
+def _span(c: Corrected) -> str:
+    return (
+        "no interval"
+        if c.low is None or c.high is None
+        else f"{value_text(c.low)} to {value_text(c.high)}"
+    )
+
+
+def _dumbbells(rows: Sequence[dict[str, object]], title: str, scale: int) -> Any:
+    alt = altair()
+    kinds = [k for k in (_JUDGE, _LABELS, _CORRECTED) if any(r["by"] == k for r in rows)]
+    colours = {_JUDGE: palette.colour(1), _LABELS: palette.colour(4), _CORRECTED: palette.colour(0)}
+    shapes = {_JUDGE: "square", _LABELS: "triangle-up", _CORRECTED: "circle"}
+    plot = forest(rows, "system", f"{title}, 95 % interval", 100 if scale == 100 else None)
+    offset = alt.YOffset("by:N", sort=kinds, scale=alt.Scale(domain=kinds, paddingOuter=0.35))
+    key = alt.Legend(title=None, orient="bottom")
+    of_colour = alt.Scale(domain=kinds, range=[colours[k] for k in kinds])
+    of_shape = alt.Scale(domain=kinds, range=[shapes[k] for k in kinds])
+    colour = alt.Color("by:N", legend=key, sort=None, scale=of_colour)
+    shape = alt.Shape("by:N", legend=key, sort=None, scale=of_shape)
+    rules = plot.span(plot.base.mark_rule(strokeWidth=2)).encode(yOffset=offset, color=colour)
+    dots = plot.at(plot.base.mark_point(filled=True, size=45, opacity=1))
+    step = alt.Step(max(13, plot.step / len(kinds)), **{"for": "position"})
+    return plot.drawn(rules, dots.encode(yOffset=offset, color=colour, shape=shape)).properties(
+        height=step
+    )

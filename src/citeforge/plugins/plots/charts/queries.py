@@ -1,0 +1,173 @@
+"""Values of single queries: their distribution, and the differences of two systems."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts.common import (
+    are_comparable,
+    entries,
+    entry,
+    measure_and_unit,
+    per_query,
+    value_text,
+)
+from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.schemas.scores import ScoreFile
+
+MOST = 12
+"""Systems whose distribution is drawn: the best ones."""
+_BINS = 20
+_STEPS = 400
+"""Bars of differences that are drawn; of more queries, every so many."""
+_WORDS = "words per answer"
+
+
+def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Histogram of a measure over queries, one row a system, on shared axes.
+
+    Returns:
+        None where no system has values.
+    """
+    found = entries(files, measure)
+    rows = [(f.system, known) for f, e in found if (known := per_query(e))]
+    if not rows:
+        return None
+    scale = found[0][1].scale
+    return _histograms(rows, measure, measure_and_unit(measure, scale), "query", "queries")
+
+
+def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Of the two best systems; the better one is the second.
+
+    A single system is compared with the first reference.
+    """
+    pairs = entries(files, measure)
+    if not any(are_comparable(pairs)):
+        return None
+    (best, of_best), *others = pairs
+    recipe = (of_best.signature, best.query_ids)
+    other = next((f for f, e in others if (e.signature, f.query_ids) == recipe), None)
+    return None if other is None else query_differences(other, best, measure)
+
+
+def lengths(files: Sequence[ScoreFile]) -> Figure | None:
+    """Histogram of the words of each answer; where score files carry answers."""
+    rows = []
+    for file in files:
+        known = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
+        if known:
+            rows.append((file.system, known))
+    return _histograms(rows, "length", _WORDS, "answer", "answers") if rows else None
+
+
+def _histograms(
+    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str
+) -> Figure:
+    alt = altair()
+    everybody, rows = rows, rows[:MOST]
+    low = min(0.0, *(min(known) for _, known in rows))
+    high = max(max(known) for _, known in rows)
+    high = high if high > low else low + 1
+    step = (high - low) / _BINS
+    cells: list[dict[str, object]] = []
+    for system, known in rows:
+        counts = [0] * _BINS
+        for value in known:
+            counts[min(_BINS - 1, int((value - low) / step))] += 1
+        cells += [
+            {"system": system, "from": low + i * step, "to": low + (i + 1) * step, "count": n,
+             "share": 100 * n / len(known)}
+            for i, n in enumerate(counts)
+        ]  # fmt: skip
+    names = [system for system, _ in rows]
+    bars = alt.Chart(values(cells)).mark_bar(color=palette.colour(0)).encode(
+        x=alt.X("from:Q", title=f"{title_of_x}, by {one}", bin="binned",
+                scale=alt.Scale(domain=[low, high], nice=False)),
+        x2=alt.X2("to"),
+        y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
+    ).properties(width=WIDTH, height=52)  # fmt: skip
+    shown = labels.lookup(labels.name_lines(names, 40))
+    chart = bars.facet(
+        row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
+                    header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
+                                      labelAnchor="start",
+                                      labelPadding=2, labelLimit=WIDTH, labelExpr=shown)),
+        spacing=8,
+    )  # fmt: skip
+    middles = {system: statistics.median(known) for system, known in rows}
+    best = max(names, key=lambda n: middles[n])
+    title = f"Half of the {several} have a {name} of {value_text(middles[best])} or more"
+    worst = min(names, key=lambda n: middles[n])
+    if middles[worst] == middles[best]:
+        title += f" with {best}" if len(names) == 1 else " with each system"
+    else:
+        title += f" with {best}, of {value_text(middles[worst])} or more with {worst}"
+    note = f"{_BINS} bins of equal width, the same axes for all systems."
+    if len(everybody) > MOST:
+        note += f" The first {MOST} of {len(everybody)} systems."
+    told = "; ".join(f"{n}: median {value_text(middles[n])}" for n in names)
+    return Figure(
+        f"distribution-{name}", title, f"{title}. {told}.", note,
+        ("system", "from", "to", several, f"share of {several} (%)"),
+        tuple(tuple(c[k] for k in ("system", "from", "to", "count", "share")) for c in cells),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figure | None:
+    """Second minus first system on every query that both define, sorted.
+
+    Returns:
+        None where there is no such query, or the files list other queries.
+    """
+    alt = altair()
+    a, b = entry(first, measure), entry(second, measure)
+    if a is None or b is None or first.query_ids != second.query_ids:
+        return None
+    found = sorted(
+        ((y - x) * a.scale, q)
+        for q, x, y in zip(first.query_ids, a.per_query, b.per_query, strict=True)
+        if x is not None and y is not None
+    )
+    if not found:
+        return None
+    n = len(found)
+    towards = direction(measure)
+    sign = -1 if towards is False else 1
+    more, less = ("higher", "lower") if towards is None else ("better", "worse")
+    better, worse = sum(sign * d > 0 for d, _ in found), sum(sign * d < 0 for d, _ in found)
+    drawn = [min(n - 1, i * n // _STEPS) for i in range(_STEPS)] if n > _STEPS else range(n)
+    edges = [*drawn, n]
+    one, other = f"{first.system} is {more}", f"{second.system} is {more}"
+    bars: list[dict[str, object]] = [
+        {"from": i, "to": end, "difference": found[i][0], "zero": 0,
+         "who": other if sign * found[i][0] > 0 else one}
+        for i, end in zip(drawn, edges[1:], strict=True) if found[i][0]
+    ]  # fmt: skip
+    sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
+    key = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=WIDTH)
+    chart = alt.Chart(values(bars)).mark_rect().encode(
+        x=alt.X("from:Q", title="queries, sorted by the difference",
+                scale=alt.Scale(domain=[0, n], nice=False)),
+        x2=alt.X2("to"),
+        y=alt.Y("zero:Q", title=f"difference of {measure_and_unit(measure, a.scale)}"),
+        y2=alt.Y2("difference"),
+        # Bars that only touch show the background between them.
+        strokeWidth=alt.StrokeWidthValue(0.6), stroke=alt.Stroke("who:N", legend=None, scale=sides),
+        color=alt.Color("who:N", legend=key, scale=sides),
+    ).properties(width=WIDTH, height=240)  # fmt: skip
+    title = (
+        f"{measure}: {second.system} is {more} than {first.system} on {better:,} queries, "
+        f"{less} on {worse:,}, equal on {n - better - worse:,}"
+    )
+    note = "One bar a query." if n <= _STEPS else f"{_STEPS} of {n:,} queries, evenly by rank."
+    return Figure(
+        f"differences-{measure}", title,
+        f"{title}. The largest differences are {found[0][0]:+.1f} and {found[-1][0]:+.1f}.", note,
+        ("query", f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"),
+        tuple((q, d) for d, q in found), finished(chart, title),
+    )  # fmt: skip

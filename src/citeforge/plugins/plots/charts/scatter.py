@@ -1,0 +1,240 @@
+"""Two values of each system against each other: precision and recall, cost and score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citeforge.evaluator.measures.registry import direction
+from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts.common import (
+    are_comparable,
+    domain,
+    entries,
+    entry,
+    measure_and_unit,
+    system_encodings,
+    value_text,
+)
+from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
+         ("Overlap.P", "Overlap.R"))  # fmt: skip
+"""Precision and recall."""
+HEIGHT = 250
+_LONGEST = 28
+"""Characters of a label."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    title: str
+    ends: list[float]
+
+
+def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) -> Figure | None:
+    """Precision against recall with the intervals of both.
+
+    Returns:
+        None where no system has both.
+    """
+    rows: list[dict[str, object]] = []
+    for file in files:
+        p, r = entry(file, precision), entry(file, recall)
+        if p is not None and r is not None:
+            rows.append({"system": file.system, **_ends("y", p), **_ends("x", r)})
+    if not rows:
+        return None
+    ranked = [f for f in files if not f.is_control]
+    named = {f.system for f in ranked}
+    shown = [r for r in rows if r["system"] in named]
+    best = {axis: max(shown or rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
+    if len(shown or rows) == 1:
+        only = (shown or rows)[0]
+        title = f"{only['system']}: {precision} {_at(only, 'y')}, {recall} {_at(only, 'x')}"
+    elif not shown:
+        title = f"{precision} and {recall} of {len(rows)} references"
+    elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
+        title = f"{precision} and {recall} of {len(shown)} systems that cannot all be compared"
+    elif best["x"] is best["y"]:
+        title = f"{best['x']['system']} is highest in both {precision} and {recall}"
+    else:
+        title = (
+            f"{best['y']['system']} is highest in {precision} ({_at(best['y'], 'y')}), "
+            f"{best['x']['system']} in {recall} ({_at(best['x'], 'x')})"
+        )
+    x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
+    y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
+    chart = _chart(rows, [f.system for f in files], x, y)
+    return Figure(
+        f"precision-recall-{precision}", title,
+        f"{title}. " + _in_words(rows, precision, recall),
+        "Lines are 95 % intervals of both measures.",
+        ("system", f"{recall} (%)", f"{recall} low", f"{recall} high",
+         f"{precision} (%)", f"{precision} low", f"{precision} high"),
+        tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high"))
+              for r in rows),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Score against what the answers cost, for systems whose submission says it.
+
+    Returns:
+        None where fewer than two systems say it.
+    """
+    rows: list[dict[str, object]] = []
+    for file, e in entries(files, measure):
+        spent = file.about.cost if file.about else None
+        if spent is not None:
+            rows.append({"system": file.system, **_ends("y", e), "x": spent, "x_low": spent,
+                         "x_high": spent})  # fmt: skip
+    if len(rows) < 2:
+        return None
+    scale = entries(files, measure)[0][1].scale
+    cheapest = min(rows, key=lambda r: float(str(r["x"])))
+    least = f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
+    title = f"{_extreme(files, measure, rows[0])}; {least}"
+    x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
+    y = _Axis(
+        f"{measure_and_unit(measure, scale)}, 95 % interval",
+        _domain(rows, "y", scale if scale == 100 else None),
+    )
+    chart = _chart(rows, [f.system for f in files], x, y)
+    left_out = len(files) - len(rows)
+    return Figure(
+        f"cost-{measure}", title,
+        f"{title}. "
+        + "; ".join(f"{r['system']} {_at(r, 'y')} at ${r['x']:.2f}" for r in rows[:12]),
+        f"Lines are 95 % intervals of {measure}."
+        + (f" {left_out} systems do not say what they cost." if left_out else ""),
+        ("system", "cost (US dollars)", measure_and_unit(measure, scale), "low", "high"),
+        tuple(tuple(r[k] for k in ("system", "x", "y", "y_low", "y_high")) for r in rows),
+        finished(chart, title),
+    )  # fmt: skip
+
+
+def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, object]) -> str:
+    """Who is best, where somebody may be called so."""
+    towards = direction(measure)
+    if towards is None or not are_comparable(entries(files, measure))[0]:
+        return f"{measure} of {first['system']} is {_at(first, 'y')} at ${first['x']:.2f}"
+    extreme = "highest" if towards else "lowest"
+    return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
+
+
+def _ends(axis: str, found: MeasureScore) -> dict[str, object]:
+    value = found.value or 0.0
+    low, high = (
+        (value, value) if found.low is None or found.high is None else (found.low, found.high)
+    )
+    return {axis: value, f"{axis}_low": low, f"{axis}_high": high}
+
+
+def _domain(rows: Sequence[dict[str, object]], axis: str, most: float | None) -> list[float]:
+    lows, highs = ([float(str(r[f"{axis}_{end}"])) for r in rows] for end in ("low", "high"))
+    return domain(lows, highs, most)
+
+
+def _at(row: dict[str, object], axis: str) -> str:
+    return value_text(float(str(row[axis])))
+
+
+def _in_words(rows: Sequence[dict[str, object]], precision: str, recall: str) -> str:
+    said = [f"{r['system']}: {precision} {_at(r, 'y')}, {recall} {_at(r, 'x')}" for r in rows[:12]]
+    return "; ".join(said) + ("; …" if len(rows) > 12 else "") + "."
+
+
+def agreement_chart(
+    rows: Sequence[dict[str, object]], everybody: Sequence[str], x_title: str, y_title: str
+) -> Any:
+    """Two percentages of each system, with the diagonal.
+
+    Args:
+        rows: ``system``, ``x``, ``x_low``, ``x_high``, and likewise ``y``.
+        everybody: systems of the report.
+        x_title: of the axis.
+        y_title: of the axis.
+
+    """
+    both = [*_domain(rows, "x", 100), *_domain(rows, "y", 100)]
+    ends = [min(both), max(both)]
+    return _chart(rows, everybody, _Axis(x_title, ends), _Axis(y_title, ends), diagonal=True)
+
+
+def _chart(
+    rows: Sequence[dict[str, object]],
+    everybody: Sequence[str],
+    x: _Axis,
+    y: _Axis,
+    diagonal: bool = False,
+) -> Any:
+    """Dots with intervals; labels where each has room beside its own dot, else a legend."""
+    alt = altair()
+    names = [str(r["system"]) for r in rows]
+    texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
+    boxes = _boxes(rows, texts, x, y)
+    across = alt.Scale(domain=x.ends, nice=False, zero=False)
+    down = alt.Scale(domain=y.ends, nice=False, zero=False)
+
+    def at(field: str, axis: _Axis, scale: Any, channel: Any) -> Any:
+        return channel(f"{field}:Q", title=axis.title, scale=scale)
+
+    base = alt.Chart(values(rows))
+    look = system_encodings(names, everybody, legend=boxes is None)
+    layers = [
+        base.mark_rule(opacity=0.5).encode(
+            x=at("x_low", x, across, alt.X), x2=alt.X2("x_high"), y=at("y", y, down, alt.Y),
+            color=look["color"]),
+        base.mark_rule(opacity=0.5).encode(
+            x=at("x", x, across, alt.X), y=at("y_low", y, down, alt.Y), y2=alt.Y2("y_high"),
+            color=look["color"]),
+        base.mark_point(filled=True, size=70, opacity=1).encode(
+            x=at("x", x, across, alt.X), y=at("y", y, down, alt.Y), **look),
+    ]  # fmt: skip
+    if diagonal:
+        ends: list[dict[str, object]] = [{"from": x.ends[0], "to": x.ends[1]}]
+        line = (
+            alt.Chart(values(ends))
+            .mark_rule(color=palette.SOFT, strokeDash=[4, 3])
+            .encode(
+                x=at("from", x, across, alt.X),
+                x2=alt.X2("to"),
+                y=at("from", y, down, alt.Y),
+                y2=alt.Y2("to"),
+            )
+        )
+        layers.insert(0, line)
+    if boxes is not None:
+        placed: list[dict[str, object]] = [
+            {"text": text, "left": box.x, "middle": box.y + box.height / 2}
+            for text, box in zip(texts, boxes, strict=True)
+        ]
+        words = alt.Chart(values(placed)).encode(
+            x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("middle:Q", scale=None, axis=None),
+            text=alt.Text("text:N"),
+        )  # fmt: skip
+        style = {"align": "left", "baseline": "middle", "fontSize": labels.FONT_SIZE}
+        # The background first, as a rim: intervals pass behind the words.
+        rim = words.mark_text(**style, stroke=palette.GROUND, strokeWidth=4, strokeJoin="round")
+        named = alt.layer(rim, words.mark_text(**style, color=palette.FOREGROUND))
+        chart = alt.layer(alt.layer(*layers), named).resolve_scale(x="independent", y="independent")
+    else:
+        chart = alt.layer(*layers)
+    return chart.properties(width=WIDTH, height=HEIGHT)
+
+
+def _boxes(
+    rows: Sequence[dict[str, object]], names: Sequence[str], x: _Axis, y: _Axis
+) -> list[labels.Box] | None:
+    if len(rows) > labels.MOST:
+        return None
+
+    def share(value: object, ends: list[float]) -> float:
+        return (float(str(value)) - ends[0]) / (ends[1] - ends[0])
+
+    dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
+    return labels.place_labels(dots, names, (WIDTH, HEIGHT))

@@ -1,0 +1,177 @@
+"""Which plots score files have, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from citeforge.engines import plugins
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.rows import main_measure, of_cells
+from citeforge.plugins.plots.charts.answers import by_citations, by_position
+from citeforge.plugins.plots.charts.bias import bias
+from citeforge.plugins.plots.charts.common import entries, entry
+from citeforge.plugins.plots.charts.intervals import intervals
+from citeforge.plugins.plots.charts.people import calibration, corrected, corrected_measures
+from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
+from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
+from citeforge.plugins.plots.drawing import unchecked
+from citeforge.plugins.plots.figure import Figure
+from citeforge.plugins.plots.plot import Plot
+from citeforge.plugins.plots.robustness.drawing import ranks_figure
+from citeforge.plugins.plots.robustness.orders import robustness
+from citeforge.plugins.plots.robustness.writing import write_robustness
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.scores import ScoreFile
+
+_IN_PAGE = 4
+"""Measures whose intervals a page draws; the table has the others."""
+_CORRECTED_IN_PAGE = 2
+"""Measures whose corrected values and calibration a page draws."""
+
+
+def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Of the measure's own pair, else of the first that there is."""
+    pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
+    found = (precision_recall(files, *pair) for pair in pairs)
+    return next((f for f in found if f is not None), None)
+
+
+def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    names = dict.fromkeys(m.name for f in files for m in f.measures)
+    return [main, *[n for n in names if n != main and _is_share(n)][: _IN_PAGE - 1]]
+
+
+def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """Precision of each pair that some system has."""
+    return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
+
+
+_OURS = (
+    Plot(
+        "intervals", "values with intervals, and the ranks that systems may have",
+        "no system has values of the measure", intervals, 10, _main_and_shares,
+    ),
+    Plot(
+        "precision-recall", "precision against recall of each system",
+        "no system has both measures of a pair: " + "; ".join(", ".join(pair) for pair in PAIRS),
+        _precision_recall, 20, _precisions,
+    ),
+    Plot(
+        "corrected", "values corrected by labels of people, beside the judge's",
+        "score with --labels, or on a benchmark with a calibration of the judge", corrected, 30,
+        lambda files, main: corrected_measures(files)[:_CORRECTED_IN_PAGE],
+    ),
+    Plot(
+        "calibration", "what people find in answers, by what the judge finds",
+        "score with --labels", calibration, 40,
+        lambda files, main: corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE],
+    ),
+    Plot(
+        "cost", "score against what the answers cost",
+        'two submissions are needed whose headers say "cost" (US dollars)', cost, 90,
+    ),
+    Plot(
+        "bias", "citation bias towards an author, beside that of the placebo",
+        "scores of an authorship benchmark are needed", bias, 10,
+        lambda files, main: ("CAB.P", "CAB.R"), of_cells=True,
+    ),
+    Plot(
+        "differences", "differences of the two best systems, query by query",
+        "two systems are needed that were scored on the same queries", best_differences, 50,
+    ),
+    Plot(
+        "distribution", "values of single queries, as histograms",
+        "no system has values of the measure", distribution, 60,
+    ),
+    Plot(
+        "position", "score by the position of the first relevant passage",
+        "score with --details, on a benchmark whose passages are labelled", by_position, 70,
+    ),
+    Plot(
+        "citations", "score by the number of passages that an answer cites",
+        "score with --details", by_citations, 80,
+    ),
+    Plot(
+        "length", "words of answers, as histograms",
+        "score with --details", lambda files, measure: lengths(files), 100,
+    ),
+    Plot(
+        "robustness", "ranks of systems under every definition of citation quality",
+        "two systems or more, scored by two definitions or more",
+        lambda files, measure: ranks_figure(robustness(files)),
+        page_measures=lambda files, main: (), write=write_robustness,
+    ),
+)  # fmt: skip
+
+
+def plots() -> dict[str, Plot]:
+    """All plots by name, as pages show them: ours, then those of plugins."""
+    found = {p.name: p for p in _OURS}
+    for value, origin in plugins.found("plots"):
+        if not isinstance(value, Plot):
+            plugins.warn(f"{origin}: {value!r} is no plot")
+        elif found.setdefault(value.name, value) is not value:
+            plugins.warn(f"{origin}: there is a plot {value.name!r} already")
+    return dict(sorted(found.items(), key=lambda item: item[1].rank))
+
+
+def find_plot(name: str) -> Plot:
+    """The plot of a name.
+
+    Raises:
+        UnknownValueError: there is none.
+    """
+    listed = plots()
+    if name not in listed:
+        raise UnknownValueError("plot", name, listed)
+    return listed[name]
+
+
+def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
+    """One plot.
+
+    Args:
+        files: score files.
+        name: a key of :func:`plots`.
+        measure: what it shows; None for :func:`main_measure`.
+
+    Raises:
+        UnknownValueError: no such plot, or no file has the measure.
+        UsageError: the files do not hold what it shows.
+        MissingExtraError: the extra ``report`` is not installed.
+    """
+    chosen = find_plot(name)
+    known = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if measure is not None and measure not in known:
+        raise UnknownValueError("measure", measure, known)
+    with unchecked():
+        figure = chosen.make(_best_first(files), measure or main_measure(files))
+    if figure is None:
+        raise UsageError(f"--plot {name}: {chosen.needs}")
+    return figure
+
+
+def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
+    """The plots of a report, the most telling first."""
+    main = main_measure(files)
+    if not main:
+        return
+    files = _best_first(files)
+    for one in plots().values():
+        if one.of_cells == of_cells(files):
+            figures = (one.make(files, measure) for measure in one.page_measures(files, main))
+            yield from (figure for figure in figures if figure is not None)
+
+
+def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """By the main measure: the first ones, which most plots are of, differ in colour. Cells of an
+    authorship benchmark have no main one."""
+    if of_cells(files):
+        return list(files)
+    best = [file for file, _ in entries(files, main_measure(files))]
+    return best + [file for file in files if not any(file is b for b in best)]
+
+
+def _is_share(name: str) -> bool:
+    found = find_measure(name.partition("[")[0])
+    return found is not None and found.scale == 100

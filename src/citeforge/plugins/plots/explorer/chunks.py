@@ -1,0 +1,133 @@
+"""The explorer's data in pieces: a page loads what it shows, from a disk as from a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.plugins.plots.explorer.arithmetic import arithmetic
+from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
+from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
+
+BLOCK = 100
+"""Queries of a chunk."""
+MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
+"""Bits of an answer."""
+_REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
+
+
+@dataclass(frozen=True)
+class ExplorerChunks:
+    """What an explorer shows.
+
+    Attributes:
+        index: what the page itself carries.
+        pieces: name of a chunk to its data.
+    """
+
+    index: dict[str, Any]
+    pieces: dict[str, Any]
+
+
+def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> ExplorerChunks:
+    """Answers and values of several systems, over the union of their queries.
+
+    Args:
+        files: score files whose names tell them apart.
+        by: measure that is shown first.
+        base: number of the first passage in marks.
+    """
+    queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
+    answers = [{a.query_id: a for a in f.answers} for f in files]
+    texts, gold = dict[str, str](), dict[str, list[str]]()
+    for known in answers:
+        for query, answer in known.items():
+            texts.setdefault(query, answer.query)
+            if answer.gold:
+                gold.setdefault(query, answer.gold)
+    scales = {m.name: m.scale for f in files for m in f.measures}
+    names = list(scales)
+    pieces: dict[str, Any] = {"q": [queries, [texts.get(q, "") for q in queries]]}
+    blocks = [queries[i : i + BLOCK] for i in range(0, len(queries), BLOCK)]
+    for number, block in enumerate(blocks):
+        if any(q in gold for q in block):
+            pieces[f"g-{number}"] = [gold.get(q, []) for q in block]
+    systems, shown = [], dict[str, str]()
+    for s, (file, known) in enumerate(zip(files, answers, strict=True)):
+        mine = [m for m in file.measures if m.name in scales]
+        for m in mine:
+            pieces[f"v-{s}-{names.index(m.name)}"] = _column(file, m, queries)
+        passages: list[str] = []
+        if known:
+            pieces[f"f-{s}"] = [_flags(known.get(q)) for q in queries]
+            for number, block in enumerate(blocks):
+                pieces[f"a-{s}-{number}"] = list(_answers(file, known, block, names))
+                passages.append(_passages(known, block, pieces, shown))
+        systems.append({
+            "name": file.system, "measures": [names.index(m.name) for m in mine],
+            "answers": bool(known), "passages": passages,
+        })  # fmt: skip
+    index = {
+        "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
+        "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
+    }  # fmt: skip
+    return ExplorerChunks(index, pieces)
+
+
+def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
+    """Hundredths of what is displayed, in the order of the queries."""
+    known = dict(zip(file.query_ids, measure.per_query, strict=True))
+    values = (known.get(q) for q in queries)
+    return [None if v is None else round(100 * v * measure.scale) for v in values]
+
+
+def _flags(answer: AnswerDetail | None) -> int:
+    if answer is None or answer.is_missing:
+        return MISSING
+    statements = answer.statements
+    text = " ".join(s.text for s in statements)
+    return (
+        (0 if answer.all_cited or answer.all_wrong else UNCITED)
+        | (OUTSIDE if answer.all_wrong else 0)
+        | (UNSUPPORTED if any(s.supported is False for s in statements) else 0)
+        | (REFUSED if text and is_refusal(text, _REFUSALS) else 0)
+    )
+
+
+def _answers(
+    file: ScoreFile, known: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
+) -> Iterator[list[Any] | None]:
+    """Statements, arithmetic and citations without a statement of each answer of a block; None
+    where there is no answer."""
+    rows = {q: i for i, q in enumerate(file.query_ids)}
+    for query in block:
+        answer = known.get(query)
+        if answer is None or answer.is_missing:
+            yield None
+            continue
+        statements = [[s.text, s.cited, s.wrong, s.supported] for s in answer.statements]
+        lines = [
+            [names.index(m.name), text]
+            for m in file.measures
+            if (text := arithmetic(m.name, answer, m.per_query[rows[query]])) is not None
+        ]
+        said = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
+        yield [statements, lines, answer.cited, answer.wrong, said]
+
+
+def _passages(
+    known: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
+    shown: dict[str, str],
+) -> str:  # fmt: skip
+    """Name of the chunk with a block's passages; systems that were shown the same share it."""
+    content = [
+        [[p.id, p.title, p.text, p.label or ""] for p in known[q].passages] if q in known else []
+        for q in block
+    ]
+    key = repr(content)
+    if key not in shown:
+        shown[key] = f"p-{len(shown)}"
+        pieces[shown[key]] = content
+    return shown[key]

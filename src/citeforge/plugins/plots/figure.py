@@ -1,0 +1,134 @@
+"""A figure: what it shows in words, its data, and its drawing."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from citeforge.engines.io.report_table import Table
+from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.drawing import to_picture, to_svg
+from citeforge.schemas.extras import extras_named
+
+WIDTH, BESIDE_NAMES = 300, 220
+"""Of a frame, in pixels: with numbers, and with names of systems on its left. A drawing is little
+wider than a phone, so that its words stay readable where it is made smaller."""
+_FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
+"""Words are equally wide in all of these but the last."""
+_UNUSED = re.compile(
+    r' (?:role|aria-roledescription|aria-hidden|class|pointer-events)="[^"]*"'
+    r'| opacity="1"| xmlns:xlink="[^"]*"'
+)
+_HIDDEN = re.compile(r'<path [^>]*display="none"[^>]*/>')
+"""Names and roles of parts, of a drawing that is told as one picture; and what is not seen."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot of score files.
+
+    Attributes:
+        name: for file names and links, such as ``intervals-CiteF1``.
+        title: says what is seen.
+        alt: for those who do not see it.
+        note: how it is to be read.
+        columns: names of its data's columns, with units.
+        rows: its data.
+        spec: specification in Vega-Lite.
+    """
+
+    name: str
+    title: str
+    alt: str
+    note: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[object, ...], ...]
+    spec: dict[str, Any]
+
+    @cached_property
+    def svg(self) -> str:
+        """Drawing with the colours for white paper.
+
+        Raises:
+            MissingExtraError: the extra ``report`` is not installed.
+        """
+        return to_svg(self.spec)
+
+    @property
+    def csv(self) -> str:
+        """Data as CSV; no cell starts a formula."""
+        return Table(self.columns, self.rows).csv()
+
+    def inline(self) -> str:
+        """Drawing for a page: its colours are the page's, its ids its own, and it is named."""
+        svg = palette.with_variables(self.svg)
+        svg = re.sub(r"<[^>]*>", lambda m: _UNUSED.sub("", m.group()), _HIDDEN.sub("", svg))
+        svg = re.sub(r'(id="|url\(#)', rf"\g<1>{_id(self.name)}-", svg)
+        label = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
+        return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+
+    def content(self, form: str) -> bytes:
+        """The drawing as ``svg``, as ``png`` at twice its size, or as ``pdf``, of equal bytes in
+        every run; or its data as ``csv``."""
+        if form == "csv":
+            return self.csv.encode()
+        if form == "svg":
+            return (self.svg + "\n").encode()
+        picture = to_picture(self.svg, form)
+        return _in_order(picture) if form == "pdf" else picture
+
+
+def _in_order(pdf: bytes) -> bytes:
+    """The dictionaries of resources are written in an order that changes from run to run; their
+    lines are sorted, which moves nothing else in the file."""
+    lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
+    return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
+
+
+def _id(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name)
+
+
+def altair() -> Any:
+    """The module Altair.
+
+    Raises:
+        MissingExtraError: the extra ``report`` is not installed.
+    """
+    with extras_named():
+        import altair as found
+        import vl_convert as _  # noqa: F401
+    return found
+
+
+def values(rows: Sequence[dict[str, object]]) -> Any:
+    """Rows as inline data."""
+    return altair().Data(values=list(rows))
+
+
+def finished(chart: Any, title: str) -> dict[str, Any]:
+    """The specification of a chart with our title, fonts and colours."""
+    from altair.utils import schemapi
+
+    lines = textwrap.wrap(title, 46) or [title]
+    text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
+                            "labelLimit": 200, "titleLimit": 0}  # fmt: skip
+    configured = chart.properties(
+        title={"text": lines, "anchor": "start", "fontSize": 14, "fontWeight": "normal",
+               "color": palette.FOREGROUND, "limit": 0, "frame": "bounds", "offset": 12},
+        background=palette.GROUND,
+    ).configure(
+        font=_FONT, aria=False, padding=6,
+        view={"stroke": palette.LINE},
+        axis={**text, "gridColor": palette.LINE, "domainColor": palette.SOFT,
+              "tickColor": palette.SOFT, "labelFontSize": 12, "titleFontSize": 12,
+              "titleFontWeight": "normal", "gridOpacity": 0.6},
+        legend={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal",
+                "symbolLimit": 100, "symbolOpacity": 1},
+        header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
+    )  # fmt: skip
+    return dict(configured.to_dict(validate=schemapi.DEBUG_MODE))

@@ -1,0 +1,125 @@
+"""A report as a page: one HTML file, or one with its data in chunks beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from citeforge.builders.audit.records import Audit
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
+from citeforge.evaluator.measures.authorship.tables import tables
+from citeforge.evaluator.reports.audited import told_of_negatives
+from citeforge.evaluator.reports.markup import script_json
+from citeforge.evaluator.reports.missing import caution_lines, missing_lines, variance_lines
+from citeforge.evaluator.reports.rows import (
+    compared_across,
+    named_rows,
+    not_comparable,
+    of_cells,
+    references_last,
+)
+from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
+from citeforge.plugins.plots.charts.negatives import negatives_plot
+from citeforge.plugins.plots.choose import page_figures
+from citeforge.plugins.plots.explorer.part import INLINE, chunk_file, explorer_part
+from citeforge.plugins.plots.figure import Figure
+from citeforge.plugins.plots.figures import plots_part
+from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.schemas.scores import ScoreFile
+
+
+def page_report(
+    files: Sequence[ScoreFile], title: str | None = None, out: Path | None = None,
+    audit: Audit | None = None, across: Sequence[str] = (),
+) -> tuple[bytes, int]:  # fmt: skip
+    """A report as a page without any outside reference; data are shown as text only.
+
+    Args:
+        files: score files.
+        title: of the page; None for what it is about.
+        out: where the page will be; large data go to the folder ``NAME.data`` beside it, in chunks.
+            None to keep all in the page.
+        audit: of the benchmark, told in a section of its own.
+        across: prefixes of parts of signatures that ranks may reach across.
+
+    Returns:
+        The page, and the number of files beside it.
+
+    Raises:
+        InputError: the folder of the chunks holds something else.
+    """
+    files = named_rows(references_last(files))
+    alike = compared_across(files, across)
+    names = sorted({f.benchmark for f in files})
+    subtitle = (
+        f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
+        + ("all cells" if of_cells(files) else "context ")
+        + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
+    )
+    plots = plots_part(_figures(alike, audit))
+    explorer = explorer_part(files)
+    pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
+    inside = script_json(pieces) if pieces else ""
+    folder = out.with_suffix(".data") if out is not None and len(inside) > INLINE else None
+    cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
+    html = render_markup(
+        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer.html,
+        explorer_css=text_of("explorer.css"), chunks="" if folder else inside,
+        folder=quote(folder.name) if folder else "",
+        scripts=text_of("chunks.js", "figures.js", "explorer.js"),
+        title=title or f"Cited generation on {', '.join(names)}",
+        subtitle=subtitle,
+        data=script_json(_data(files, alike)),
+        authorship=cells,
+        audit=told_of_negatives(audit) if audit else [],
+    )  # fmt: skip
+    if folder is None:
+        return html.encode(), 0
+    with atomic_directory(folder, _strangers) as made:
+        for name, piece in pieces.items():
+            write_text(made / f"{name}.js", chunk_file(name, piece))
+    return html.encode(), len(pieces)
+
+
+def _figures(files: Sequence[ScoreFile], audit: Audit | None) -> Iterator[Figure]:
+    yield from page_figures(files)
+    negatives = None if audit is None else negatives_plot(audit)
+    if negatives is not None:
+        yield negatives
+
+
+_CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
+
+
+def _strangers(folder: Path) -> list[str]:
+    """Files in the folder of a report's data that no report of ours put there."""
+    return [
+        name for name in files_below(folder)
+        if (folder / name).is_symlink()
+        or not (_CHUNK.fullmatch(name) or is_temporary(folder / name))
+    ]  # fmt: skip
+
+
+def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
+    """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
+    left_out: Any = {"answers": True, "query_ids": True, "design": True,
+                "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
+    systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
+    several = len(files) > 1 and not of_cells(files)
+    ranks = ranks_by_measure(alike) if several else {}
+    return {
+        "systems": systems,
+        "ranks": {
+            name: [rank_text(r) if r else "" for r in row]
+            for name, row in ranks.items()
+            if sum(r is not None for r in row) > 1
+        },
+        "design": of_cells(files),
+        "warnings": not_comparable(alike),
+        "not_computed": missing_lines(files),
+        "cautions": caution_lines(files) + variance_lines(files),
+    }

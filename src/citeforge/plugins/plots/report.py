@@ -1,0 +1,64 @@
+"""Reports that are pages, plots, or what a plot writes itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from citeforge.builders.audit.records import Audit
+from citeforge.evaluator.reports.formats import PICTURES
+from citeforge.evaluator.reports.report import FOR_AN_AUDIT, NEEDS_A_TABLE
+from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
+from citeforge.evaluator.statistics.compare import parts_across
+from citeforge.plugins.plots.charts.negatives import negatives_plot
+from citeforge.plugins.plots.choose import find_plot, plot
+from citeforge.plugins.plots.figure import Figure
+from citeforge.plugins.plots.page import page_report
+from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.scores import ScoreFile
+
+
+def plot_report(
+    files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
+    audit: Audit | None,
+) -> tuple[bytes, int]:  # fmt: skip
+    """Arguments, result and errors are those of :meth:`Pages.report`."""
+    name, title, measure = options.plot, options.title, options.measure
+    across = parts_across(options.across)
+    if options.robustness:
+        name = "robustness"
+    write = None if name in (None, "negatives") else find_plot(name).write
+    if write is not None:
+        if measure is not None or audit is not None or not options.is_measures_alone:
+            raise UsageError(f"--{name} takes --measures, --across and --title, and no others")
+        return write(compared_across(files, across), form, title, options.measures), 0
+    if not options.is_plain:
+        raise UsageError(NEEDS_A_TABLE)
+    if form in PICTURES:
+        if title is not None:
+            raise UsageError("--title is a page's; a plot's title says what is seen")
+        return _plot(compared_across(files, across), name, measure, audit).content(form), 0
+    if name is not None or measure is not None:
+        raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(PICTURES)}")
+    return page_report(files, title, None if options.one_file else out, audit, across)
+
+
+def _plot(
+    files: Sequence[ScoreFile], name: str | None, measure: str | None, audit: Audit | None
+) -> Figure:
+    if name != "negatives":
+        if audit is not None:
+            raise UsageError(FOR_AN_AUDIT)
+        return plot(named_rows(references_last(files)), name or "intervals", measure)
+    if measure is not None:
+        raise UsageError("--plot negatives shows no measure")
+    if audit is None:
+        raise UsageError("--plot negatives: name the benchmark with --benchmark")
+    found = negatives_plot(audit)
+    if found is None:
+        raise UsageError(
+            "--plot negatives: nobody labelled a sample of the benchmark's negatives (audit "
+            "--labels)"
+        )
+    return found

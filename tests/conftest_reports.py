@@ -1,0 +1,51 @@
+"""Score files of a hostile system and a plain one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.schemas.scores import ScoreFile
+from conftest import write_jsonl
+from servers import zygote
+
+HOSTILE = [
+    "<script>document.title = 'owned'</script> [1].",
+    "</script><script>document.title = 'owned'</script> [1].",
+    "<img src=x onerror=\"document.title='owned'\"> [1][9].",
+    "{{ 7 * 7 }} & \u2028 \\u003c <!-- [2].",
+]
+
+
+@pytest.fixture(scope="module")
+def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hostile system and a plain one, with scores and answers."""
+    folder = tmp_path_factory.mktemp("scored")
+    rows = [
+        {"submission": {"system": "<b>evil</b>"}},
+        *(
+            {"query_id": f"q{i + 1:02d}", "output": f"{HOSTILE[i % 4]} And so on."}
+            for i in range(29)
+        ),
+    ]
+    write_jsonl(folder / "evil.jsonl", rows)  # type: ignore[arg-type]
+    there = ["--benchmark", str(package)]
+    how = ["--judge", "lexical", "--measures", "rage,ALCE.CitRec,ALCE.CitPrec", "--details"]
+    for words in (
+        ["run", "echo-relevant", *there, "--out", "echo.jsonl"],
+        *(["score", f"{s}.jsonl", *there, *how, "--out", f"{s}.json"] for s in ("evil", "echo")),
+    ):
+        result = zygote.run(words, folder, {**os.environ, "HF_HOME": str(folder / "hf")}, 0)
+        assert result.returncode == 0, result.stderr
+    return folder
+
+
+@pytest.fixture
+def files(scored: Path, tmp_path: Path) -> list[ScoreFile]:
+    """Read anew for each test, beside a copy of the files."""
+    shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
+    return [load_scores(tmp_path / f"{name}.json") for name in ("evil", "echo")]

@@ -1,0 +1,276 @@
+"""What plots show, by hand; their bytes; their colours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import itertools
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+
+from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.choose import page_figures, plot, plots
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.scores import Corrected, ScoreFile
+from conftest_plots import many, scored
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_intervals_are_sorted_with_ranks() -> None:
+    """B differs from A by noise around 0; C lies below both in every query; D has other queries."""
+    a = [0.9, 0.8, 0.9, 0.8, 0.9, 0.8]
+    b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
+    c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
+    values = {"c": c, "a": a, "b": b, "d": [0.1, 0.2]}
+    found = plot([scored(n, {"CiteP": v}) for n, v in values.items()], "intervals")
+    rows = table(found.csv)
+    assert [(r["system"], r["ranks, 95 %"]) for r in rows] == [
+        ("a", "1–2"), ("b", "1–2"), ("c", "3"), ("d", "–"),
+    ]  # fmt: skip
+    assert float(rows[0]["CiteP (%)"]) == pytest.approx(100 * sum(a) / 6)
+    assert found.title == ("a has the highest CiteP, 85.0; 1 of 3 others may be first, too")
+    assert ">1–2</text>" in found.svg
+    assert "No ranks: scored on other queries" in found.note
+    alone = plot([scored("a", {"CiteP": a}), scored("c", {"CiteP": c})], "intervals")
+    assert alone.title.endswith("and is first with 95 % confidence")
+
+
+def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
+    """(colour, shape) of the systems of each layer with shapes."""
+    if isinstance(spec, dict):
+        if {"color", "shape"} <= set(spec) and "scale" in spec["shape"]:
+            scales = [spec[channel]["scale"] for channel in ("color", "shape")]
+            colours, shapes = (dict(zip(s["domain"], s["range"], strict=True)) for s in scales)
+            yield colours, shapes
+        spec = list(spec.values())
+    if isinstance(spec, list):
+        for part in spec:
+            yield from looks(part)
+
+
+def test_a_system_looks_the_same_in_all_plots_of_a_page() -> None:
+    """Whatever the order of the files; the best six, which most plots are of, differ in colour."""
+    files = many(8)
+    found: dict[str, set[tuple[str, str]]] = {}
+    drawn = 0
+    for figure in page_figures(files[4:] + files[:4]):
+        for colours, shapes in looks(figure.spec):
+            drawn += 1
+            for system, colour in colours.items():
+                found.setdefault(system, set()).add((colour, shapes[system]))
+    assert drawn >= 4  # precision against recall, position, citations, cost
+    assert {len(seen) for seen in found.values()} == {1}
+    assert len({colour for s in range(2, 8) for colour, _ in found[f"system {s}"]}) == 6
+
+
+def labelled() -> ScoreFile:
+    """Of ten answers the judge finds all of five, half of three and nothing of two."""
+    judge = [1.0] * 5 + [0.5] * 3 + [0.0] * 2
+    people = [1.0, 1.0, 0.5, 0.5, None, 0.5, 0.5, 1.0, 0.0, 0.5]
+    file = scored("one", {"ALCE.CitRec": judge, "CiteP": judge})
+    file.measures[0].corrected = Corrected(
+        value=61.0, low=50.0, high=72.0, stderr=5.0, method="ppi++", n_labels=9,
+        signature="ALCE.CitRec|v:1|corr:ppi++,n=9", tuning=0.4, labels_value=60.0, labels_low=45.0,
+        labels_high=75.0, human=people, labelled=[0, 1, 2, 3, 5, 6, 7, 8, 9],
+    )  # fmt: skip
+    return file
+
+
+def test_a_judge_beside_people() -> None:
+    """Whoever asks for a measure without labels sees the one that has them."""
+    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration", "CiteP")
+    rows = table(found.csv)
+    assert [(r["system"], r["judge from"], r["answers"]) for r in rows] == [
+        ("one", "0.0", "2"), ("one", "40.0", "3"), ("one", "80.0", "4"),
+    ]  # fmt: skip
+    assert [float(r["judge, mean (%)"]) for r in rows] == [0, 50, 100]
+    means = [(0 + 50) / 2, (50 + 50 + 100) / 3, (100 + 100 + 50 + 50) / 4]
+    assert [float(r["people, mean (%)"]) for r in rows] == pytest.approx(means)
+    ends = binomtest(3, 4).proportion_ci(method="wilson")  # 75 % of four answers
+    assert (float(rows[2]["low"]), float(rows[2]["high"])) == pytest.approx(
+        (100 * ends.low, 100 * ends.high)
+    )
+    # The judge (4 · 100 + 3 · 50) / 9, people (25 · 2 + 200 + 300) / 9.
+    assert found.title == (
+        "ALCE.CitRec: the judge beside people, one: 61.1 against 61.1 on average"
+    )
+    with pytest.raises(UsageError, match="--labels"):
+        plot([scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration")
+
+
+def test_corrected_values_stand_beside_the_raw() -> None:
+    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "corrected")
+    rows = [(r["by"], float(r["ALCE.CitRec (%)"]), r["labelled answers"]) for r in table(found.csv)]
+    assert rows == [
+        ("judge alone", 65.0, "0"), ("labels alone", 60.0, "9"), ("corrected", 61.0, "9"),
+    ]  # fmt: skip
+    assert found.title == (
+        "ALCE.CitRec of one is 61.0 corrected for the judge's errors, 65.0 by the judge alone"
+    )
+
+
+@given(st.integers(0, 50), st.integers(1, 50))
+def test_wilson_is_scipy_s(hits: int, n: int) -> None:
+    theirs = binomtest(min(hits, n), n).proportion_ci(method="wilson")
+    assert wilson(min(hits, n) / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def test_what_cannot_be_drawn_is_said() -> None:
+    one = scored("one", {"CiteP": [0.1, 0.2]})
+    cases = {"position": "--details", "cost": '"cost"', "differences": "two systems",
+             "precision-recall": "CiteP, CiteR"}  # fmt: skip
+    for name, words in cases.items():
+        with pytest.raises(UsageError, match=words):
+            plot([one], name)
+    with pytest.raises(UnknownValueError):
+        plot([one], "pie")
+    with pytest.raises(UnknownValueError):
+        plot([one], "intervals", "CiteZ")
+
+
+def cells() -> list[ScoreFile]:
+    """Two origins: the second system is biased where the relevant passages are human-written."""
+    sets = (LabelSet(name="human_llm", first=("Human",), second=("LLM",)),
+            LabelSet(name=PLACEBO, first=("A",), second=("B",)))  # fmt: skip
+    design = Design(
+        k=3, label_sets=sets, cells=tuple(make_cells((("human", "llm"), ("llm", "llm")), sets))
+    )
+    found = []
+    for system, values in (("blind", (2.0, -1.0)), ("follower", (60.0, 8.0))):
+        file = scored(system, {f"CAB.{m}[{o}_{s.name}]": [0.0, 0.1]
+                               for m in "PR" for o in ("hl", "ll") for s in sets})  # fmt: skip
+        file.design = design
+        for m in file.measures:
+            biased = m.name == "CAB.P[hl_human_llm]" and system == "follower"
+            m.value = 5.0 if PLACEBO in m.name else values["[ll_" in m.name]
+            m.low, m.high, m.p_t = m.value - 10, m.value + 10, 0.5
+            m.p_holm = 0.001 if biased else 0.9
+        found.append(file)
+    return found
+
+
+def test_bias_stands_beside_the_placebo() -> None:
+    figure = plot(cells(), "bias")
+    rows = table(figure.csv)
+    assert [(r["system"], r["relevant"], r["others"], r["bias of precision (points)"], r["low"],
+             r["high"], r["p, Holm"], r["placebo low"], r["placebo high"]) for r in rows] == [
+        ("blind", "Human", "LLM", "2.0", "-8.0", "12.0", "0.9", "-5.0", "15.0"),
+        ("blind", "LLM", "LLM", "-1.0", "-11.0", "9.0", "0.9", "-5.0", "15.0"),
+        ("follower", "Human", "LLM", "60.0", "50.0", "70.0", "0.001", "-5.0", "15.0"),
+        ("follower", "LLM", "LLM", "8.0", "-2.0", "18.0", "0.9", "-5.0", "15.0"),
+    ]  # fmt: skip
+    assert figure.title == (
+        "follower has the strongest bias of precision, +60.0 (Human/LLM); 1 of 4 biases differ "
+        "from 0"
+    )
+    assert [f.name for f in page_figures(cells())] == ["bias-P", "bias-R"]
+    # Four whiskers of 20 points each, on one scale with the placebo's bars of 20.
+    whiskers = re.findall(r'<line [^>]*x2="([\d.]+)" y2="0" stroke="#004166"', figure.svg)
+    bars = re.findall(r'<path d="M[\d.,]+h([\d.]+)v16', figure.svg)
+    assert (len(whiskers), len(bars)) == (4, 4)
+    assert len({round(float(length), 6) for length in whiskers + bars}) == 1
+
+
+def test_specifications_are_valid() -> None:
+    """By the schema of Vega-Lite, which commands leave out for its time."""
+    from altair.utils import schemapi
+
+    assert schemapi.DEBUG_MODE
+    drawn = set()
+    for name, declared in plots().items():
+        files = [labelled()] if name in ("corrected", "calibration") else many(3)
+        found = declared.make(cells() if name == "bias" else files, "CiteP")
+        assert found is not None, name
+        drawn.add(found.spec["$schema"])
+    assert len(drawn) == 1
+
+
+def test_equal_inputs_equal_bytes() -> None:
+    first, again = (plot(many(3), "precision-recall") for _ in range(2))
+    assert first.svg == again.svg
+    assert first.content("png") == again.content("png")
+    assert len({first.content("pdf") for _ in range(6)}) == 1
+
+
+def test_dots_have_labels_or_more_than_twelve_a_legend() -> None:
+    # A label beside its dot is drawn twice, with a rim of the background first.
+    assert plot(many(6, 0.06), "precision-recall").svg.count(">system 5<") == 2
+    assert plot(many(13), "precision-recall").svg.count(">system 12<") == 1
+
+
+points = st.lists(
+    st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=labels.MOST
+)  # fmt: skip
+
+
+@given(points, st.lists(st.text("abc中", min_size=1, max_size=28), min_size=12, max_size=12))
+@example([(10.0, 10.0), (10.0, 10.0)], ["a"] * 12)
+def test_labels_stand_beside_their_own_dot(
+    dots: list[tuple[float, float]], texts: list[str]
+) -> None:
+    boxes = labels.place_labels(dots, texts[: len(dots)], (400, 300))
+    if boxes is None:
+        return
+    for i, box in enumerate(boxes):
+        assert box.x >= 0
+        assert box.x + box.width <= 400
+        for j, dot in enumerate(dots):
+            assert j == i or box.distance(*dot) > box.distance(*dots[i])
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+
+
+def test_labels_find_room_and_say_when_there_is_none() -> None:
+    spread = [(40.0 + 60 * (i % 6), 60.0 + 90 * (i // 6)) for i in range(12)]
+    assert labels.place_labels(spread, ["system"] * 12, (400, 300)) is not None
+    assert labels.place_labels([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
+
+
+def linear(colour: str) -> np.ndarray:
+    value = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4)
+
+
+def contrast(a: str, b: str) -> float:
+    bright = sorted(float(linear(c) @ [0.2126, 0.7152, 0.0722]) for c in (a, b))
+    return (bright[1] + 0.05) / (bright[0] + 0.05)
+
+
+# Machado, Oliveira and Fernandes (2009), table 1, severity 1.
+BLIND = {
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216],
+               [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413],
+               [-0.011820, 0.042940, 0.968881]],
+}  # fmt: skip
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    matrix = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    xyz = np.array(matrix) @ np.clip(rgb, 0, 1) / [0.9505, 1, 1.089]
+    f = np.where(xyz > 0.008856, np.cbrt(xyz), 7.787 * xyz + 16 / 116)
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+@pytest.mark.parametrize(("colours", "ground"), [(palette.LIGHT, "#ffffff"),
+                                                 (palette.DARK, "#0d1117")])  # fmt: skip
+def test_colours_can_be_told_apart(colours: tuple[str, ...], ground: str) -> None:
+    assert all(contrast(c, ground) >= 3 for c in colours)
+    for matrix in BLIND.values():
+        seen = [lab(np.array(matrix) @ linear(c)) for c in colours]
+        nearest = min(math.dist(a, b) for a, b in itertools.combinations(seen, 2))
+        assert nearest >= 20, nearest  # a difference of 2.3 can just be seen
+    pairs = {(palette.colour(i), palette.shape(i)) for i in range(48)}
+    assert len(pairs) == 48
