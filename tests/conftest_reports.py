@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.schemas.commands.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
 from servers import zygote
@@ -49,3 +53,11 @@ def files(scored: Path, tmp_path: Path) -> list[ScoreFile]:
     """Read anew for each test, beside a copy of the files."""
     shutil.copytree(scored, tmp_path, dirs_exist_ok=True)
     return [load_scores(tmp_path / f"{name}.json") for name in ("evil", "echo")]
+
+
+def report_text(
+    files: Sequence[ScoreFile], form: str, table: TableOptions | None = None, **options: Any
+) -> str:
+    """A report in a format, as a text."""
+    given = {} if table is None else table.model_dump()
+    return make_report(files, form, None, ReportOptions(**given, **options))[0].decode()

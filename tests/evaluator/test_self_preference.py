@@ -10,10 +10,10 @@ import pytest
 import citeforge as cf
 from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.evaluator.reports.missing import caution_lines
-from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.reports.table import render_scores
 from conftest import write_jsonl
 from conftest_evaluator import Facts
+from conftest_reports import report_text
 
 
 class Llama(Facts):
@@ -47,6 +47,6 @@ def test_a_family_of_header_and_profile(
     (line,) = caution_lines([judged, judged]) or [""]
     assert ("the family of mine" in line and f"({shared})" in line) == (shared is not None)
     for ending in ("md", "latex", "html"):
-        assert line in rendered([judged], ending).decode()
+        assert line in report_text([judged], ending)
     assert line in render_scores([judged])
     assert cf.score(path, package, ["CiteF1"], judge=Llama()).file.same_family is None

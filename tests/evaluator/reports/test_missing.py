@@ -9,7 +9,6 @@ from pathlib import Path
 import citeforge as cf
 from citeforge.evaluator.reports.comparisons import COMPARISONS
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines, trivial_lines
-from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.commands.command_options import TableOptions
@@ -17,6 +16,7 @@ from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
 from conftest import Cli
 from conftest_builders import hagrid
 from conftest_plots import scored, trivial_files
+from conftest_reports import report_text
 
 
 def scores(system: str, *missing: tuple[str, str]) -> ScoreFile:
@@ -53,7 +53,7 @@ def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
     (line,) = caution_lines([shown(3), shown(3)])
     assert line.startswith("CiteP is trivial on x, mix: every passage shown is relevant")
     for ending in ("md", "latex", "html"):
-        assert line in rendered([shown(3)], ending).decode()
+        assert line in report_text([shown(3)], ending)
     text = render_scores([shown(3)])
     assert line in text
     assert "CiteP (trivial)" in text
@@ -94,19 +94,19 @@ def test_the_command_says_that_a_measure_is_trivial(inline: Cli, tmp_path: Path)
 
 def test_tables_of_reports_mark_trivial_measures() -> None:
     files = trivial_files()
-    rows = csv.DictReader(rendered(files, "csv").decode().splitlines())
+    rows = csv.DictReader(report_text(files, "csv").splitlines())
     assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
     chosen = TableOptions(measures=("CiteR", "CiteP"), best="bold")
-    rows = csv.DictReader(rendered(files, "csv", table=chosen).decode().splitlines())
+    rows = csv.DictReader(report_text(files, "csv", chosen).splitlines())
     assert {(r["measure"], r["trivial"]) for r in rows} == {("CiteP", "1"), ("CiteR", "0")}
     (line,) = trivial_lines(files)
     for ending in ("md", "latex"):
-        text = rendered(files, ending, table=chosen).decode()
+        text = report_text(files, ending, chosen)
         assert "CiteP (trivial)" in text
         assert line in text
-        alone = rendered(files, ending, table=TableOptions(measures=("CiteR",))).decode()
+        alone = report_text(files, ending, TableOptions(measures=("CiteR",)))
         assert "trivial" not in alone
-    assert "| CiteP (trivial) |" in rendered(files, "md").decode()
+    assert "| CiteP (trivial) |" in report_text(files, "md")
 
 
 def test_a_column_that_is_trivial_in_one_context_set_alone_is_marked_there() -> None:
@@ -114,9 +114,9 @@ def test_a_column_that_is_trivial_in_one_context_set_alone_is_marked_there() -> 
     other = two.model_copy(update={"context": "few", "counts": two.counts.model_copy()})
     other.counts.n_all_relevant = 1
     table = TableOptions(measures=("CiteP",), per_context=True)
-    text = rendered([one, other], "md", table=table).decode()
+    text = report_text([one, other], "md", table)
     assert text.startswith("| system | CiteP (trivial) (mix) | CiteP (few) |")
-    rows = csv.DictReader(rendered([one, other], "csv", table=table).decode().splitlines())
+    rows = csv.DictReader(report_text([one, other], "csv", table).splitlines())
     assert [(r["context"], r["trivial"]) for r in rows] == [("mix", "1"), ("few", "0")]
 
 

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.reports.paper import PAPER, paper_table
-from citeforge.evaluator.reports.report import rendered
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
 from conftest_plots import scored
+from conftest_reports import report_text
 
 LOW = [0.1, 0.2, 0.1, 0.3, 0.2, 0.1, 0.2, 0.3, 0.1, 0.2]
 HIGH = [v + 0.5 + 0.01 * i for i, v in enumerate(LOW)]
@@ -79,14 +79,14 @@ def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]
 def test_columns_in_the_order_asked_for(files: list[ScoreFile]) -> None:
     text = PAPER["md"](paper_table(files, options(measures="CiteR,CiteP")))
     assert text.splitlines()[0] == "| system | CiteR | CiteP |"
-    text = rendered(files, "md", table=options(measures="CiteR", best="bold")).decode()
+    text = report_text(files, "md", options(measures="CiteR", best="bold"))
     assert "| other | **18.00** |" in text
     with pytest.raises(UnknownValueError, match="CiteP"):
         paper_table(files, options(measures="CiteZ"))
     with pytest.raises(UnknownValueError, match="base_1"):
         paper_table(files, options(against="base"))
     with pytest.raises(UsageError, match="need a file that is a table"):
-        rendered(files, "html", table=options(measures="CiteP"))
+        report_text(files, "html", options(measures="CiteP"))
 
 
 def latex_rows(text: str) -> list[list[Any]]:
@@ -188,11 +188,11 @@ def test_across_contexts_where_it_is_asked_for(files: list[ScoreFile]) -> None:
 @pytest.mark.parametrize("ending", ["md", "latex", "csv"])
 def test_plain_tables_rank_nobody_across_contexts(files: list[ScoreFile], ending: str) -> None:
     both = [files[0], in_context(files[1], "hard")]
-    text = rendered(both, ending).decode()
+    text = report_text(both, ending)
     if ending == "csv":
         ranks = [(r["rank_low"], r["rank_high"]) for r in csv.DictReader(io.StringIO(text))]
         assert ranks == [("", "")] * 4
-        across = rendered(both, ending, table=options(across="contexts")).decode()
+        across = report_text(both, ending, options(across="contexts"))
         first = next(csv.DictReader(io.StringIO(across)))
         assert (first["rank_low"], first["rank_high"]) == ("2", "2")
     else:

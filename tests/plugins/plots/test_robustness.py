@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from citeforge.evaluator.measures.registry import measures
-from citeforge.evaluator.reports.report import rendered
 from citeforge.plugins.plots.robustness.orders import Robustness, robustness
 from citeforge.plugins.plots.robustness.writing import differing, headline, summary_lines
 from citeforge.schemas.commands.command_options import TableOptions
@@ -19,6 +18,7 @@ from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
 from conftest_plots import HOSTILE, entry, scored
+from conftest_reports import report_text
 
 
 def file(
@@ -139,7 +139,7 @@ def test_equal_values_share_a_place_and_flip_nothing() -> None:
     (pair,) = found.pairs
     assert (pair.ahead, pair.behind, pair.level, pair.flips) == (1, 0, 1, False)
     assert found.tau[0][1] != found.tau[0][1]  # not defined: one side ties all
-    assert json.loads(rendered(files, "json", plot_name="robustness"))["tau"][0][1] is None
+    assert json.loads(report_text(files, "json", robustness=True))["tau"][0][1] is None
 
 
 def test_measures_can_be_chosen_and_lower_may_be_better() -> None:
@@ -196,9 +196,9 @@ def test_contexts_are_compared_when_that_is_asked_for() -> None:
         m.model_copy(update={"signature": m.signature.replace("ctx:mix", "ctx:own")})
         for m in files[0].measures]})  # fmt: skip
     with pytest.raises(InputError, match="several context sets"):
-        rendered([own, *files[1:3]], "md", plot_name="robustness")
+        report_text([own, *files[1:3]], "md", robustness=True)
     across = TableOptions(across=("contexts",))
-    text = rendered([own, *files[1:3]], "md", plot_name="robustness", table=across).decode()
+    text = report_text([own, *files[1:3]], "md", across, robustness=True)
     assert "All 2 definitions order 3 of 3 alike." in text
 
 

@@ -385,14 +385,13 @@ def test_tables_are_laid_out_like_the_papers(case: Case) -> None:
 
 def test_reports_in_every_format(case: Case) -> None:
     file = case.score({}).model_copy(update={"system": "<b>evil</b> & \\co_1"})
-    page = page_text([file])
-    assert "<b>evil" not in page
-    assert "&lt;b&gt;evil" in page
-    for name, render in {**TABLES, "html": lambda *_: page}.items():
+    for name, render in {**TABLES, "html": lambda files, _: page_text(files)}.items():
         text = render([file], ())
+        if name == "html":
+            assert "<b>evil" not in text
+            assert "&lt;b&gt;evil" in text
         assert "human_llm" in text.replace("\\_", "_")
-        if name == "json":
-            assert json.loads(text)[0]["design"]["k"] == 3
+    assert json.loads(TABLES["json"]([file], ()))[0]["design"]["k"] == 3
 
 
 def test_daggers_stand_at_exact_match_and_in_mixed_mode(case: Case) -> None:
