@@ -61,13 +61,13 @@ def page_report(
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
     plots = plots_part(_figures(alike, audit))
-    explorer = explorer_part(files)
-    pieces: dict[str, Any] = {**explorer.pieces, **plots.tables}
+    explorer, chunks = explorer_part(files)
+    pieces: dict[str, Any] = {**chunks, **plots.tables}
     inside = script_json(pieces) if pieces else ""
     folder = out.with_suffix(".data") if out is not None and len(inside) > INLINE else None
     cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
     html = render_markup(
-        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer.html,
+        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
         explorer_css=text_of("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
         scripts=text_of("chunks.js", "figures.js", "explorer.js"),

@@ -27,21 +27,21 @@ def test_chunks_by_hand() -> None:
     other[1].statements[0].text = "Das kann ich anhand der Dokumente nicht beantworten"
     wordless = answer("q2", [], 0)
     wordless.cited, wordless.wrong = [0, 3], 1
-    chunks = make_chunks(
+    index, pieces = make_chunks(
         [scored("a", {"CiteP": [0.5, 0.25, 0.0]}, answers),
          scored("b", {"CiteP": [0.0, None, 1.0]}, other),
          scored("c", {"CiteP": [0.0, 0.0, 1 / 3]}, [wordless])], "CiteP", 1,
     )  # fmt: skip
-    assert chunks.pieces["v-0-0"] == [5000, 2500, 0]
-    assert chunks.pieces["v-1-0"] == [0, None, 10000]
+    assert pieces["v-0-0"] == [5000, 2500, 0]
+    assert pieces["v-1-0"] == [0, None, 10000]
     # Out of range; cites nothing and is unsupported; missing.
-    assert chunks.pieces["f-0"] == [4, 2 | 8, 1]
-    assert chunks.pieces["f-1"] == [0, 16, 1]  # the second refuses
-    assert chunks.pieces["f-2"] == [1, 1, 4]  # citations without a word are citations
-    assert chunks.pieces["a-2-0"][2] == [[], [[0, "1 relevant of 3 cited = 1/3"]], [0, 3], 1, []]
+    assert pieces["f-0"] == [4, 2 | 8, 1]
+    assert pieces["f-1"] == [0, 16, 1]  # the second refuses
+    assert pieces["f-2"] == [1, 1, 4]  # citations without a word are citations
+    assert pieces["a-2-0"][2] == [[], [[0, "1 relevant of 3 cited = 1/3"]], [0, 3], 1, []]
     # Both were shown the same passages, which stand there once.
-    assert [s["passages"] for s in chunks.index["systems"]] == [["p-0"], ["p-0"], ["p-1"]]
-    assert chunks.pieces["q"] == [
+    assert [s["passages"] for s in index["systems"]] == [["p-0"], ["p-0"], ["p-1"]]
+    assert pieces["q"] == [
         ["q0", "q1", "q2"], ["What of q0?", "What of q1?", "What of q2?"],
     ]  # fmt: skip
 

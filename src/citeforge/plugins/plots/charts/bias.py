@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from citeforge.plugins.plots import palette
-from citeforge.plugins.plots.charts.common import entry
+from citeforge.plugins.plots.charts.common import entry, with_ends
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import Figure, altair, finished, values
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import ScoreFile
 
 _WORDS = {"P": "precision", "R": "recall"}
 _LEVEL = 0.05
@@ -60,21 +60,16 @@ def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, object]]:
             found = entry(file, f"CAB.{letter}[{vanilla.origins}_{labels}]")
             if found is None:
                 continue
-            low, high = _ends(found)
+            value, low, high = with_ends(found)
             p = found.p_t if found.p_holm is None else found.p_holm
             yield {
-                "system": file.system, "labels": labels, "value": found.value, "low": low,
+                "system": file.system, "labels": labels, "value": value, "low": low,
                 "high": high, "p": p, "differs": p is not None and p < _LEVEL,
                 "relevant": AUTHORS[vanilla.relevant_origin],
                 "others": AUTHORS[vanilla.other_origin],
-                "placebo_low": None if placebo is None else _ends(placebo)[0],
-                "placebo_high": None if placebo is None else _ends(placebo)[1],
+                "placebo_low": None if placebo is None else with_ends(placebo)[1],
+                "placebo_high": None if placebo is None else with_ends(placebo)[2],
             }  # fmt: skip
-
-
-def _ends(found: MeasureScore) -> tuple[float, float]:
-    value = found.value or 0.0
-    return (value, value) if found.low is None or found.high is None else (found.low, found.high)
 
 
 def _signed(value: object) -> str:

@@ -47,6 +47,14 @@ def value_text(value: float) -> str:
     return f"{value:.1f}"
 
 
+def with_ends(score: MeasureScore) -> tuple[float, float, float]:
+    """Value with the ends of its interval; they are the value where there is none."""
+    value = score.value or 0.0
+    if score.low is None or score.high is None:
+        return value, value, value
+    return value, score.low, score.high
+
+
 def per_query(found: MeasureScore) -> list[float]:
     """Values of the queries that define a measure, as displayed."""
     return [v * found.scale for v in found.per_query if v is not None]

@@ -13,6 +13,7 @@ from citeforge.plugins.plots.charts.common import (
     entries,
     measure_and_unit,
     value_text,
+    with_ends,
 )
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, altair, finished, values
@@ -39,8 +40,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     scale = found[0][1].scale
     rows: list[dict[str, object]] = []
     for (file, e), rank in zip(found, ranks, strict=True):
-        value = e.value or 0.0
-        low, high = (value, value) if e.low is None or e.high is None else (e.low, e.high)
+        value, low, high = with_ends(e)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
                      "ranks": rank_text(rank), "n": e.n,
                      "reference": file.is_control,

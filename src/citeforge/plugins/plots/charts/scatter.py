@@ -16,6 +16,7 @@ from citeforge.plugins.plots.charts.common import (
     measure_and_unit,
     system_encodings,
     value_text,
+    with_ends,
 )
 from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -126,12 +127,8 @@ def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, object])
     return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
 
 
-def _ends(axis: str, found: MeasureScore) -> dict[str, object]:
-    value = found.value or 0.0
-    low, high = (
-        (value, value) if found.low is None or found.high is None else (found.low, found.high)
-    )
-    return {axis: value, f"{axis}_low": low, f"{axis}_high": high}
+def _ends(axis: str, score: MeasureScore) -> dict[str, object]:
+    return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
 def _domain(rows: Sequence[dict[str, object]], axis: str, most: float | None) -> list[float]:

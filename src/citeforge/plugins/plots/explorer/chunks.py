@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from citeforge.engines.text.refusals.rules import is_refusal
@@ -15,23 +14,12 @@ BLOCK = 100
 """Queries of a chunk."""
 MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
 """Bits of an answer."""
+Chunks = tuple[dict[str, Any], dict[str, Any]]
+"""What the page itself carries, and chunks of data by name."""
 _REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
-@dataclass(frozen=True)
-class ExplorerChunks:
-    """What an explorer shows.
-
-    Attributes:
-        index: what the page itself carries.
-        pieces: name of a chunk to its data.
-    """
-
-    index: dict[str, Any]
-    pieces: dict[str, Any]
-
-
-def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> ExplorerChunks:
+def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     """Answers and values of several systems, over the union of their queries.
 
     Args:
@@ -73,7 +61,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> ExplorerChunk
         "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
         "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
     }  # fmt: skip
-    return ExplorerChunks(index, pieces)
+    return index, pieces
 
 
 def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:

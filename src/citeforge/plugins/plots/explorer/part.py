@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.reports.markup import script_json
@@ -17,47 +16,31 @@ INLINE = 2_000_000
 """Bytes of data up to which a page carries all of them itself."""
 
 
-@dataclass(frozen=True)
-class Explorer:
-    """What a page holds of the explorer.
+def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
+    """The explorer of score files; an empty one where none has values by query.
 
-    Attributes:
-        html: the section, with the index.
-        pieces: name of a chunk to its data; to be inlined or written as files (:func:`chunk_file`).
+    Returns:
+        The section of a page with the index, and chunks of data by name, to be inlined or written
+        as files (:func:`chunk_file`).
     """
-
-    html: str
-    pieces: dict[str, Any]
-
-
-def explorer_part(files: Sequence[ScoreFile]) -> Explorer:
-    """The explorer of score files; an empty one where none has values by query."""
     if not any(f.measures for f in files):
-        return Explorer("", {})
-    chunks = make_chunks(files, main_measure(files), _index_base(files))
-    html = render_markup("explorer.html.j2", index=script_json(chunks.index))
-    return Explorer(html, chunks.pieces)
+        return "", {}
+    index, pieces = make_chunks(files, main_measure(files), _index_base(files))
+    return render_markup("explorer.html.j2", index=script_json(index)), pieces
 
 
 def explorer_site(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
     """Arguments and result are those of :meth:`Pages.explorer`."""
-    part = explorer_part(files)
-    beside = {
-        "explorer.css": text_of("explorer.css"),
-        "explorer.js": text_of("chunks.js", "explorer.js"),
-    }
-    pieces = {f"answers/{name}.js": chunk_file(name, p) for name, p in part.pieces.items()}
-    return part.html, beside | pieces
+    html, pieces = explorer_part(files)
+    beside = {f"answers/{name}.js": chunk_file(name, piece) for name, piece in pieces.items()}
+    beside["explorer.css"] = text_of("explorer.css")
+    beside["explorer.js"] = text_of("chunks.js", "explorer.js")
+    return html, beside
 
 
 def _index_base(files: Sequence[ScoreFile]) -> int:
     """Number of the first passage in marks, as signatures tell it."""
-    for file in files:
-        for measure in file.measures:
-            for part in measure.signature.split("|"):
-                if part.startswith("gram:0"):
-                    return 0
-    return 1
+    return 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
 
 
 def chunk_file(name: str, piece: Any) -> str:
