@@ -6,11 +6,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from citeforge.plugins.leaderboard.boards import Board, Boards
 from conftest import ROOT
+from conftest_pages import opened
 
 MOST_WORDS = 20_000
 """Words of prose in all pages together; a page that grows makes another shorter."""
@@ -54,9 +56,14 @@ def build_site(*folders: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
-def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
+def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path, browser: Any) -> None:
     result = build_site(tmp_path)
     assert result.returncode == 0, result.stderr
+    tab = opened(browser, tmp_path / "docs" / "scoring.html")
+    tab.fill("input.md-search__input", "Holm")
+    results = tab.locator(".md-search-result__item").first  # from a disk, without a server
+    assert "Holm" in results.inner_text()
+    assert tab.problems == []
     page = (tmp_path / "index.html").read_text()
     assert "docs/scoring.html" in page
     assert not re.search(r'<(script|img|iframe)[^>]*src="https?://', page)
