@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.schemas.errors import UsageError
-from conftest import Cli
+from conftest import EXAMPLES, Cli
 from servers.running import openai_server
 
 RIGHT = [["Question:", "It is so [1]."]]
@@ -88,3 +89,38 @@ def test_a_trial_scores_what_was_asked_alone(package: Path, tmp_path: Path) -> N
     assert scored.file.counts.n_answered == 3
     assert scored["CiteF1"].value == 100  # the 27 others would be missing, and wrong
     assert "|asked:3|" in scored["CiteF1"].signature
+
+
+def test_all_context_sets_are_asked_and_their_cost_is_said_first(
+    inline: Cli, tmp_path: Path
+) -> None:
+    built = inline(
+        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "apache-2.0"),
+        *("--embedder", "offline", "--out", "two"),
+        *("--mixture", "few=1,1,0", "--mixture", "many=1,2,2"),
+    )
+    assert built.returncode == 0, built.stderr
+    with openai_server(tmp_path / "log", replies=RIGHT) as server:
+        words = (
+            *("bench", "--benchmark", "two", "--systems", "rage,random", "--llm", "openai:m"),
+            *("--base-url", server.url, "--out", "b", "--limit", "3", "--price", "1000000,0"),
+        )
+        first = inline(*words, OPENAI_API_KEY="k")
+        assert len(server.requests()) == 2 * 3
+        again = inline(*words, OPENAI_API_KEY="k")
+        assert len(server.requests()) == 2 * 3
+    assert first.returncode == again.returncode == 0, first.stderr
+    said = re.search(
+        r"^6 answers of rage \(context sets: few, many\); first round: requests 6, answered by "
+        r"store 0, calls to make 6, prompt tokens about ([\d,]+), completion tokens at "
+        r"most [\d,]+, cost at most about ([\d,.]+)$",
+        first.stderr,
+        re.MULTILINE,
+    )
+    assert said is not None, first.stderr
+    tokens, cost = (float(text.replace(",", "")) for text in said.groups())
+    assert tokens > 0
+    assert cost == tokens  # a million for a million tokens of prompts, and replies for nothing
+    assert "answered by store 6, calls to make 0, prompt tokens about 0" in again.stderr
+    names = {path.name for path in (tmp_path / "b").glob("*.scores.json")}
+    assert names == {f"{s}.{c}.scores.json" for s in ("rage", "random") for c in ("few", "many")}

@@ -114,8 +114,7 @@ def bench(
         out: folder, which is made.
         llm: as for :func:`run`.
         measures: measures or families; none for those that fit the benchmark.
-        context: context set, or ``all``; None for all, and, where an LLM is asked, for the only
-            one or the cells of an experiment.
+        context: context set; None or ``all`` for all.
         runs: answers a query.
         seed: seed of all draws.
         limit: answer the first so many queries, and score these alone.

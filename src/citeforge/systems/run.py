@@ -52,8 +52,7 @@ def run_system(
     Args:
         name: system.
         benchmark: what it answers.
-        contexts: context sets that it is shown; empty for all, and, where an LLM is asked, for
-            the only one or the cells of an experiment.
+        contexts: context sets that it is shown; empty for all, or the one that it is about.
         runs: runs, numbered from 0.
         seed: seed of all draws.
         out: submission to write.
@@ -126,19 +125,12 @@ def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[st
         return given or known
     if system.own:
         return known[:1]
-    if system.context:
-        if system.context not in known:
-            raise UsageError(
-                f"{system.name}: {benchmark.manifest.name} has no context set "
-                f"{system.context!r}; build one, or name another with --context: "
-                f"{', '.join(known)}"
-            )
-        return [system.context]
-    if len(known) > 1 and not benchmark.kind.is_design:
+    if system.context and system.context not in known:
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(known)}|all"
+            f"{system.name}: {benchmark.manifest.name} has no context set {system.context!r}; "
+            f"build one, or name another with --context: {', '.join(known)}"
         )
-    return known
+    return [system.context] if system.context else known
 
 
 def _plain_lines(

@@ -28,9 +28,7 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @path_option("--out", required=True, help="Folder to write.")
-@click.option(
-    "--context", help="Context set, or all (default: all; where an LLM is asked, the only one)."
-)
+@click.option("--context", help="Context set (default: all).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @path_option("--options", help="YAML file: system to its options, such as `vanilla: {k: 3}`.")
@@ -44,7 +42,8 @@ def bench(**given: Any) -> None:
 
     The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
     SYSTEM.CONTEXT.scores.json) of each system, report.html, and the answers of a served model in
-    replay.db (--store), so that nothing is paid for twice.
+    replay.db (--store), so that nothing is paid for twice. Before an LLM is asked, a line says how
+    many calls that takes, and with --price what they cost.
     """
     from citeforge.cli.running.run import summary
     from citeforge.engines.setup import judge_session

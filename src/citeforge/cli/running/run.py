@@ -97,9 +97,7 @@ def _common(system: System) -> Callable[[Any], Any]:
 def _contexts_help(system: System) -> str:
     if system.own:
         return "Context set whose queries are asked (default: the first)."
-    if not system.llm or system.design:
-        return "Context sets (default: all)."
-    return f"Context sets, or `all` (default: {system.context or 'the only one'})."
+    return f"Context sets (default: {system.context or 'all'})."
 
 
 def _about(system: System) -> str:
@@ -110,32 +108,27 @@ def _about(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
-    from citeforge.engines.llm.writers import make_llm
-    from citeforge.engines.setup import client_options, judge_session, replay_store
-    from citeforge.library.benchmarks import load
-    from citeforge.systems.run import run_system
+    from citeforge.engines.setup import judge_session, replay_store
+    from citeforge.library.systems import run as run_one
 
-    out, model, judge, how = parameters["out"], None, None, run_options(parameters)
-    store = replay_store(how, parameters["llm"]) if system.llm else None
-    if system.llm:
-        model = make_llm(parameters["llm"], store=store, options=client_options(how))
+    judge, how, llm = None, run_options(parameters), parameters.get("llm")
     if getattr(options, "rerank", None) is not None:
-        judge = judge_session(options.judging, how, store=store)
-    name = "all-gold" if getattr(options, "all_gold", False) else system.name
-    ran = run_system(
-        name,
-        load(parameters["benchmark"]),
-        list(parameters["contexts"]),
-        parameters["runs"],
-        parameters["seed"],
-        out,
-        llm=model,
-        judge=judge,
-        options=options,
+        judge = judge_session(options.judging, how, store=replay_store(how, llm))
+    ran = run_one(
+        "all-gold" if getattr(options, "all_gold", False) else system.name,
+        parameters["benchmark"],
+        parameters["out"],
+        llm=llm,
+        contexts=parameters["contexts"],
+        runs=parameters["runs"],
+        seed=parameters["seed"],
         limit=parameters["limit"],
+        options=options,
+        judge=judge,
         title=parameters["title"],
+        endpoint=how,
     )
-    told(out, ran)
+    told(parameters["out"], ran)
 
 
 def told(out: Path, ran: Any) -> None:

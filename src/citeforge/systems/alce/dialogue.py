@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
 from citeforge.systems.llm.system import MakeSteps, Reply, Steps, Task
 
@@ -42,12 +44,15 @@ class _Talk:
         self.asked, self.end = (), failure
 
 
-def answer_all(jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm) -> list[Reply | Failure]:
+def answer_all(
+    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, wanted: str
+) -> list[Reply | Failure]:
     """One reply a job, in order, or why it has none.
 
     Args:
         jobs: tasks with what answers them.
         llm: is asked, round by round, what all unfinished tasks wait for.
+        wanted: what is asked for, said with its cost before the first round.
 
     Raises:
         InputError: the first calls all fail.
@@ -56,6 +61,7 @@ def answer_all(jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm) -> list[Reply |
     talks = [_Talk(steps(task)) for task, steps in jobs]
     for talk in talks:
         talk.go_on(None)
+    _announce(wanted, llm, [request for talk in talks for request in talk.asked])
     while waiting := [t for t in talks if t.asked]:
         results = llm.complete([request for talk in waiting for request in talk.asked])
         at = 0
@@ -63,3 +69,8 @@ def answer_all(jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm) -> list[Reply |
             start, at = at, at + len(talk.asked)
             talk.take(results[start:at])
     return [talk.end for talk in talks if talk.end is not None]
+
+
+def _announce(wanted: str, llm: Llm, first: Sequence[Request]) -> None:
+    lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
+    sys.stderr.write(f"{wanted}; first round: {' '.join(', '.join(lines).split())}\n")

@@ -128,7 +128,9 @@ def ask(
             for item in items
             for draw in range(draws)
         ]
-    tasks, replies = [task for task, _ in jobs], answer_all(jobs, llm)
+    tasks = [task for task, _ in jobs]
+    wanted = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
+    replies = answer_all(jobs, llm, wanted)
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
