@@ -12,7 +12,7 @@ import json
 import re
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -445,3 +445,15 @@ def hub_server(**state: Any) -> Iterator[Hub]:
         server.shutdown()
         server.server_close()
         thread.join()
+
+
+def main() -> None:
+    """Run a stand-in until Ctrl-C, and print what a shell needs to talk to it."""
+    with hub_server() as hub:
+        print(f"export HF_ENDPOINT={hub.url} HF_TOKEN={hub.token} HF_HUB_DISABLE_XET=1", flush=True)
+        with suppress(KeyboardInterrupt):
+            threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

@@ -136,7 +136,7 @@ def find_qrels(folder: Path, split: str) -> Path:
     if not files:
         raise InputError("holds no judgements", path=folder / "qrels", allowed="qrels/SPLIT.tsv")
     if split not in files:
-        raise UnknownValueError(f"split of {folder}", split, files)
+        raise UnknownValueError(f"--split (default 'test') of {folder}", split, files)
     return files[split]
 
 

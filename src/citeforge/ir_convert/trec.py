@@ -82,7 +82,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     files: dict[str, Path] = {}
     if not options.passages_only:
         if split not in by_split:
-            raise UnknownValueError(f"split of {folder}", split, by_split)
+            raise UnknownValueError(f"--split (default 'test') of {folder}", split, by_split)
         files = by_split[split]
         for name in ("topics", "qrels"):
             if name not in files:

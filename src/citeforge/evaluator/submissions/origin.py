@@ -45,19 +45,17 @@ def require_same_benchmark(path: Path, benchmark: Benchmark, header: Mapping[str
         InputError: the hashes differ: other contexts were shown.
     """
     named = header.get("benchmark_hash")
-    known = [benchmark.manifest.benchmark_hash, *benchmark.also_known]
+    # The half without labels shows what the whole does.
+    whole = benchmark.manifest.config.get("joined_hash")
+    known = [benchmark.manifest.benchmark_hash, whole, *benchmark.also_known]
     if named is not None and named not in known:
-        is_of_whole = named == benchmark.manifest.config.get("joined_hash")
         raise InputError(
             f"was made on a benchmark with hash {str(named)[:16]}…, "
             f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
             path=path,
             line=1,
             field="benchmark_hash",
-            allowed="it answers the whole of which this is the half without labels; give the other "
-            "half with --gold"
-            if is_of_whole
-            else "score it against the benchmark that it answers",
+            allowed="score it against the benchmark that it answers",
         )
 
 

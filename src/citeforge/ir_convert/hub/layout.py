@@ -57,7 +57,7 @@ def _open_judged(
     split = split or "test"
     splits = next(filter(None, map(judged.config, configs)), {})
     if split not in splits:
-        raise UnknownValueError(f"split of the judgements of {judged.name}", split, splits)
+        raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
     return HubSource(repo, {RELEVANT: _judged(splits[split], judged)}, info, options)
 

@@ -259,15 +259,16 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
     if inside:
         return inside[0]
     header_hash = None if path.suffix == ".csv" else (read_header(path) or {}).get("benchmark_hash")
-    matching = [b for b in boards.boards if header_hash is not None and header_hash == _hash_of(b)]
+    matching = [b for b in boards.boards if header_hash in _hashes_of(b)]
     if len(matching) == 1:
         return matching[0]
     names = ", ".join(b.name for b in matching or boards.boards)
     raise UsageError(f"{path}: for which benchmark is it? Give --board, one of {names}")
 
 
-def _hash_of(board: Board) -> str:
-    return load_manifest(package_folder(board.benchmark)).benchmark_hash
+def _hashes_of(board: Board) -> set[str]:
+    manifest = load_manifest(package_folder(board.benchmark))
+    return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:
@@ -283,7 +284,8 @@ def _require_gold(config: Path, boards: Boards) -> None:
                 f"the labels of {board.benchmark} are hidden, and the board names no gold half",
                 path=config,
                 field=f"boards: {board.name}",
-                allowed="a line `gold: hub:ORG/NAME-gold` there (a folder will do, too)",
+                allowed=f"add the line `gold: {board.benchmark.partition('@')[0]}-gold` to this "
+                "board, or the folder of that half",
             )
 
 
