@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 from benchmarks.measure import machine
 from citeforge.cli.main import one_line_helps
 
-ROUNDS = 5
+STARTS = 30
+"""Rounds for what takes less than a tenth of a second; others have 3."""
 DEAREST = 5
 CITEFORGE = ("-c", "from citeforge.__main__ import main; main()")
 """What the installed script does."""
@@ -26,17 +27,21 @@ def environment() -> dict[str, str]:
     return {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
 
 
-def processor_seconds(arguments: tuple[str, ...], rounds: int = ROUNDS) -> float:
-    """Least user and system time of several runs of Python; one before them fills the caches."""
-    times = []
+def processor_seconds(*commands: tuple[str, ...], rounds: int = STARTS) -> list[float]:
+    """Least user and system time of each run of Python; they take turns, so that load hits all.
+
+    A round before the first fills the caches.
+    """
+    times: list[list[float]] = [[] for _ in commands]
     for _ in range(rounds + 1):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(
-            [sys.executable, *arguments], check=True, capture_output=True, env=environment()
-        )
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        times.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(times[1:])
+        for arguments, kept in zip(commands, times, strict=True):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            subprocess.run(
+                [sys.executable, *arguments], check=True, capture_output=True, env=environment()
+            )
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            kept.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return [min(kept[1:]) for kept in times]
 
 
 def dearest_imports(arguments: tuple[str, ...]) -> list[str]:
@@ -78,22 +83,18 @@ def main() -> None:
         build = ("build", "rage", "--source", f"beir:{FACTS}", "--licence", "apache-2.0",
                  "--embedder", "offline", "--out", str(package), "--overwrite")  # fmt: skip
         prepare = ("run", "random", *there, "--out", str(answers))
-        processor_seconds((*CITEFORGE, *build), 1)
+        processor_seconds((*CITEFORGE, *build), rounds=1)
         subprocess.run([sys.executable, *CITEFORGE, *prepare], check=True, capture_output=True)
-        click_seconds = processor_seconds((str(bare), "--help"))
-        python_seconds = processor_seconds(("-c", "pass"))
-        print(f"python -c pass: {python_seconds:.2f} s; bare click --help: {click_seconds:.2f} s")
-        for command in (
-            ("--help",),
-            ("check", str(answers), *there),
-            ("score", str(answers), *there),
-            build,
-        ):
-            seconds = processor_seconds((*CITEFORGE, *command), 3)
+        helps = (("-c", "pass"), (str(bare), "--help"), (*CITEFORGE, "--help"))
+        python_seconds, click_seconds, help_seconds = processor_seconds(*helps)
+        print(f"python -c pass: {python_seconds:.3f} s; bare click --help: {click_seconds:.3f} s")
+        commands = (("check", str(answers), *there), ("score", str(answers), *there), build)
+        long = processor_seconds(*((*CITEFORGE, *command) for command in commands), rounds=3)
+        for command, seconds in zip((("--help",), *commands), (help_seconds, *long), strict=True):
             imports = ", ".join(dearest_imports((*CITEFORGE, *command)))
             print(
                 f"{' '.join(command[:2]) if command[0] == 'build' else command[0]}: "
-                f"{seconds:.2f} s, {seconds / click_seconds:.1f}× bare click, "
+                f"{seconds:.3f} s, {seconds / click_seconds:.2f}× bare click, "
                 f"{seconds / python_seconds:.0f}× bare Python; dearest imports: {imports}"
             )
 

@@ -6,13 +6,12 @@ It does so in an entry point of the group ``citeforge.commands``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import click
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(NamedTuple):
     """A command of a plugin. Declared in a file that imports little: ``--help`` reads it.
 
     Attributes:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import select
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -136,6 +134,8 @@ def one_line_helps() -> dict[str, str]:
 
 def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
     if files and not ctx.resilient_parsing:
+        from pathlib import Path
+
         from citeforge.engines.plugins import add_file
 
         for file in files:
@@ -217,6 +217,8 @@ def main(args: list[str] | None = None) -> None:
 
 def _reader_left() -> bool:
     """Whether the reader of our output (head, less) has seen enough; other pipes break, too."""
+    import select
+
     streams = select.poll()
     for stream in (1, 2):
         streams.register(stream, 0)

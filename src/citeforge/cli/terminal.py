@@ -18,13 +18,13 @@ _WRAPPED: list[io.TextIOWrapper] = []
 
 # Control characters (ANSI escapes, carriage returns), what turns the direction of writing, and what
 # has no width. Joiners (U+200C, U+200D) stay: some languages are written with them.
-_ACTIVE = re.compile(
+_ACTIVE = (
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u180e\\u200b\\u200e\\u200f\\u2028-\\u202e\\u2060-\\u206f"
     "\\ufeff\\ufff9-\\ufffb\\U000e0000-\\U000e007f]"
 )
 # What GitHub and Azure take for commands in the log of a workflow.
-_COMMAND = re.compile(r"^([^\S\n]*):(?=:)", re.MULTILINE)
-_OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
+_COMMAND = r"(?m)^([^\S\n]*):(?=:)"
+_OLD_COMMAND = r"##(?=\[|vso\[)"
 
 
 class SafeText(io.TextIOWrapper):
@@ -42,11 +42,12 @@ class SafeText(io.TextIOWrapper):
         return "utf-8" if codecs.lookup(super().encoding).name == "ascii" else super().encoding
 
     def write(self, text: str, /) -> int:
-        safe = _ACTIVE.sub(lambda match: _escaped(match[0]), text)
-        # A line that was begun before is no start.
-        begun = "" if self._is_line_start else "."
-        safe = _COMMAND.sub(r"\1\\u003a", begun + safe)[len(begun) :]
-        safe = _OLD_COMMAND.sub(r"#\\u0023", safe)
+        is_plain = text.replace("\n", "").isprintable()  # nothing active is printable
+        safe = text if is_plain else re.sub(_ACTIVE, lambda match: _escaped(match[0]), text)
+        if "::" in safe:
+            begun = "" if self._is_line_start else "."  # a line that was begun before is no start
+            safe = re.sub(_COMMAND, r"\1\\u003a", begun + safe)[len(begun) :]
+        safe = re.sub(_OLD_COMMAND, r"#\\u0023", safe) if "##" in safe else safe
         if text:
             self._is_line_start = text.endswith("\n")
         super().write(safe)

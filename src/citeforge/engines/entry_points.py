@@ -6,19 +6,18 @@ each package, which is half of what ``citeforge --help`` would take.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
 from operator import attrgetter
-from pathlib import Path
+from typing import NamedTuple
 
 _NAMESPACE = "citeforge"
 
 
-@dataclass(frozen=True)
-class PluginEntry:
+class PluginEntry(NamedTuple):
     """Something that a plugin gives.
 
     Attributes:
@@ -41,28 +40,33 @@ def entry_points() -> Iterator[PluginEntry]:
     packages: set[str] = set()
     for folder in sys.path:
         try:
-            entries = list(Path(folder).iterdir())
+            names = [
+                n for n in os.listdir(folder or ".") if n.endswith((".dist-info", ".egg-info"))
+            ]
         except OSError:  # a zip file, or nothing
             continue
-        for entry in entries:
-            package = entry.stem.partition("-")[0].lower().replace(".", "_")
-            if entry.suffix in (".dist-info", ".egg-info") and package not in packages:
+        for name in names:
+            package = name.rpartition(".")[0].partition("-")[0].lower().replace(".", "_")
+            if package not in packages:
                 packages.add(package)
-                yield from _read(entry, package)
+                yield from _read(os.path.join(folder, name), package)
 
 
-def _read(metadata: Path, package: str) -> Iterator[PluginEntry]:
+def _read(metadata: str, package: str) -> Iterator[PluginEntry]:
     try:
-        text = (metadata / "entry_points.txt").read_text(encoding="utf-8")
+        with open(os.path.join(metadata, "entry_points.txt"), "rb", 0) as file:
+            content = file.read()
     except OSError:  # most packages declare nothing
         return
+    if b"[citeforge." not in content:
+        return
     group, origin = "", ""
-    if package != _NAMESPACE and f"[{_NAMESPACE}." in text:
+    if package != _NAMESPACE:
         from importlib.metadata import Distribution
 
         package_metadata = Distribution.at(metadata)
         origin = f"{package_metadata.name} {package_metadata.version}"
-    for line in text.splitlines():
+    for line in content.decode("utf-8").splitlines():
         name, equals, value = (part.strip() for part in line.partition("="))
         if line.startswith("["):
             group = line.strip("[] ")

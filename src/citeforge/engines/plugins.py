@@ -12,12 +12,14 @@ import os
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.entry_points import PluginEntry, entry_points
 from citeforge.schemas.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 GROUPS = tuple(
     (
@@ -49,7 +51,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    entries = [e for e in _entries() if (e.group, e.name) == (group, name)]
+    entries = [e for e in entries_of(group) if e.name == name]
     if len(entries) > 1:
         origins = " and ".join(e.origin for e in entries)
         raise UsageError(f"{name!r} of {group} is given by two plugins, {origins}; remove one")
@@ -58,14 +60,13 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
 
 def found(group: str) -> Iterator[tuple[object, str]]:
     """Everything that plugins give to a group, with its origin; what is broken is told of."""
-    for entry in _entries():
-        if entry.group == group:
-            try:
-                value = _loaded(entry)
-            except InputError as error:
-                warn(str(error))
-                continue
-            yield value, entry.origin
+    for entry in entries_of(group):
+        try:
+            value = _loaded(entry)
+        except InputError as error:
+            warn(str(error))
+            continue
+        yield value, entry.origin
 
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
@@ -75,7 +76,7 @@ def entry_names(group: str) -> Iterator[tuple[str, str]]:
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """Everything that plugins give to a group; nothing is imported."""
-    return tuple(e for e in _entries() if e.group == group)
+    return (*_installed(group), *(e for given, _ in _files() for e in given if e.group == group))
 
 
 def built_in(group: str, name: str, what: str) -> object:
@@ -162,7 +163,7 @@ def _top(module: str) -> str:
 
 def broken_files() -> list[str]:
     """What is wrong with files that cannot be loaded."""
-    return [problem for path in _files() if (problem := _read_file(path)[1])]
+    return [problem for _, problem in _files() if problem]
 
 
 @cache
@@ -191,7 +192,8 @@ def _loaded(entry: PluginEntry) -> object:
 
 
 def _entries() -> list[PluginEntry]:
-    return [*_installed(), *(e for path in _files() for e in _read_file(path)[0])]
+    installed = (e for group in GROUPS for e in _installed(group))
+    return [*installed, *(e for given, _ in _files() for e in given)]
 
 
 @cache
@@ -200,8 +202,9 @@ def _declared() -> tuple[PluginEntry, ...]:
 
 
 @cache
-def _installed() -> tuple[PluginEntry, ...]:
-    return tuple(e for e in _declared() if e.origin or (_is_built_in(e) and is_whole(e)))
+def _installed(group: str) -> tuple[PluginEntry, ...]:
+    theirs = (e for e in _declared() if e.group == group and (e.origin or _is_built_in(e)))
+    return tuple(e for e in theirs if is_whole(e))
 
 
 def own_entries(group: str) -> list[PluginEntry]:
@@ -223,9 +226,13 @@ def _is_built_in(entry: PluginEntry) -> bool:
     return entry.module.startswith("citeforge.plugins.")
 
 
-def _files() -> list[Path]:
-    given = os.environ.get(VARIABLE, "").split(os.pathsep)
-    return [Path(name) for name in dict.fromkeys(given) if name]
+def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
+    given = os.environ.get(VARIABLE)
+    if not given:
+        return []
+    from pathlib import Path
+
+    return [_read_file(Path(name)) for name in dict.fromkeys(given.split(os.pathsep)) if name]
 
 
 @cache

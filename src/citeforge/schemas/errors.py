@@ -6,7 +6,6 @@ Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted fail
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
 
 
@@ -21,8 +20,10 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     Two names that print the same, since they differ in Unicode's normal form, are told apart by
     their code points.
     """
-    known, form = list(known), unicodedata.normalize("NFC", value)
-    alike = (n for n in known if not value.isascii() and unicodedata.normalize("NFC", n) == form)
+    from unicodedata import normalize  # `citeforge --help` needs none
+
+    known, form = list(known), normalize("NFC", value)
+    alike = (n for n in known if not value.isascii() and normalize("NFC", n) == form)
     if (twin := next(alike, None)) is not None:
         return f" (did you mean {twin!a}, which prints like {value!a}?)"
     names = {name.casefold(): name for name in sorted(known, reverse=True)}
