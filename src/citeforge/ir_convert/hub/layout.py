@@ -55,7 +55,7 @@ def _open_judged(
     repo = Repository.named(*split_revision(argument))
     judged = Repository.named(f"{repo.name}{ending}") if ending else repo
     split = split or "test"
-    splits = next(filter(None, map(judged.config, configs)), {})
+    splits: Any = next(filter(None, map(judged.config, configs)), {})
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
