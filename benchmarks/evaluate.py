@@ -71,7 +71,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.judge.store import VerdictStore
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.score import score
+    from citeforge.evaluator.score import ScoringSetup, score
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.tools import Tools
 
@@ -84,13 +84,15 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     segmenter.split("Loads the pipeline.")
     tools = Tools(judge, segmenter)
     measures = [m for m in select(names.split(",")) if m.name not in MODELS]
-    return score, Path(path), Benchmark(Path(benchmark)), measures, tools
+    tools = tools.with_options(details=False)
+    return score, Path(path), ScoringSetup(Benchmark(Path(benchmark)), measures, tools)
 
 
 def run_ours(state: Any) -> tuple[dict[str, float], int]:
-    score, path, benchmark, measures, tools = state
-    result = score(path, benchmark, measures, tools=tools)
-    asked = tools.judge.n_asked if tools.judge is not None else 0
+    score, path, setup = state
+    result = score(path, setup)
+    judge = setup.tools.judge
+    asked = judge.n_asked if judge is not None else 0
     return {m.name: m.value for m in result.measures}, asked
 
 

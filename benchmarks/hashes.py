@@ -44,7 +44,7 @@ def command_seconds(*args: str | Path) -> float:
 def main() -> None:
     """Print the times, and the share of the command that hashing is."""
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.score import score
+    from citeforge.evaluator.score import ScoringSetup, score
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.manifest import load_manifest
 
@@ -56,9 +56,12 @@ def main() -> None:
         size = sum(p.stat().st_size for p in package.rglob("*.parquet"))
         rows = []
         for _ in range(TIMES):
-            with_hashes = seconds(lambda: score(answers, Benchmark(package), measures))
+            with_hashes = seconds(
+                lambda: score(answers, ScoringSetup(Benchmark(package), measures))
+            )
             manifest = load_manifest(package)
-            without = seconds(lambda: score(answers, Benchmark(package, manifest), measures))  # noqa: B023
+            bare = ScoringSetup(Benchmark(package, manifest), measures)
+            without = seconds(lambda: score(answers, bare))  # noqa: B023
             command = command_seconds(
                 "score", answers, "--benchmark", package, "--measures", "rage"
             )

@@ -1,4 +1,4 @@
-"""Scoring a million answers, and the time per query of rage_toolkit at 500,000 passages."""
+"""ScoringSetup a million answers, and the time per query of rage_toolkit at 500,000 passages."""
 
 from __future__ import annotations
 
@@ -85,13 +85,14 @@ def prepare_ours(folder: str) -> Any:
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.submissions import benchmark
 
-    return benchmark.Benchmark, score.score, select(["rage"]), Path(folder)
+    return benchmark.Benchmark, score, select(["rage"]), Path(folder)
 
 
 def run_ours(state: Any) -> int:
     """Everything that `citeforge score` does, the hashes of the package included."""
     open_benchmark, score, measures, folder = state
-    result = score(folder / "answers.jsonl", open_benchmark(folder / "package"), measures)
+    setup = score.ScoringSetup(open_benchmark(folder / "package"), measures)
+    result = score.score(folder / "answers.jsonl", setup)
     return int(result.counts.n_answered)
 
 

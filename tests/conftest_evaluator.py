@@ -122,11 +122,8 @@ def measure() -> Measure:
             [GoldRows(g) for g in gold or [[] for _ in outputs]],
             Grammar(),
             task,
-            Tools(
-                JudgeSession(judge or Facts()),
-                splitter,
-                cot=cot,
-                at_most_citations=at_most_citations,
+            Tools(JudgeSession(judge or Facts()), splitter).with_options(
+                cot=cot, at_most_citations=at_most_citations
             ),
         )
         found: dict[str, Any] = {}

@@ -17,7 +17,6 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.index import Submission
@@ -26,6 +25,7 @@ from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import Cli, write_jsonl
+from scoring import score
 
 PEOPLE = [
     {"name": f"Ada Nr{i}", "qid": f"Q{i}", "spouse": f"S{i}", "child": f"C{i}",

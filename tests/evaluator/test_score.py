@@ -12,7 +12,6 @@ from citeforge import __version__
 from citeforge.builders.frozen import build_alce
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.training.benchmark_reward import CitationReward
@@ -21,6 +20,7 @@ from citeforge.schemas.recipes.records import AlceRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, write_jsonl
+from scoring import score
 
 
 @pytest.fixture(scope="module")
@@ -241,10 +241,14 @@ def test_a_ten_megabyte_answer(tmp_path: Path, benchmark: Benchmark) -> None:
     ],
 )
 def test_signatures_name_the_options_that_move_a_measure(
-    name: str, protocol: str, tools: dict[str, Any], expected: str | None
+    name: str, protocol: str, options: dict[str, Any], expected: str | None
 ) -> None:
     (measure,) = select([name])
-    found = None if measure.options is None else measure.options(Tools(**tools), protocol)
+    found = (
+        None
+        if measure.options is None
+        else measure.options(Tools().with_options(**options), protocol)
+    )
     assert found == expected
 
 

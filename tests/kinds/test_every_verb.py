@@ -16,7 +16,6 @@ from citeforge.evaluator.labels.annotation.of_benchmark import benchmark_rows
 from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.withhold import withhold_scores
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.reader import read_answers
@@ -33,6 +32,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, Cli
+from scoring import score
 
 KINDS = ("rage", "twins", "authorship", "kalma")
 

@@ -132,7 +132,7 @@ def make_inputs(
     task: str = "",
     gold: list[list[Gold]] | None = None,
     quotes: list[list[str]] | None = None,
-    **tools: Any,
+    **options: Any,
 ) -> Inputs:
     """``reference`` inputs of hand-made rows."""
     world = World([str(i) for i in range(len(rows))], quotes or [[] for _ in rows])
@@ -144,7 +144,7 @@ def make_inputs(
         [GoldRows(g) for g in gold or [[] for _ in rows]],
         Grammar(),
         task,
-        Tools(JudgeSession(HashJudge()), PunktSegmenter(), **tools),
+        Tools(JudgeSession(HashJudge()), PunktSegmenter()).with_options(**options),
     )
 
 

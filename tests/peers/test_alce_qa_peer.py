@@ -18,7 +18,6 @@ import pytest
 from citeforge.engines.models.extractive_qa import ExtractiveQa
 from citeforge.evaluator.measures.alce.answers import alce_text
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.tools import AnswerModels
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from peers import hard_answers as hard
@@ -60,7 +59,7 @@ def test_answers_and_scores(peer: Callable[[str], Path], interpreter: str, tmp_p
     assert len(KINDS) >= 10
     assert len(rows) >= 200
     model = tmp_path / "model"
-    inputs: Inputs = hard.make_inputs(rows, "asqa", golds, models=AnswerModels(qa=str(model)))
+    inputs: Inputs = hard.make_inputs(rows, "asqa", golds, qa_model=str(model))
     texts = [alce_text(item, inputs) for item in inputs.runs[0]]
     items: list[dict[str, Any]] = [
         {

@@ -19,7 +19,6 @@ from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export.registry import export
 from citeforge.schemas.benchmarks.authorship import design_of
@@ -29,6 +28,7 @@ from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
+from scoring import score
 
 N_QUERIES = 230
 SHOWN = 10

@@ -12,7 +12,6 @@ import pytest
 from jsonschema import Draft7Validator
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.community_evals.every_eval_ever import (
     SCHEMA_VERSION,
@@ -20,6 +19,7 @@ from citeforge.plugins.community_evals.every_eval_ever import (
     export_every_eval,
 )
 from conftest import Cli
+from scoring import score
 
 
 @pytest.fixture(scope="module")

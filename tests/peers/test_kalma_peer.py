@@ -24,12 +24,12 @@ from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.publish.export.registry import export
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import write_jsonl
+from scoring import score
 
 REPOSITORY = "Knowledge-aware-Language-Model-Attribution"
 N = 450

@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.text import premise_of
 from conftest import write_jsonl
+from scoring import score
 
 SUPPORT = {
     "TREC.WP": "weighted_precision_first_citation",
@@ -93,8 +93,11 @@ def benchmark(package: Path) -> Benchmark:
     return Benchmark(package)
 
 
-def scored(path: Path, benchmark: Benchmark, names: Any, **tools: Any) -> ScoreFile:
-    return score(path, benchmark, select(list(names)), protocol="reference", tools=Tools(**tools))
+def scored(
+    path: Path, benchmark: Benchmark, names: Any, judge: Any = None, **options: Any
+) -> ScoreFile:
+    measures, tools = select(list(names)), Tools(judge)
+    return score(path, benchmark, measures, protocol="reference", tools=tools, **options)
 
 
 def equal(file: ScoreFile, row: int, theirs: dict[str, float]) -> int:

@@ -10,10 +10,10 @@ import pytest
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from conftest import Cli, real_data
+from scoring import score
 
 LIST_HEADING = re.compile(
     r"\n(?:(?:In-?line )?[Cc]itations|References?|Contexts)(?: for the answer)?:\s"

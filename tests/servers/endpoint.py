@@ -9,10 +9,10 @@ from typing import Any
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.systems.run import Ran, run_system
+from scoring import score
 from servers.running import Running, openai_server
 
 Said = tuple[Ran, list[dict[str, Any]], list[str]]

@@ -8,7 +8,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.tools import AnswerModels, Tools
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
@@ -34,15 +34,7 @@ def choose_tools(
         UnknownValueError: there is none of that name.
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
-    tools = Tools(
-        judge,
-        models=AnswerModels(options.bertscore, options.mauve_model, options.qa_model),
-        cot=options.cot,
-        at_most_citations=options.at_most_citations,
-        llm=llm,
-        embedder=options.embedder,
-        assessments=options.assessments,
-    )
+    tools = Tools(judge, llm=llm, options=options)
     segmenter = options.segmenter
     needed = any("segmenter" in m.uses for m in measures)
     if measures and all(m.reads == "triples" for m in measures):

@@ -3,31 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.evaluator.labels.correct import Correction, correct
+from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row, make_entries, measure_signature
-from citeforge.evaluator.statements.reading import Results, SubmissionReader
+from citeforge.evaluator.reports.entries import Row, make_entries
+from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.statistics.estimates import joined
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.evaluator.tools import Tools
 from citeforge.package.kinds import kinds
-from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL
 
 
-def score(
-    path: Path, benchmark: Benchmark, measures: Sequence[Measure], *, context: str | None = None,
-    protocol: Protocol = "strict", tools: Tools | None = None, file_format: str = "auto",
-    details: bool = False, correction: Correction | None = None, only_asked: bool = False,
-    system: str | None = None,
-) -> ScoreFile:  # fmt: skip
+@dataclass(frozen=True)
+class ScoringSetup:
+    """How every submission of one call is scored.
+
+    Attributes:
+        benchmark: what they answer.
+        measures: what is computed.
+        tools: judge, segmenter, and the options.
+        correction: labels of people, or error rates of the judge, that judged measures are
+            corrected with.
+        warning: what to say beside every submission's scores; nothing when empty.
+    """
+
+    benchmark: Benchmark
+    measures: Sequence[Measure]
+    tools: Tools = field(default_factory=Tools)
+    correction: Correction | None = None
+    warning: str = ""
+
+
+def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -> list[ScoreFile]:
+    """Score a submission, in every context set that it answers where the options name none.
+
+    Raises:
+        InputError: as :func:`score`.
+        UsageError: likewise.
+    """
+    try:
+        return [score(path, setup, system)]
+    except SeveralContextsError as several:
+        named = several.contexts
+    tools = [setup.tools.with_options(context=name) for name in named]
+    return [score(path, replace(setup, tools=one), system) for one in tools]
+
+
+def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFile:
     """Score a submission.
 
     ``strict`` loops over the benchmark's queries and gives absent ones the worst value;
@@ -35,17 +66,7 @@ def score(
 
     Args:
         path: submission.
-        benchmark: what it answers.
-        measures: declared measures to compute.
-        context: context set; None for the one that the submission is about.
-        protocol: ``strict`` or ``reference``.
-        tools: judge and segmenter, for measures that need them.
-        file_format: format of the submission; see :mod:`citeforge.evaluator.submissions.formats`.
-        details: keep the answers of the first run, in statements, for reports.
-        correction: labels of people, or error rates of the judge, that judged measures are
-            corrected with.
-        only_asked: look at no other queries than those that the submission's header says were
-            asked (``run --limit``).
+        setup: against what, and how.
         system: name of the system; None for what the submission says.
 
     Raises:
@@ -53,16 +74,14 @@ def score(
             there are not, or that contradict each other.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
-    read = _reading(benchmark, measures)
-    read.require(benchmark, measures, protocol, context)
-    submission = Submission(path, benchmark, file_format, system)
-    asked = submission.asked if only_asked else None
+    benchmark, measures, options = setup.benchmark, setup.measures, setup.tools.options
+    read = _reader(benchmark, measures)
+    submission = Submission(path, benchmark, options.file_format, system)
+    asked = submission.asked if options.only_asked else None
     if asked is not None:
         benchmark = benchmark.first(asked)
-        submission = Submission(path, benchmark, file_format, system)
-    reading = read(
-        submission, benchmark, measures, protocol, tools or Tools(), context, details=details
-    )
+        submission = Submission(path, benchmark, options.file_format, system)
+    reading = read(submission, measures, setup.tools)
     judge = reading.tools.judge
     if judge is not None:
         judge.begin()
@@ -70,29 +89,17 @@ def score(
         reading.add(line, answer)
     reading.finish()
     rows, missing = _results(reading)
-    answers = reading.details() if details else []
+    answers = reading.details() if setup.tools.keeps_answers else []
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
     counts.n_premises_cut = 0 if judge is None else judge.cuts()
-    base = Signature(
-        "", protocol, "", reading.context, benchmark.label, asked=str(asked) if asked else None
-    )
-
-    def sign(row: Row) -> Signature:
-        found = measure_signature(row.measure, base, reading.tools, reading.splitter)
-        place = found.context if row.place is None else row.place
-        options = reading.options_of(row.measure, found.options)
-        if (repeats := row.measured.sample.repeats) > 1:
-            options = ",".join([*filter(None, [options]), f"judge-repeats {repeats}"])
-        grammar = reading.grammar_of(row.measure)
-        return replace(found, grammar=grammar, context=place, options=options)
-
+    signatures = [_signature(row, reading, asked) for row in rows]
     clusters = reading.clusters()
-    entries = make_entries(rows, sign, clusters)
+    entries = make_entries(rows, signatures, clusters)
     warnings = reading.warnings()
-    if correction is not None:
-        signed = {r.measure.name: sign(r) for r in rows}
-        warnings += correct(reading, rows, entries, signed, correction, submission.system)
+    if setup.correction is not None:
+        signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
+        warnings += correct(reading, rows, entries, signed, setup.correction, submission.system)
     return ScoreFile(
         system=submission.system,
         submission=path.name,
@@ -100,7 +107,7 @@ def score(
         submission_sha256=submission.digest(),
         benchmark=benchmark.manifest.name,
         benchmark_hash=benchmark.manifest.benchmark_hash,
-        protocol=protocol,
+        protocol=options.protocol,
         context=reading.context,
         counts=counts,
         query_ids=benchmark.query_ids,
@@ -117,7 +124,37 @@ def score(
         ),
         is_control=submission.header.get(CONTROL) is True,
         gold="private" if benchmark.has_hidden_gold else "public",
-        warnings=warnings,
+        warnings=[*warnings, *filter(None, [setup.warning])],
+    )
+
+
+def _signature(row: Row, reading: SubmissionReader, asked: int | None) -> Signature:
+    """The recipe of one measure: only what that measure depends on."""
+    measure, tools = row.measure, reading.tools
+    protocol = tools.options.protocol
+    segmenter = tools.segmenter.signature if tools.segmenter is not None else None
+    judge = tools.judge.judge.signature if tools.judge is not None else None
+    signed_protocol: str = protocol
+    if "segmenter" not in measure.uses:
+        segmenter = None
+    elif segmenter and protocol == "reference" and not segmenter.startswith(reading.splitter):
+        signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
+    options = None if measure.options is None else measure.options(tools, protocol)
+    choices = [reading.options_of(measure, options)]
+    if (repeats := row.measured.sample.repeats) > 1:
+        choices.append(f"judge-repeats {repeats}")
+    return Signature(
+        measure.name,
+        signed_protocol,
+        reading.grammar_of(measure),
+        reading.context if row.place is None else row.place,
+        reading.benchmark.label,
+        segmenter=segmenter,
+        judge=judge if "judge" in measure.uses else None,
+        gold=measure.gold.get(protocol),
+        options=",".join(filter(None, choices)) or None,
+        asked=str(asked) if asked else None,
+        plugin=measure.origin,
     )
 
 
@@ -127,18 +164,18 @@ def _results(reading: SubmissionReader) -> Results:
     rows, missing = reading.results()
     if judge is None or judge.repeats == 1:
         return rows, missing
-    found = {(r.measure.name, r.place): [r.measured] for r in rows}
+    verdicts = {(r.measure.name, r.place): [r.measured] for r in rows}
     reading.measures = [m for m in measures if "judge" in m.uses]
     for repeat in range(1, judge.repeats):
         judge.repeat = repeat
         again, lost = reading.results()
         missing += [absent for absent in lost if absent not in missing]
         for row in again:
-            found.setdefault((row.measure.name, row.place), []).append(row.measured)
+            verdicts.setdefault((row.measure.name, row.place), []).append(row.measured)
     judge.repeat, reading.measures = 0, measures
     kept = []
     for row in rows:
-        measured = found[row.measure.name, row.place]
+        measured = verdicts[row.measure.name, row.place]
         if "judge" not in row.measure.uses:
             kept.append(row)
         elif len(measured) == judge.repeats:
@@ -146,14 +183,14 @@ def _results(reading: SubmissionReader) -> Results:
     return kept, missing
 
 
-def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:
+def _reader(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:
     """How a kind reads answers for these measures: the first of its ways that one of them names.
 
     Raises:
         UsageError: its answers cannot be read so.
     """
-    known = benchmark.kind.readings
-    foreign = [m for m in measures if m.reads not in known]
+    ways = benchmark.kind.readings
+    foreign = [m for m in measures if m.reads not in ways]
     if foreign:
         reads, default = foreign[0].reads, benchmark.kind.default_measures
         names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
@@ -164,6 +201,6 @@ def _reading(benchmark: Benchmark, measures: Sequence[Measure]) -> type[Submissi
             f"family: citeforge list measures ({reads} are shown by the kinds "
             f"{owners or 'of nobody'})"
         )
-    name = next((n for n in known if any(m.reads == n for m in measures)), next(iter(known)))
-    reading: type[SubmissionReader] = benchmark.kind.reading(name)
-    return reading
+    name = next((n for n in ways if any(m.reads == n for m in measures)), next(iter(ways)))
+    reader: type[SubmissionReader] = benchmark.kind.reading(name)
+    return reader

@@ -21,14 +21,13 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
 from citeforge.evaluator.reports.withhold import withhold_scores
+from citeforge.evaluator.score import ScoringSetup, score_contexts
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.max_row import max_row
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.evaluator.submissions.targets import context_target, score_targets
-from citeforge.evaluator.tools import Tools
 from citeforge.library.benchmarks import load
 from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
@@ -175,60 +174,43 @@ def score(
         UsageError: a measure, context or judge that does not exist or fit.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
-    wanted = select(list(measures) or opened.kind.default_measures)
     options = checked(
         ScoreOptions, context=context, protocol=protocol, file_format=file_format,
         segmenter=segmenter, details=details, only_asked=only_asked,
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
-    statements = [label for path in options.labels for label in read_labels(path)]
-    tools = choose_tools(wanted, options, judge_of(judge, judge_repeats))
-    correction = Correction(statements) if statements else None
+    setup = setup_of(opened, select(list(measures)), options, judge_of(judge, judge_repeats))
     with submission_file(answers, system) as path:
-        return _Scoring(opened, wanted, options, tools, correction).of(path, system)
+        return Scores(score_file(path, setup, system))
 
 
-@dataclass(frozen=True)
-class _Scoring:
-    """How every submission of one call is scored.
+def setup_of(
+    benchmark: Benchmark, measures: list[Measure], options: ScoreOptions,
+    judge: JudgeSession | None = None, run: RunOptions | None = None,
+) -> ScoringSetup:  # fmt: skip
+    """How submissions to a benchmark are scored: all that is made once for all of them.
 
-    Attributes:
+    Args:
         benchmark: what they answer.
-        measures: what is computed.
+        measures: what is computed; none for what fits the benchmark.
         options: how.
-        tools: judge, segmenter and models.
-        correction: labels of people, or error rates of the judge.
-        warning: what to say beside every submission's scores; nothing when empty.
+        judge: decides entailment, where the options name no judge.
+        run: where the judge and the LLM of the options run; None where they name none.
+
+    Raises:
+        InputError: a file of labels is at fault, or a model cannot be had.
+        UsageError: there is no such model.
     """
-
-    benchmark: Benchmark
-    measures: list[Measure]
-    options: ScoreOptions
-    tools: Tools
-    correction: Correction | None
-    warning: str = ""
-
-    def of(self, path: Path, system: str | None) -> Scores:
-        """Scores of one submission, whose system is called so; None for what it says itself."""
-        options, details = self.options, self.options.details
-        scored = score_file(
-            path, self.benchmark, self.measures, context=options.context,
-            protocol=options.protocol, tools=self.tools, file_format=options.file_format,
-            details=self.tools.segmenter is not None if details is None else details,
-            correction=self.correction, only_asked=options.only_asked, system=system,
-        )  # fmt: skip
-        scored.warnings += [self.warning] if self.warning else []
-        return Scores(scored)
-
-    def every_context(self, path: Path, system: str | None) -> list[Scores]:
-        """Scores of one submission, one of every context set that it answers."""
-        try:
-            return [self.of(path, system)]
-        except SeveralContextsError as several:
-            named = several.contexts
-        chosen = (self.options.model_copy(update={"context": name}) for name in named)
-        return [replace(self, options=options).of(path, system) for options in chosen]
+    measures = measures or select(benchmark.kind.default_measures)
+    labels = [label for path in options.labels for label in read_labels(path)]
+    if run is None:
+        tools = choose_tools(measures, options, judge)
+    else:
+        tools = make_tools(measures, options, run)
+    if labels or options.protocol != "strict":
+        return ScoringSetup(benchmark, measures, tools, Correction(labels) if labels else None)
+    return ScoringSetup(benchmark, measures, tools, *calibration_of(benchmark, tools.judge))
 
 
 @dataclass(frozen=True)
@@ -271,59 +253,47 @@ def score_files(
         UsageError: a measure, context, judge or ``out`` that does not exist or fit; or nothing that
             was asked for can be computed, with the reasons.
     """
-    chosen, paths = options or ScoreOptions(), [Path(s) for s in submissions]
-    wanted = select(list(chosen.measures))  # a wrong name is said before anything is opened
-    called = _called(paths, names)
+    options, paths = options or ScoreOptions(), [Path(s) for s in submissions]
+    measures = select(list(options.measures))  # a wrong name is said before anything is opened
+    systems = _system_names(paths, names)
     target = None if out is None else Path(out)
     if target is not None and len(paths) > 1 and target.suffix == ".json":
         raise UsageError("--out: with several submissions, name a folder for the score files")
     opened = load(benchmark, gold)
     if private and not opened.has_hidden_gold:
         raise UsageError("--private is for hidden gold; the labels of this benchmark are public")
-    wanted = wanted or select(opened.kind.default_measures)
-    labels = [label for path in chosen.labels for label in read_labels(path)]
-    tools = make_tools(wanted, chosen, run or RunOptions())
-    correction, warning = (Correction(labels) if labels else None), ""
-    if correction is None and chosen.protocol == "strict":
-        correction, warning = calibration_of(opened, tools.judge)
-    if labels or len(paths) > 1:
-        opened_files = [
-            Submission(path, opened, chosen.file_format, name)
-            for path, name in zip(paths, called, strict=True)
-        ]
-        _require_distinct([s.system for s in opened_files])
-        require_known(labels, [(s.system, s.path.name) for s in opened_files])
-    targets = score_targets(target, paths, called)
-    scoring = _Scoring(opened, wanted, chosen, tools, correction, warning)
-    found: list[tuple[Path | None, Scores]] = []
-    for path, name in zip(paths, called, strict=True):
+    setup = setup_of(opened, measures, options, run=run or RunOptions())
+    _require_distinct(paths, systems, setup)
+    targets = score_targets(target, paths, systems)
+    results: list[tuple[Path | None, Scores]] = []
+    for path, system in zip(paths, systems, strict=True):
         try:
-            several = scoring.every_context(path, name)
+            files = score_contexts(path, setup, system)
             if on_error is not None:
-                _require_any(several)
+                _require_any(files)
         except (InputError, UsageError) as error:
             if on_error is None:
                 raise
             on_error(path, error)
             continue
-        for scores in several:
+        for file in files:
             own = targets.get(path)
-            if own is not None and len(several) > 1:
-                own = context_target(own, scores.file.context, path, name)
-            found.append((own, scores))
-            if own is not None and len(scores):
-                scores.save(own, private)
-    _require_any([scores for _, scores in found])
-    for own, scores in found:
+            if own is not None and len(files) > 1:
+                own = context_target(own, file.context, path, system)
+            results.append((own, Scores(file)))
+            if own is not None and file.measures:
+                Scores(file).save(own, private)
+    _require_any([scores.file for _, scores in results])
+    for own, scores in results:
         if own is not None and not len(scores):
             scores.save(own, private)
-    all_scores = [scores for _, scores in found]
-    if chosen.max_row:
+    all_scores = [scores for _, scores in results]
+    if options.max_row:
         by_context: dict[str, list[ScoreFile]] = {}
         for scores in all_scores:
             by_context.setdefault(scores.file.context, []).append(scores.file)
         all_scores += [Scores(max_row(files)) for files in by_context.values()]
-    return ScoredFiles(all_scores, tools.judge)
+    return ScoredFiles(all_scores, setup.tools.judge)
 
 
 def plan_scores(
@@ -342,17 +312,18 @@ def plan_scores(
         UsageError: there is no judge; else as :func:`score_files`.
     """
     opened, run = load(benchmark, gold), run or RunOptions()
-    wanted = select(list(options.measures) or opened.kind.default_measures)
-    tools = replace(make_tools(wanted, options, run), llm=None)
-    if tools.judge is None:
+    setup = setup_of(opened, select(list(options.measures)), options, run=run)
+    judge = setup.tools.judge
+    if judge is None:
         raise UsageError("--dry-run says what a judge would be asked; name it with --judge")
-    tools.judge.only_plans = True
+    judge.only_plans = True
+    setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
     for path in submissions:
-        _Scoring(opened, wanted, options, tools, None).every_context(Path(path), None)
-    return priced(tools.judge.plan_all(), run)
+        score_contexts(Path(path), setup)
+    return priced(judge.plan_all(), run)
 
 
-def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
+def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
     """The name that each submission's system was given; None for its own.
 
     Raises:
@@ -369,28 +340,40 @@ def _called(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
     return list(names)
 
 
-def _require_distinct(systems: Sequence[str]) -> None:
-    """Refuse names that readers of a table would take for each other.
+def _require_distinct(
+    paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
+) -> None:
+    """Refuse names that readers of a table would take for each other, and labels of nobody.
 
     Raises:
-        InputError: names both.
+        InputError: names both, or whom the labels are of.
     """
-    for at, name in enumerate(systems):
-        if (twin := twin_of(name, systems[:at])) is not None:
+    labels = setup.correction.labels if setup.correction is not None else ()
+    if not labels and len(paths) == 1:
+        return
+    form = setup.tools.options.file_format
+    submissions = [
+        Submission(path, setup.benchmark, form, system)
+        for path, system in zip(paths, systems, strict=True)
+    ]
+    names = [s.system for s in submissions]
+    for at, name in enumerate(names):
+        if (twin := twin_of(name, names[:at])) is not None:
             raise InputError(
                 f"the systems {twin!a} and {name!a} look the same",
                 allowed="names that differ to the eye (--name)",
             )
+    require_known(labels, [(s.system, s.path.name) for s in submissions])
 
 
-def _require_any(found: Sequence[Scores]) -> None:
+def _require_any(files: Sequence[ScoreFile]) -> None:
     """Refuse a table without any score.
 
     Raises:
         UsageError: no measure could be computed for any submission; with the reasons.
     """
-    if found and not any(len(scores) for scores in found):
-        reasons = "; ".join(missing_lines([scores.file for scores in found]))
+    if files and not any(file.measures for file in files):
+        reasons = "; ".join(missing_lines(files))
         raise UsageError(f"nothing that was asked for can be computed; {reasons}")
 
 

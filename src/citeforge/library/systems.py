@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,15 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import caution_lines
+from citeforge.evaluator.score import score_contexts
 from citeforge.evaluator.statistics.compare import all_differences, compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
-from citeforge.library.scores import Scores, judge_of, score
+from citeforge.library.scores import Scores, judge_of, setup_of
+from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.base import Part
@@ -133,6 +134,8 @@ def bench(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
+    chosen = ScoreOptions(details=True, only_asked=limit is not None)
+    setup = setup_of(opened, select(list(measures)), chosen, session)
     made = Bench([], [])
     for name in systems:
         path = folder / f"{name}.jsonl"
@@ -143,15 +146,10 @@ def bench(
         )  # fmt: skip
         made.ran.append(ran)
         tell(name, ran)
-        one = partial(
-            score, path, opened, measures, judge=session, details=True,
-            only_asked=limit is not None,
-        )  # fmt: skip
-        try:
-            scored = {name: one()}
-        except SeveralContextsError as several:
-            scored = {f"{name}.{c}": one(context=c) for c in several.contexts}
-        for stem, scores in scored.items():
+        files = score_contexts(path, setup)
+        for file in files:
+            stem = name if len(files) == 1 else f"{name}.{file.context}"
+            scores = Scores(file)
             scores.save(folder / f"{stem}.scores.json")
             made.scores.append(scores)
     made.differences = _differences(made.scores)

@@ -18,12 +18,12 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from scoring import score
 
 FORMS = [
     "[{}]",

@@ -18,7 +18,6 @@ from citeforge.evaluator.labels.files import read_labels
 from citeforge.evaluator.labels.ranks import corrected_ranks
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.table import render_differences, render_scores
-from citeforge.evaluator.score import score
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
@@ -27,6 +26,7 @@ from citeforge.schemas.commands.command_options import LabelPlanOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import write_jsonl
+from scoring import score
 
 MEASURES = "ALCE.CitRec,ALCE.CitPrec,ALCE.CitF1,AutoAIS.cit,NLI.rec,CiteP"
 ANSWER = "Xylo {0} is so [1]. Yttrium {0} is so [1][2]. Zinc is uncited."

@@ -16,13 +16,13 @@ from citeforge.evaluator.labels.correct import Correction
 from citeforge.evaluator.labels.files import read_labels
 from citeforge.evaluator.labels.people import HumanLabels, find_people
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from conftest import write_jsonl
+from scoring import score
 
 PASSAGES = [OwnPassage("Sand is dry.", "a"), OwnPassage("Sea is wet.", "b")]
 OUTPUT = "Sand is so dry [1]. Sea is so wet [1][2]."

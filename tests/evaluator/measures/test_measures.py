@@ -12,11 +12,11 @@ import pytest
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import families, find_measure, measures, select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from conftest import write_jsonl
 from conftest_evaluator import Measure
+from scoring import score
 
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
@@ -173,13 +173,13 @@ def hook(event, args):
         opened[args[0]] = opened.get(args[0], 0) + 1
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
+from citeforge.evaluator.score import ScoringSetup, score
 from citeforge.evaluator.tools import Tools
 from citeforge.engines.text.segmenters import make_segmenter
 benchmark, measures = Benchmark(Path(package)), select(names.split(","))
 sys.addaudithook(hook)
-score(Path(path), benchmark, measures, tools=Tools(segmenter=make_segmenter("nupunkt")),
-      context=None, details=True)
+tools = Tools(segmenter=make_segmenter("nupunkt")).with_options(details=True)
+score(Path(path), ScoringSetup(benchmark, measures, tools))
 print(json.dumps(opened))
 """
 

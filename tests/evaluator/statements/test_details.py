@@ -10,12 +10,12 @@ import pytest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import AnswerDetail
 from conftest import write_jsonl
 from conftest_evaluator import Facts
+from scoring import score
 
 PASSAGES = [{"text": "A.", "title": "One"}, {"text": "B.", "title": "Two"}, {"title": "ABC"}]
 

@@ -14,12 +14,12 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from conftest import write_jsonl
+from scoring import score
 
 
 @pytest.fixture(scope="module")

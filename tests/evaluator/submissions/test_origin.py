@@ -12,7 +12,6 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.origin import CitationRange
@@ -20,6 +19,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.systems.llm.writing import read_prompts, requests_of
 from conftest import EXAMPLES, ROOT, Cli
+from scoring import score
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
+from scoring import score
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,6 @@ from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
@@ -28,6 +27,7 @@ from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
 from citeforge.systems.run import run_system
 from conftest_bundles import N, sixty
+from scoring import score
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
     "deflection": (build_bundle, DeflectionRecipe, "deflection-blind", "deflection-aware",

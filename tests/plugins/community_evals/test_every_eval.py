@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.measures.registry import find_measure, select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.community_evals.every_eval_ever import RecordOptions, export_every_eval
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, content, write_jsonl
+from scoring import score
 
 MODEL = RecordOptions(model="org/m")
 

@@ -12,7 +12,6 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
@@ -29,6 +28,7 @@ from citeforge.publish.hub import Publisher
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, write_jsonl
+from scoring import score
 from servers.hub import MODELS, Hub, Repo, blob_id, hub_server
 
 REPO, MODEL = "org/facts", "some/model"

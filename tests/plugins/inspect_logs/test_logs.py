@@ -37,7 +37,6 @@ from inspect_ai.model import (
 )
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of
@@ -45,6 +44,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.inspect_logs import logs as inspect_logs
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
+from scoring import score
 
 
 @pytest.fixture(scope="module")

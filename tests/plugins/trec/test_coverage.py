@@ -15,12 +15,12 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.table import TableJudge
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
+from scoring import score
 
 NUGGETS = ["Nuggets.Vital", "Nuggets.All", "Nuggets.VitalStrict", "Nuggets.AllStrict"]
 RUBRIC = ["Rubric.Score", "Rubric.Binary"]
@@ -47,8 +47,10 @@ def scored(
     protocol: Any = "reference", judge: Any = None,
 ) -> ScoreFile:  # fmt: skip
     session = None if judge is None else JudgeSession(judge)
-    tools = Tools(session, assessments=tuple(files))
-    return score(path, benchmark, select(names), protocol=protocol, tools=tools)
+    return score(
+        path, benchmark, select(names), protocol=protocol, tools=Tools(session),
+        assessments=tuple(files),
+    )  # fmt: skip
 
 
 def values(file: ScoreFile, names: Sequence[str], row: int) -> list[float | None]:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
@@ -23,6 +22,7 @@ from citeforge.plugins.trec.tracks import BY_FORMAT, Track
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import UsageError
 from conftest import write_jsonl
+from scoring import score
 
 NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR", "TREC.WP@all", "TREC.WR@all"]
 SHOWN = 4  # passages that each query of the context set has at least

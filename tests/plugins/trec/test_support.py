@@ -11,13 +11,13 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
 from conftest_evaluator import Facts, Measure
+from scoring import score
 
 NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR"]
 TRACKS = [*NAMES, "TREC.WP@all", "TREC.WR@all"]
@@ -122,9 +122,9 @@ def benchmark(package: Path) -> Benchmark:
 
 def scored(
     path: Path, benchmark: Benchmark, names: Sequence[str] = TRACKS, protocol: Any = "reference",
-    **tools: Any,
+    judge: JudgeSession | None = None, **options: Any,
 ) -> ScoreFile:  # fmt: skip
-    return score(path, benchmark, select(names), protocol=protocol, tools=Tools(**tools))
+    return score(path, benchmark, select(names), protocol=protocol, tools=Tools(judge), **options)
 
 
 def test_labels_of_people_give_the_tracks_figures(tmp_path: Path, benchmark: Benchmark) -> None:

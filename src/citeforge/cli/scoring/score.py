@@ -78,7 +78,7 @@ def score(
         plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(given))
         click.echo("\n".join(plan.lines()))
         return
-    found = score_files(
+    scored = score_files(
         submissions,
         benchmark,
         options,
@@ -88,12 +88,12 @@ def score(
         private=private,
         run=run_options(given),
     )
-    files = [scores.file for scores in found.scores]
+    files = [scores.file for scores in scored.scores]
     click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose))
     for file in files:
         for text in file.warnings:
             click.echo(f"warning: {file.submission}: {text}", err=True)
-    session = found.judge
+    session = scored.judge
     if session is not None and not session.judge.comparable:
         click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if session is not None and session.n_failed and not allow_judge_failures:

@@ -9,12 +9,21 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.labels.error_rates import Rates, rogan_gladen
 from citeforge.evaluator.labels.files import Label
-from citeforge.evaluator.labels.people import HumanLabels, find_people, of_system, systems_of
+from citeforge.evaluator.labels.people import (
+    HumanLabels,
+    LabelJudge,
+    find_people,
+    of_system,
+    systems_of,
+)
 from citeforge.evaluator.labels.ppi import LEAST_LABELS, Powered, Units, linearised, powered
+from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, displayed_value
+from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.schemas.scores import Corrected, MeasureScore
@@ -77,11 +86,20 @@ def correct(
         return []
     if not judged:
         return ["--labels correct nothing: no measure asks a judge"] if correction.labels else []
-    nobody = reading.by_people(HumanLabels(), measures)
+    nobody = _by_people(HumanLabels(), reading.answers(), measures)
     if correction.labels:
         return _by_labels(reading, judged, nobody, sign, correction.labels, system)
     assert correction.rates is not None
     return _by_rates(judged, nobody, sign, correction)
+
+
+def _by_people(
+    people: HumanLabels, inputs: Inputs, measures: Sequence[Measure]
+) -> dict[str, Measured | str]:
+    """Judged measures with people in place of the judge; open where they said nothing."""
+    session = JudgeSession(LabelJudge(people))
+    tools = replace(inputs.tools, judge=session, levels=people.levels)
+    return compute(replace(inputs, tools=tools), measures)
 
 
 def require_known(labels: Sequence[Label], systems: Sequence[tuple[str, str]]) -> None:
@@ -114,7 +132,7 @@ def _by_labels(
     if not mine:
         return [f"not corrected: there is no label of {system}"]
     people = find_people(mine, reading.answers())
-    by_people = reading.by_people(people, [r.measure for r, _ in judged.values()])
+    by_people = _by_people(people, reading.answers(), [r.measure for r, _ in judged.values()])
     warnings = _about(people)
     for name, (row, entry) in judged.items():
         if row.measure.unlabelled:

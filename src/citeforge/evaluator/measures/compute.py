@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Compute, Measure
+from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import Measured
+from citeforge.schemas.scores import NotComputed
+
+Results = tuple[list[Row], list[NotComputed]]
+"""Measures that could be computed, and why others could not."""
 
 
 def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | str]:
@@ -19,22 +24,53 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | st
         inputs: what their functions read.
         measures: all of them read the same.
     """
-    together: dict[Compute, list[Measure]] = {}
-    for measure in measures:
-        together.setdefault(measure.compute, []).append(measure)
-    found: dict[str, Measured | str] = {}
-    for function, wanted in together.items():
+    samples: dict[str, Measured | str] = {}
+    for function, together in _by_function(measures).items():
         try:
-            results = dict(function(inputs, wanted))
+            results = dict(function(inputs, together))
         except CannotError as error:
-            found.update(dict.fromkeys((m.name for m in wanted), str(error)))
+            samples.update(dict.fromkeys((m.name for m in together), str(error)))
             continue
-        for measure in wanted:
+        for measure in together:
             result = results[measure.name]
             if isinstance(result, Measured) and not _is_defined(result):
                 result = "no query defines it"
-            found[measure.name] = result
-    return found
+            samples[measure.name] = result
+    return samples
+
+
+def compute_rows(inputs: Any, measures: Sequence[Measure]) -> Results:
+    """The same as rows of a score file, in the order of the measures."""
+    samples = compute(inputs, measures)
+    rows = [Row(m, r) for m in measures if not isinstance(r := samples[m.name], str)]
+    return rows, not_computed(
+        {m.name: r for m in measures if isinstance(r := samples[m.name], str)}
+    )
+
+
+def compute_cells(cells: Any, measures: Sequence[Measure]) -> Results:
+    """Rows of measures that look at all cells of an experiment, one or more a measure."""
+    results: list[Row | NotComputed] = []
+    for function, together in _by_function(measures).items():
+        try:
+            results += function(cells, together)
+        except CannotError as error:
+            results += not_computed(dict.fromkeys((m.name for m in together), str(error)))
+    rows = [r for r in results if isinstance(r, Row)]
+    return rows, [r for r in results if isinstance(r, NotComputed)]
+
+
+def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
+    """Measures to why they could not be computed."""
+    return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
+
+
+def _by_function(measures: Sequence[Measure]) -> dict[Compute, list[Measure]]:
+    """Measures that one function computes together, in the order of the first of them."""
+    together: dict[Compute, list[Measure]] = {}
+    for measure in measures:
+        together.setdefault(measure.compute, []).append(measure)
+    return together
 
 
 def _is_defined(measured: Measured) -> bool:

@@ -168,7 +168,7 @@ def wrong_citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     rows = read_claims(inputs, strict_claims)
     assert inputs.tools.judge is not None
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
-    search = partial(_passages_for, inputs.benchmark, inputs.tools.embedder)
+    search = partial(_passages_for, inputs.benchmark, inputs.tools.options.embedder)
     classes = CitationClasses(inputs.tools.judge, search).of(statements)
     tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
@@ -225,7 +225,7 @@ def _embedded(
 
 
 def _options(tools: Tools, protocol: str) -> str:
-    return f"candidates:{CANDIDATES},{tools.embedder}"
+    return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
 
 _wrong = partial(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ from citeforge.evaluator.statistics.estimates import (
 from citeforge.evaluator.statistics.intervals import NONE
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.variance import shares_of
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import MeasureScore, Variance
 from citeforge.schemas.signature import Signature
 
@@ -103,14 +102,14 @@ class Row:
 
 def make_entries(
     rows: Sequence[Row],
-    sign: Callable[[Row], Signature],
+    signatures: Sequence[Signature],
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> list[MeasureScore]:
     """Entries of all measures, with bounds where the judge failed.
 
     Args:
         rows: measures with their values.
-        sign: recipe of a row.
+        signatures: recipes of the rows.
         clusters: cluster of each query, where questions repeat.
     """
     samples = [replace(r.measured.sample, within=r.measure.range) for r in rows]
@@ -118,9 +117,9 @@ def make_entries(
     bounds = [r.measured.upper for r in rows if r.measured.upper is not None]
     uppers = iter(estimate_all(bounds))
     entries = []
-    for row, estimate in zip(rows, estimates, strict=True):
+    for row, estimate, signature in zip(rows, estimates, signatures, strict=True):
         name = row.measure.name if row.place is None else f"{row.measure.name}[{row.place}]"
-        entry = make_entry(row.measure, row.measured.sample, estimate, sign(row), name)
+        entry = make_entry(row.measure, row.measured.sample, estimate, signature, name)
         if row.measured.upper is not None:
             entry.lower_bound = entry.value
             entry.upper_bound = displayed_value(next(uppers).value, row.measure.scale)
@@ -136,37 +135,6 @@ def _adjust(table: list[MeasureScore]) -> None:
     tested = [e for e in table if e.p_t is not None]
     for entry, p in zip(tested, holm([e.p_t or 0.0 for e in tested]), strict=True):
         entry.p_holm = p
-
-
-def measure_signature(
-    measure: Measure, base: Signature, tools: Tools, splitter: str = "punkt"
-) -> Signature:
-    """The signature of one measure: only what that measure depends on.
-
-    Args:
-        measure: its declaration.
-        base: what all measures of the submission share.
-        tools: judge, segmenter and models.
-        splitter: what splits sentences in the protocol ``reference``; another one is said.
-    """
-    protocol = base.protocol
-    segmenter = judge = None
-    if "segmenter" in measure.uses and tools.segmenter is not None:
-        segmenter = tools.segmenter.signature
-        if protocol == "reference" and not segmenter.startswith(splitter):
-            protocol = f"reference~seg:{segmenter.partition('-')[0]}"
-    if "judge" in measure.uses and tools.judge is not None:
-        judge = tools.judge.judge.signature
-    return replace(
-        base,
-        measure=measure.name,
-        protocol=protocol,
-        segmenter=segmenter,
-        judge=judge,
-        gold=measure.gold.get(base.protocol),
-        options=None if measure.options is None else measure.options(tools, base.protocol),
-        plugin=measure.origin,
-    )
 
 
 def displayed_value(value: float, scale: int) -> float | None:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from citeforge.evaluator.measures.compute import Results, compute_rows, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.details import answer_details
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
-from citeforge.evaluator.statements.reading import Results, SubmissionReader, not_computed
+from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.statistics.per_answer import AnswerScorer, PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.formats import find_format
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import MismatchDetector
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
@@ -21,9 +25,10 @@ from citeforge.schemas.submission import SubmissionLine
 class PassageReading(SubmissionReader):
     """Keeps numbers of each answer for measures that need no more, and answers for the others."""
 
-    def prepare(self, context: str | None, details: bool) -> None:
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
         """Prepare the context set."""
-        self.context = self.submission.choose_context(context)
+        super().__init__(submission, measures, tools)
+        self.context = submission.choose_context(tools.options.context)
         self.grammar = self.benchmark.grammar
         if self.submission.form == "attrieval":
             self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
@@ -44,7 +49,7 @@ class PassageReading(SubmissionReader):
             self._relevant = []  # unlabelled, or hidden: nobody knows which are relevant
         self._sizes = [] if self._relevant is None or table is None else table.sizes
         self._items = None
-        if details or not self._kept or any(m.numbers is None for m in self.measures):
+        if tools.keeps_answers or not self._kept or any(m.numbers is None for m in self.measures):
             self._items = ItemReader(
                 self.benchmark, self.context, self.protocol, self.grammar, self.tools
             )
@@ -111,9 +116,9 @@ class PassageReading(SubmissionReader):
         for make in dict.fromkeys(m.numbers for m in self.measures):
             wanted = [m for m in self.measures if m.numbers is make]
             if make is None:
-                found = self.computed(self._inputs, wanted)
+                found = compute_rows(self._inputs, wanted)
             elif make in self._kept:
-                found = self.computed(self._kept[make], wanted)
+                found = compute_rows(self._kept[make], wanted)
             else:
                 own = self.context == OWN
                 why = "passages without relevance labels" if own else "no passages were shown"

@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statistics.estimates import Measured
-from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
+from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.labels.people import HumanLabels
     from citeforge.evaluator.statements.inputs import Inputs
-
-Results = tuple[list[Row], list[NotComputed]]
 
 
 class Tally:
@@ -76,7 +68,7 @@ class SubmissionReader(ABC):
         benchmark: what it answers.
         measures: what is computed.
         protocol: ``strict`` or ``reference``.
-        tools: judge, segmenter and models.
+        tools: judge, segmenter, and the options.
         context: what is scored, as score files say it.
         places: where its lines belong.
         tally: counts of odd answers.
@@ -88,53 +80,23 @@ class SubmissionReader(ABC):
     design: Design | None = None
     splitter = "punkt"
 
-    def __init__(
-        self,
-        submission: Submission,
-        benchmark: Benchmark,
-        measures: Sequence[Measure],
-        protocol: str,
-        tools: Tools,
-        context: str | None = None,
-        details: bool = False,
-    ) -> None:
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
         """Prepare what the answers are held against.
 
         Args:
-            submission: what is read.
-            benchmark: what it answers.
+            submission: what is read; it knows its benchmark.
             measures: what is computed.
-            protocol: ``strict`` or ``reference``.
-            tools: judge, segmenter and models.
-            context: context set; None for the one that the submission is about.
-            details: whether answers are kept for reports.
+            tools: judge, segmenter, and the options, which may name a context set.
 
         Raises:
-            UsageError: the answers cannot be held against this benchmark.
+            UsageError: the measures do not fit each other, the context set is not clear, or there
+                is none of that name.
         """
-        self.submission, self.benchmark, self.measures = submission, benchmark, measures
-        self.protocol, self.tools = protocol, tools
-        self.places = Places(submission.path, benchmark)
+        self.submission, self.benchmark = submission, submission.benchmark
+        self.measures, self.tools = measures, tools
+        self.protocol = tools.options.protocol
+        self.places = Places(submission.path, submission.benchmark)
         self.tally = Tally()
-        self.prepare(context, details)
-
-    @abstractmethod
-    def prepare(self, context: str | None, details: bool) -> None:
-        """Choose the context set, and open what its answers are held against.
-
-        Raises:
-            UsageError: the context set is not clear, or there is none of that name.
-        """
-
-    @classmethod  # noqa: B027 (most have nothing to refuse)
-    def require(
-        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
-        """Refuse what cannot be scored, before anything is opened.
-
-        Raises:
-            UsageError: the measures do not fit each other; says what fits.
-        """
 
     @property
     def is_strict(self) -> bool:
@@ -184,17 +146,6 @@ class SubmissionReader(ABC):
             f"shows {self.benchmark.kind.shows}"
         )
 
-    def by_people(
-        self, people: HumanLabels, measures: Sequence[Measure]
-    ) -> dict[str, Measured | str]:
-        """Judged measures with people in place of the judge; open where they said nothing."""
-        from citeforge.evaluator.labels.people import LabelJudge
-
-        inputs = self.answers()
-        session = JudgeSession(LabelJudge(people))
-        tools = replace(inputs.tools, judge=session, levels=people.levels)
-        return compute(replace(inputs, tools=tools), measures)
-
     def clusters(self) -> npt.NDArray[np.int64] | None:
         """Cluster of each query, where questions repeat; None where none does."""
         return self.benchmark.clusters
@@ -219,13 +170,6 @@ class SubmissionReader(ABC):
             allowed=f"context {self.context!r}",
         )
 
-    def computed(self, inputs: object, measures: Sequence[Measure]) -> Results:
-        """Samples of measures that read the same."""
-        found = compute(inputs, measures)
-        rows = [Row(m, r) for m in measures if not isinstance(r := found[m.name], str)]
-        missing = {m.name: r for m in measures if isinstance(r := found[m.name], str)}
-        return rows, not_computed(missing)
-
 
 class DesignReading(SubmissionReader):
     """Answers to all cells of a benchmark, which its measures look at together.
@@ -238,15 +182,13 @@ class DesignReading(SubmissionReader):
     reads: ClassVar[str]
     cells: Mapping[str, Any]
 
-    @classmethod
-    def require(
-        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
         """Refuse other measures beside these, and single cells."""
-        others = [m.name for m in measures if m.reads != cls.reads]
+        super().__init__(submission, measures, tools)
+        others, context = [m.name for m in measures if m.reads != self.reads], tools.options.context
         if others or context is not None:
             what = f"--measures {','.join(others)}" if others else f"--context {context}"
-            own = benchmark.kind.default_measures[0]
+            own = self.benchmark.kind.default_measures[0]
             raise UsageError(
                 f"{what}: {own} measures look at all cells at once; score the family {own} by "
                 "itself, and others with --context CELL --measures …"
@@ -274,21 +216,3 @@ class DesignReading(SubmissionReader):
         """There must be some answer."""
         if self.tally.n == 0:
             raise InputError("holds no answers", path=self.submission.path)
-
-    def results(self) -> Results:
-        """Measures that one function computes together, in the order of the first of them."""
-        together: dict[object, list[Measure]] = {}
-        for measure in self.measures:
-            together.setdefault(measure.compute, []).append(measure)
-        found = [r for wanted in together.values() for r in self.of_cells(wanted)]
-        rows = [r for r in found if isinstance(r, Row)]
-        return rows, [r for r in found if isinstance(r, NotComputed)]
-
-    @abstractmethod
-    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
-        """Values of measures that one function computes, of all cells."""
-
-
-def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
-    """Measures to why they could not be computed."""
-    return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]

@@ -43,6 +43,7 @@ class Submission:
 
     Attributes:
         path: where it is.
+        benchmark: what it answers.
         form: format it is read as.
     """
 
@@ -66,7 +67,7 @@ class Submission:
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
         """
-        self.path, self._benchmark, self._system = path, benchmark, system
+        self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error = on_error
         start = b""
         if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
@@ -110,15 +111,15 @@ class Submission:
     @property
     def asked(self) -> int | None:
         """How many of the first queries it was asked; None for all."""
-        return asked_of(self.header, self._benchmark)
+        return asked_of(self.header, self.benchmark)
 
     def warnings(self) -> list[str]:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
         if not self._can_name:
             return []
-        found = [*self._origin.warnings, *partly_asked(self.header, self._benchmark)]
+        found = [*self._origin.warnings, *partly_asked(self.header, self.benchmark)]
         if self.is_anonymous:
-            found += anonymous_warnings(self._benchmark, self.header)
+            found += anonymous_warnings(self.benchmark, self.header)
         return found
 
     @property
@@ -177,7 +178,7 @@ class Submission:
         Raises:
             UsageError: several sets and none named, in the option or in the lines.
         """
-        known = list(self._benchmark.manifest.contexts)
+        known = list(self.benchmark.manifest.contexts)
         lines = self._read()
         kept: list[tuple[int, SubmissionLine]] = []
         n_looked_at = 0
@@ -207,4 +208,4 @@ class Submission:
     def _read(self) -> Lines:
         if self.form == OURS or (self.form == "attributed-ir" and self.path.suffix != ".csv"):
             return read_answers(self.path, self._on_error, self._has_header)
-        return answers_of(self.path, self._benchmark, self.form, self._on_error)
+        return answers_of(self.path, self.benchmark, self.form, self._on_error)

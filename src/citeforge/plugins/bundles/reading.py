@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.compute import Results, compute_cells, not_computed
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.reading import DesignReading
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
 from citeforge.plugins.bundles.design import bundle_of
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.refusals import JUDGE, signed_detector
-from citeforge.schemas.scores import Counts, NotComputed
+from citeforge.schemas.scores import Counts
 from citeforge.schemas.submission import SubmissionLine
 
 CONTEXT = "bundle"
@@ -28,31 +28,25 @@ class BundleReading(DesignReading):
     reads = "bundle"
     context = CONTEXT
 
-    def prepare(self, context: str | None, details: bool) -> None:
-        """Prepare the cells."""
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+        """Prepare the cells; refuse likewise, and measures of other bundles."""
+        super().__init__(submission, measures, tools)
+        own = self.benchmark.kind.default_measures
+        foreign = [m.name for m in measures if m.family not in own]
+        if foreign:
+            raise UsageError(
+                f"--measures {','.join(foreign)}: {self.benchmark.manifest.name} is a bundle of "
+                f"{own[0]}; score it with --measures {own[0]}"
+            )
         bundle = bundle_of(self.benchmark.manifest)
         if bundle.refusals != JUDGE:  # a judge decides nothing, and stands in no signature
-            self.tools = replace(self.tools, judge=None)
+            self.tools = replace(tools, judge=None)
         tables = {c: self.benchmark.context(c) for c in bundle.cells}
         self._answers = CellAnswers(
             self.benchmark, bundle, self.tools.judge, self.is_strict, tables,
             {c: {} for c in bundle.cells},
         )  # fmt: skip
         self.cells = self._answers.by_cell
-
-    @classmethod
-    def require(
-        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
-        """Refuse likewise, and measures of other bundles."""
-        super().require(benchmark, measures, protocol, context)
-        own = benchmark.kind.default_measures
-        foreign = [m.name for m in measures if m.family not in own]
-        if foreign:
-            raise UsageError(
-                f"--measures {','.join(foreign)}: {benchmark.manifest.name} is a bundle of "
-                f"{own[0]}; score it with --measures {own[0]}"
-            )
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
@@ -64,16 +58,13 @@ class BundleReading(DesignReading):
         text = without_markers(answer.output, grammar.parse(answer.output, n_passages).markers)
         self.cells[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
 
-    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
+    def results(self) -> Results:
         """All measures; those that need a cell without answers are not computed."""
-        empty = [c for c, answers in self.cells.items() if not answers]
-        try:
-            if empty:
-                raise CannotError(f"the submission has no answers to the cell {empty[0]}")
-            yield from measures[0].compute(self._answers, measures)
-        except CannotError as error:
-            for measure in measures:
-                yield NotComputed(name=measure.name, reason=str(error))
+        for cell, answers in self.cells.items():
+            if not answers:
+                why = f"the submission has no answers to the cell {cell}"
+                return [], not_computed(dict.fromkeys((m.name for m in self.measures), why))
+        return compute_cells(self._answers, self.measures)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

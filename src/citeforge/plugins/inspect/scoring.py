@@ -14,8 +14,9 @@ import msgspec
 
 from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import score
+from citeforge.evaluator.score import ScoringSetup, score
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.formats import OURS
 from citeforge.evaluator.submissions.in_memory import InMemoryBenchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
@@ -102,8 +103,7 @@ class Scoring:
         # Measures of an experiment compare its cells; of one answer there is what it cites.
         self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)
         self._single = select(["rage"]) if self._is_of_cells else self._measures
-        options = checked(ScoreOptions, protocol=settings.protocol)
-        self._protocol = options.protocol
+        options = checked(ScoreOptions, protocol=settings.protocol, file_format=OURS, details=False)
         with extras_named():
             judge = judge_of(settings.judge)
             self._tools = choose_tools(self._measures, options, judge)
@@ -154,15 +154,8 @@ class Scoring:
         with tempfile.TemporaryDirectory(prefix="citeforge-") as folder, extras_named():
             path = Path(folder) / "answers.jsonl"
             path.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *answers])) + b"\n")
-            return score(
-                path,
-                benchmark,
-                measures,
-                context=context,
-                protocol=self._protocol,
-                tools=self._tools,
-                file_format="citeforge",
-            )
+            tools = self._tools.with_options(context=context)
+            return score(path, ScoringSetup(benchmark, measures, tools))
 
 
 @contextmanager

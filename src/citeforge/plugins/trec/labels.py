@@ -19,12 +19,12 @@ def assessments_of(inputs: Inputs) -> Assessments:
     """
     assessments = inputs.statements.get(_KEY)
     if assessments is None:
-        assessments = inputs.statements[_KEY] = read_assessments(inputs.tools.assessments)
+        assessments = inputs.statements[_KEY] = read_assessments(inputs.tools.options.assessments)
     assert isinstance(assessments, Assessments)
     return assessments
 
 
 def files_signature(tools: Tools, protocol: str) -> str | None:
     """Which labels were read, as it stands in signatures."""
-    paths = tools.assessments
+    paths = tools.options.assessments
     return f"assessments:{assessments_digest(paths)}" if paths else None

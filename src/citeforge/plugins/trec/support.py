@@ -203,7 +203,7 @@ def _require_same(
             f"topic {inputs.benchmark.query_ids[item.row]!r}: labels of {len(n_labels)} sentences "
             f"with {n_labels} citations, and the answer of {inputs.names[0]} has {len(n_cited)} "
             f"with {n_cited}",
-            path=", ".join(map(str, inputs.tools.assessments)),
+            path=", ".join(map(str, inputs.tools.options.assessments)),
             allowed="labels of this very run, one a citation (-1 where nobody judged it)",
         )
 

@@ -22,7 +22,6 @@ from citeforge.evaluator.measures.authorship.measures import comparison
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.report import TABLES
 from citeforge.evaluator.reports.rows import named_rows
-from citeforge.evaluator.score import score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.benchmarks.authorship import design_of, make_cells
 from citeforge.schemas.citations.grammar import Grammar
@@ -35,6 +34,7 @@ from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from conftest import Cli, write_beir, write_jsonl
 from conftest_plots import page_text
+from scoring import score
 
 QUERIES = ("q1", "q2")
 

@@ -58,7 +58,7 @@ def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
 
 def answer_part(text: str, inputs: Inputs) -> str:
     """With ``cot``, what follows the first colon; nothing without one."""
-    return text.partition(":")[2] if inputs.tools.cot else text
+    return text.partition(":")[2] if inputs.tools.options.cot else text
 
 
 def split_list(text: str) -> list[str]:
@@ -111,6 +111,6 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
         if any(p >= n or p < -n for p in positions):
             claims.append(Claim(text, (), wrong=len(positions), skipped=True))
         else:
-            kept = positions[: inputs.tools.at_most_citations]
+            kept = positions[: inputs.tools.options.at_most_citations]
             claims.append(Claim(text, tuple(p % n for p in kept)))
     return claims

@@ -65,10 +65,9 @@ def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: 
 
 def _options(tools: Tools, protocol: str) -> str | None:
     if protocol == "strict":
-        return "cot" if tools.cot else None
-    if tools.at_most_citations != MOST_CITATIONS:
-        return f"at-most-{tools.at_most_citations}"
-    return None
+        return "cot" if tools.options.cot else None
+    most = tools.options.at_most_citations
+    return None if most == MOST_CITATIONS else f"at-most-{most}"
 
 
 _cited = partial(

@@ -45,7 +45,7 @@ def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         if not human:
             raise CannotError("needs long answers (ASQA, ELI5) or gold answers")
         try:
-            values.append(compute(human, written, inputs.tools.models.mauve))
+            values.append(compute(human, written, inputs.tools.options.mauve_model))
         except (InputError, MissingExtraError) as error:
             raise CannotError(str(error)) from error
     n = len(inputs.benchmark.query_ids)
@@ -57,7 +57,7 @@ def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 
 
 def _options(tools: Tools, protocol: str) -> str:
-    return Path(tools.models.mauve).name
+    return Path(tools.options.mauve_model).name
 
 
 MEASURES = (

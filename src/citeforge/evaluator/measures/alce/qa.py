@@ -40,7 +40,7 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     if not known:
         raise CannotError("needs qa_pairs (ASQA)")
     try:
-        model = ExtractiveQa(inputs.tools.models.qa)
+        model = ExtractiveQa(inputs.tools.options.qa_model)
     except InputError as error:
         raise CannotError(str(error)) from error
     columns: dict[str, Rows] = {"QA-EM": {}, "QA-F1": {}, "QA-Hit": {}}
@@ -66,7 +66,7 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 
 
 def _options(tools: Tools, protocol: str) -> str:
-    return Path(tools.models.qa).name
+    return Path(tools.options.qa_model).name
 
 
 _qa = partial(

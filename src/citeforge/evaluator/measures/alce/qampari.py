@@ -75,7 +75,7 @@ def lists(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 
 def options(tools: Tools, protocol: str) -> str | None:
     """What moves these scores besides the data."""
-    return "cot" if tools.cot else None
+    return "cot" if tools.options.cot else None
 
 
 _listed = partial(percent, family="alce", needs=LISTS, source=ALCE, compute=lists, options=options)

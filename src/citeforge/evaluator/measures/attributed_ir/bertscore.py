@@ -25,7 +25,7 @@ def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
         if texts:
             rows.append(((run, item.row), air_text(item, inputs), texts))
     try:
-        scorer = BertScore(*inputs.tools.models.bertscore)
+        scorer = BertScore(*inputs.tools.options.bertscore)
     except (InputError, MissingExtraError) as error:
         raise CannotError(str(error)) from error
     found = scorer.best([r[1] for r in rows], [r[2] for r in rows])
@@ -36,7 +36,7 @@ def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
 
 
 def _options(tools: Tools, protocol: str) -> str:
-    model, layer = tools.models.bertscore
+    model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship.answers import CellNumbers
 from citeforge.evaluator.measures.authorship.measures import Cells
+from citeforge.evaluator.measures.compute import Results, compute_cells
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import MismatchDetector
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.scores import Counts, NotComputed
+from citeforge.schemas.scores import Counts
 from citeforge.schemas.submission import SubmissionLine
 
 CONTEXT = "design"
@@ -29,13 +30,19 @@ class CellReading(DesignReading):
     reads = "cells"
     context = CONTEXT
 
-    def prepare(self, context: str | None, details: bool) -> None:
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
         """Prepare the cells.
 
         Raises:
-            UsageError: AttriEval's answers to passages that are not counted from 0.
+            UsageError: likewise, or AttriEval's answers to passages that are not counted from 0.
         """
+        super().__init__(submission, measures, tools)
         base = self.benchmark.manifest.grammar.base
+        if self.protocol == "reference" and base != 0:
+            raise UsageError(
+                "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
+                f"{self.benchmark.manifest.name} count from {base}"
+            )
         if self.submission.form == "attrieval" and base != 0:
             raise UsageError(
                 "AttriEval's prompts count passages from 0; those of "
@@ -54,19 +61,6 @@ class CellReading(DesignReading):
         doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
         self._watch = MismatchDetector(self.benchmark.grammar, table.sizes) if doubtful else None
 
-    @classmethod
-    def require(
-        cls, benchmark: Benchmark, measures: Sequence[Measure], protocol: str, context: str | None
-    ) -> None:
-        """Refuse likewise, and passages that AttriEval would count otherwise."""
-        super().require(benchmark, measures, protocol, context)
-        name, base = benchmark.manifest.name, benchmark.manifest.grammar.base
-        if protocol == "reference" and base != 0:
-            raise UsageError(
-                "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
-                f"{name} count from {base}"
-            )
-
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
         cell = self.cell_of(line, answer)
@@ -84,12 +78,11 @@ class CellReading(DesignReading):
             if self.is_strict:
                 kept.fill()
 
-    def of_cells(self, measures: list[Measure]) -> Iterator[Row | NotComputed]:
+    def results(self) -> Results:
         """All measures of all cells, and the differences that labels make."""
         kept = {name: k for name, k in self.cells.items() if k.runs}
         cells = Cells(design_of(self.benchmark.manifest), kept, any(self._gold))
-        found: Iterator[Row | NotComputed] = measures[0].compute(cells, measures)
-        return found
+        return compute_cells(cells, self.measures)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.evaluator.measures.compute import Results, compute_rows
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.kalma.geval import LlmGrader
 from citeforge.evaluator.measures.kalma.inputs import (
@@ -20,9 +21,11 @@ from citeforge.evaluator.measures.kalma.inputs import (
 from citeforge.evaluator.measures.kalma.inputs import ParsedAnswer as ReadAnswer
 from citeforge.evaluator.measures.kalma.judged import hypothesis
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
-from citeforge.evaluator.statements.reading import Results, SubmissionReader
+from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import FULL, OWN
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
 from citeforge.schemas.submission import SubmissionLine
 
@@ -32,10 +35,11 @@ class GraphReading(SubmissionReader):
 
     splitter = SENTENCES.signature
 
-    def prepare(self, context: str | None, details: bool) -> None:
+    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
         """Prepare the graphs."""
-        self.context = self.submission.choose_context(context)
-        if context is None and self.context == OWN:
+        super().__init__(submission, measures, tools)
+        self.context = submission.choose_context(tools.options.context)
+        if tools.options.context is None and self.context == OWN:
             self.context = FULL  # the line that brings passages is refused when it is read
         if self.context not in self.benchmark.manifest.contexts:
             raise no_such_context(self.context, self.benchmark)
@@ -43,10 +47,8 @@ class GraphReading(SubmissionReader):
         self._read = read_answer if self.is_strict else read_reference
         self._runs: dict[int, dict[int, ReadAnswer]] = {}
         if not self.is_strict:
-            self.tools = replace(self.tools, segmenter=SENTENCES)
-        self._marker = (
-            None if self.tools.llm is None else LlmGrader(self.tools.llm, not self.is_strict)
-        )
+            self.tools = replace(tools, segmenter=SENTENCES)
+        self._marker = None if tools.llm is None else LlmGrader(tools.llm, not self.is_strict)
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
@@ -85,7 +87,7 @@ class GraphReading(SubmissionReader):
 
     def results(self) -> Results:
         """All measures."""
-        return self.computed(self._inputs, self.measures)
+        return compute_rows(self._inputs, self.measures)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

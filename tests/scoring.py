@@ -1,0 +1,31 @@
+"""ScoringSetup by the options that a test names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from citeforge.evaluator.labels.correct import Correction
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.score import ScoringSetup
+from citeforge.evaluator.score import score as score_file
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.scores import ScoreFile
+
+
+def score(
+    path: Path,
+    benchmark: Benchmark,
+    measures: Sequence[Measure],
+    *,
+    tools: Tools | None = None,
+    correction: Correction | None = None,
+    system: str | None = None,
+    details: bool = False,
+    **options: Any,
+) -> ScoreFile:
+    """Scores of a submission; answers are kept only where a test asks for them."""
+    chosen = (tools or Tools()).with_options(details=details, **options)
+    return score_file(path, ScoringSetup(benchmark, measures, chosen, correction), system)
