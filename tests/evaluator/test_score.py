@@ -227,7 +227,7 @@ def test_a_ten_megabyte_answer(tmp_path: Path, benchmark: Benchmark) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "protocol", "tools", "expected"),
+    ("name", "protocol", "options", "expected"),
     [
         ("ALCE.CitRec", "reference", {"at_most_citations": 2}, "at-most-2"),
         ("ALCE.CitRec", "reference", {"at_most_citations": 3}, None),
