@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.attributed_ir.gold import single_gold
 from citeforge.evaluator.submissions.benchmark import Benchmark
 
 
@@ -23,7 +22,7 @@ def lines(
 
 def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
     for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
-        chosen = single_gold(rows)
+        chosen = rows.single
         for run, answer in enumerate(rows.answers if everything else [chosen] if chosen else []):
             yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
 

@@ -8,6 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+
 
 class Bounds(NamedTuple):
     """A decision: (low, high) are equal when the judge decided, else False and True."""
@@ -17,6 +20,14 @@ class Bounds(NamedTuple):
 
 
 BOTH = Bounds(False, True)
+
+
+def decided(judge: JudgeSession, pair: Pair) -> Bounds:
+    """What a judge says of one pair."""
+    decision = judge.ask([pair])[pair]
+    if isinstance(decision, JudgeFailure):
+        return BOTH
+    return Bounds(decision.entailed, decision.entailed)
 
 
 @dataclass(frozen=True)

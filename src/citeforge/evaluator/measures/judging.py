@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.measures.bounds import Bounds, Value, decided
 from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -97,24 +97,20 @@ class CitationJudging:
             self._pair(item, self._without(claim, place), claim)
             for item, claim in several
             for place, c in enumerate(claim.cited)
-            if not self._decided_bounds(item, (c,), claim).low
+            if not self._decided(item, (c,), claim).low
         )
         return [self._answer(item, claims) for item, claims in answers]
 
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
-    def _decided_bounds(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
-        pair = self._pair(item, cited, claim)
-        decision = self.judge.ask([pair])[pair]
-        if isinstance(decision, JudgeFailure):
-            return BOTH
-        return Bounds(decision.entailed, decision.entailed)
+    def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
+        return decided(self.judge, self._pair(item, cited, claim))
 
     def _all(self, item: AnswerItem, claim: Claim) -> Bounds:
         if not claim.cited or claim.skipped:
             return Bounds(False, False)
-        return self._decided_bounds(item, claim.cited, claim)
+        return self._decided(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
         if self._as_alce:
@@ -168,19 +164,19 @@ class CitationJudging:
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
         """
         if self._levels is not None:
-            found = [self._levels.get(self._pair(item, (c,), claim)) for c in claim.cited]
-            sure = sum(level in ("full", "partial") for level in found)
-            return Value(float(sure), float(sure + found.count(None)))
+            levels = [self._levels.get(self._pair(item, (c,), claim)) for c in claim.cited]
+            sure = sum(level in ("full", "partial") for level in levels)
+            return Value(float(sure), float(sure + levels.count(None)))
         total = Value(0.0, 0.0)
         for place, c in enumerate(claim.cited):
-            alone = self._decided_bounds(item, (c,), claim)
+            alone = self._decided(item, (c,), claim)
             if alone.low:
                 total += Value(1.0, 1.0)
                 continue
             rest = self._without(claim, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
-            others = self._decided_bounds(item, rest, claim)
+            others = self._decided(item, rest, claim)
             total += Value(float(not others.high), float(alone.high or not others.low))
         return total
 

@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.measures.judging import premise, premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
+from citeforge.evaluator.statistics.estimates import measured_between, ratio_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
@@ -182,11 +182,7 @@ def wrong_citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             for possible in citations:
                 low[statement.key] += possible <= numbers, 1
                 high[statement.key] += bool(possible & numbers), 1
-        samples = [
-            Sample(name, s, lambda s: ratio(s[..., 0], s[..., 1]), ratio(s[..., 0], s[..., 1]))
-            for s in (low, high)
-        ]
-        yield name, Measured(samples[0], None if np.array_equal(low, high) else samples[1])
+        yield name, measured_between(partial(ratio_sample, name), low, high)
 
 
 def _passages_for(

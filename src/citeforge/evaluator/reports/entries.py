@@ -16,6 +16,7 @@ from citeforge.evaluator.statistics.estimates import (
     Sample,
     estimate_all,
     influences,
+    mean_of_runs,
 )
 from citeforge.evaluator.statistics.intervals import NONE
 from citeforge.evaluator.statistics.significance import holm
@@ -25,7 +26,7 @@ from citeforge.schemas.signature import Signature
 
 
 def make_entry(
-    measure: Measure, sample: Sample, estimate: Estimate, signature: Signature,
+    measure: Measure, sample: Sample, estimate: Estimate, signature: Signature | str,
     name: str | None = None,
 ) -> MeasureScore:  # fmt: skip
     """The entry of one measure in a score file.
@@ -37,12 +38,8 @@ def make_entry(
         signature: its recipe.
         name: name of the entry; None for the measure's.
     """
-    defined = ~np.isnan(sample.per_query)
-    n_defined = defined.any(axis=0)
-    totals = np.where(defined, sample.per_query, 0.0).sum(axis=0)
-    means = np.divide(
-        totals, defined.sum(axis=0), out=np.full(totals.shape, np.nan), where=n_defined
-    )
+    means = mean_of_runs(sample.per_query)
+    n_defined = int((~np.isnan(means)).sum())
     scale, moves = measure.scale, influences(sample)
     low, high = estimate.low, estimate.high
     most = math.inf if measure.high is None else measure.high
@@ -59,8 +56,8 @@ def make_entry(
         stderr=displayed_value(estimate.stderr, scale),
         sd_runs=displayed_value(estimate.sd_runs, scale),
         interval=estimate.interval,
-        n=int(n_defined.sum()),
-        n_undefined=int((~n_defined).sum()),
+        n=n_defined,
+        n_undefined=len(means) - n_defined,
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
         influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
         variance=_variance(estimate, measure),

@@ -147,7 +147,27 @@ def mean_sample(name: str, values: Floats) -> Sample:
     """
     defined = ~np.isnan(values)
     sums = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], axis=-1)
-    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), values)
+    return ratio_sample(name, sums)
+
+
+def ratio_sample(name: str, sums: Floats) -> Sample:
+    """A quotient of sums over queries.
+
+    Args:
+        name: measure.
+        sums: shape (runs, queries, 2): what is above the line, and below.
+    """
+
+    def combine(s: Floats) -> Floats:
+        return ratio(s[..., 0], s[..., 1])
+
+    return Sample(name, sums, combine, combine(sums))
+
+
+def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
+    """A sample of lower values, with one of upper values where these differ."""
+    same = np.array_equal(low, high, equal_nan=True)
+    return Measured(make(low), None if same else make(high))
 
 
 def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
@@ -189,6 +209,13 @@ def ratio(above: Floats, below: Floats) -> Floats:
     out = np.full(np.broadcast(above, below).shape, np.nan)
     np.divide(above, below, out=out, where=below != 0)
     return out
+
+
+def mean_of_runs(values: Floats) -> Floats:
+    """Mean over the first axis of what is defined; NaN where nothing is."""
+    defined = ~np.isnan(values)
+    total = np.where(defined, values, 0.0).sum(axis=0)
+    return ratio(total, defined.sum(axis=0))
 
 
 def harmonic(a: Floats, b: Floats) -> Floats:

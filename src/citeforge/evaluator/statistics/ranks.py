@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.estimates import Floats, jackknife_pseudovalues
+from citeforge.evaluator.statistics.significance import holm
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 LEVEL = 0.05
@@ -59,7 +60,10 @@ def better_for_certain(
         level: probability, at most, that any pair is told apart wrongly.
     """
     values = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
-    return _holm(*_paired(values, clusters), level)
+    from scipy.special import stdtr
+
+    t, df = _paired(values, clusters)
+    return better_by_tests(t, 2 * stdtr(df, -np.abs(t)), level)
 
 
 def ranks_from(better: npt.NDArray[np.bool_]) -> list[RankInterval]:
@@ -274,13 +278,6 @@ def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
     return t, np.maximum(n - 1, 1)
 
 
-def _holm(t: Floats, df: Floats, level: float) -> npt.NDArray[np.bool_]:
-    """Whether the row's system is better than the column's, after Holm over all pairs."""
-    from scipy.special import stdtr
-
-    return better_by_tests(t, 2 * stdtr(df, -np.abs(t)), level)
-
-
 def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArray[np.bool_]:
     """Whether the row's system is better than the column's, after Holm over all pairs.
 
@@ -292,15 +289,10 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
     size = len(sign)
     rows, columns = np.triu_indices(size, 1)
     better = np.zeros((size, size), bool)
-    if not len(rows):
-        return better
-    pairs, values = sign[rows, columns], p[rows, columns]
-    order = np.argsort(values, kind="stable")
-    passed = values[order] * np.arange(len(values), 0, -1) < level
-    n_passed = int(np.argmin(passed)) if not passed.all() else len(passed)
-    for place in order[:n_passed].tolist():
-        i, j = int(rows[place]), int(columns[place])
-        better[i, j], better[j, i] = pairs[place] > 0, pairs[place] < 0
+    adjusted = holm(p[rows, columns].tolist())
+    for i, j, adjusted_p in zip(rows.tolist(), columns.tolist(), adjusted, strict=True):
+        if adjusted_p < level:
+            better[i, j], better[j, i] = sign[i, j] > 0, sign[i, j] < 0
     return better
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.estimates import Floats, column, mean_of_runs
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile
 
@@ -118,39 +118,28 @@ def compare_orders(
     names = sorted(ours)
     if len({tuple(q) for q, _ in (*ours.values(), *theirs.values())}) > 1:
         raise InputError("the score files are about different queries")
-    a, b = (np.array([side[n][1] for n in names], np.float64) for side in (ours, theirs))
+    a, b = (np.array([side[n][1] for n in names]) for side in (ours, theirs))
     rng = np.random.default_rng(_SEED)
     n = a.shape[1]
     draws = [rng.integers(0, n, n) for _ in range(RESAMPLES)]
-    means = [(_means(a[:, d]), _means(b[:, d])) for d in draws]
+    means = [(mean_of_runs(a[:, d].T), mean_of_runs(b[:, d].T)) for d in draws]
     found = []
     for name, correlation in CORRELATIONS.items():
         drawn = np.array([correlation(x, y) for x, y in means])
         known = drawn[~np.isnan(drawn)]
         low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (math.nan, math.nan)
-        found.append(Correlation(name, correlation(_means(a), _means(b)), float(low), float(high)))
+        value = correlation(mean_of_runs(a.T), mean_of_runs(b.T))
+        found.append(Correlation(name, value, float(low), float(high)))
     return found
 
 
-def _means(values: Floats) -> Floats:
-    """Mean of each system over the queries that have a value."""
-    defined = ~np.isnan(values)
-    counts = defined.sum(axis=1)
-    totals = np.where(defined, values, 0.0).sum(axis=1)
-    means: Floats = np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)
-    return means
-
-
-def _by_system(
-    files: Sequence[ScoreFile], measure: str
-) -> dict[str, tuple[list[str], list[float]]]:
-    found: dict[str, tuple[list[str], list[float]]] = {}
+def _by_system(files: Sequence[ScoreFile], measure: str) -> dict[str, tuple[list[str], Floats]]:
+    found: dict[str, tuple[list[str], Floats]] = {}
     for file in files:
         known = {m.name: m for m in file.measures}
         if measure not in known:
             raise UnknownValueError("measure", measure, known)
         if file.system in found:
             raise InputError(f"the system {file.system!r} comes twice on one side")
-        values = [math.nan if v is None else v for v in known[measure].per_query]
-        found[file.system] = (file.query_ids, values)
+        found[file.system] = (file.query_ids, column(known[measure].per_query))
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,7 +14,14 @@ from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Measure, percent
 from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, mean_sample, ratio
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    Sample,
+    mean_sample,
+    ratio,
+    ratio_sample,
+)
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
@@ -67,7 +75,7 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 def _ratio(name: str, above: Floats, below: Floats) -> Sample:
     """A quotient of sums over queries; queries that one lacks are left out of both."""
     sums = np.nan_to_num(np.stack([above, below], axis=-1))
-    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), ratio(above, below))
+    return replace(ratio_sample(name, sums), per_query=ratio(above, below))
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:

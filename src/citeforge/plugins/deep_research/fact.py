@@ -28,7 +28,7 @@ from citeforge.evaluator.measures.declared import CitationQuality, Found, Measur
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.url_marks import has_text
-from citeforge.evaluator.statistics.estimates import Measured, Sample, ratio
+from citeforge.evaluator.statistics.estimates import Measured, ratio_sample
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
@@ -152,8 +152,7 @@ def _share(inputs: Inputs, citing: dict[Key, Fact]) -> Measured:
         )
     )
     sums = np.stack([above, below], axis=-1)
-    per_query = ratio(above, below)
-    return Measured(Sample("FACT.Acc", sums, lambda s: ratio(s[..., 0], s[..., 1]), per_query))
+    return Measured(ratio_sample("FACT.Acc", sums))
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"

@@ -13,7 +13,12 @@ from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import CitationScores, citation_samples
 from citeforge.evaluator.statements.inputs import Inputs
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, ratio
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    measured_between,
+    ratio_sample,
+)
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.commands.command_options import MOST_CITATIONS
 
@@ -43,11 +48,7 @@ def _counters(
         _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
     names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
     for name, lower, upper in zip(names, low, high, strict=True):
-        samples = [
-            Sample(name, s, lambda s: ratio(s[..., 0], s[..., 1]), ratio(s[..., 0], s[..., 1]))
-            for s in (lower, upper)
-        ]
-        yield name, Measured(samples[0], None if np.array_equal(lower, upper) else samples[1])
+        yield name, measured_between(partial(ratio_sample, name), lower, upper)
 
 
 def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: bool) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text
-from citeforge.evaluator.measures.bounds import Value
+from citeforge.evaluator.measures.bounds import Value, decided
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Key, bounded
 from citeforge.evaluator.measures.declared import Found, Measure, percent
@@ -18,7 +18,7 @@ def claim_recall(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Share of the claims of a query that its answer entails."""
     if inputs.tools.judge is None:
         raise CannotError(NO_JUDGE)
-    pairs: dict[Key, list[Pair]] = {}
+    judge, pairs = inputs.tools.judge, dict[Key, list[Pair]]()
     for run, item in inputs.items():
         claims = [g.text or "" for g in inputs.gold[item.row].claims]
         if claims:
@@ -26,13 +26,8 @@ def claim_recall(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             pairs[run, item.row] = [Pair(text, claim) for claim in claims]
     if not pairs:
         raise CannotError("needs claims (ELI5)")
-    decisions = inputs.tools.judge.ask(p for group in pairs.values() for p in group)
-    values = {}
-    for key, group in pairs.items():
-        found = [decisions[p] for p in group]
-        low = sum(not isinstance(d, JudgeFailure) and d.entailed for d in found)
-        high = sum(isinstance(d, JudgeFailure) or d.entailed for d in found)
-        values[key] = Value(low / len(found), high / len(found))
+    judge.ask(p for group in pairs.values() for p in group)
+    values = {k: Value.mean([decided(judge, p) for p in group]) for k, group in pairs.items()}
     yield bounded(inputs, "ALCE.ClaimRec", values)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from citeforge.evaluator.measures.alce.answers import APPENDIX, alce_text
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
+from citeforge.evaluator.measures.columns import Key, means_of_columns
 from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
@@ -43,7 +43,7 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         model = ExtractiveQa(inputs.tools.options.qa_model)
     except InputError as error:
         raise CannotError(str(error)) from error
-    columns: dict[str, Rows] = {"QA-EM": {}, "QA-F1": {}, "QA-Hit": {}}
+    rows: dict[Key, tuple[float, float, float]] = {}
     asked = [
         (gold.text or "", text)
         for item, golds in known.values()
@@ -58,11 +58,8 @@ def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             normal = normalise_answer(predicted)
             exact.append(any(normal == normalise_answer(a) for a in gold.aliases))
             overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))
-        columns["QA-EM"][key] = sum(exact) / len(exact)
-        columns["QA-F1"][key] = sum(overlap) / len(overlap)
-        columns["QA-Hit"][key] = float(all(exact))
-    for name, values in columns.items():
-        yield mean_of_defined(inputs, name, values)
+        rows[key] = sum(exact) / len(exact), sum(overlap) / len(overlap), float(all(exact))
+    return means_of_columns(inputs, ("QA-EM", "QA-F1", "QA-Hit"), rows)
 
 
 def _options(tools: Tools, protocol: str) -> str:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from citeforge.evaluator.measures.alce.answers import APPENDIX, alce_text
 from citeforge.evaluator.measures.attributed_ir.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
+from citeforge.evaluator.measures.columns import means_by_answer
 from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import GoldRows
 
 
@@ -25,15 +25,14 @@ def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         lowered = text.lower()
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
-    values: Rows = {}
-    for run, item in inputs.items():
+    def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
         golds = _long_answers(inputs.gold[item.row], inputs)
-        if golds:
-            output = lines(alce_text(item, inputs))
-            values[run, item.row] = rouge_lsum(output, [lines(g) for g in golds], scorer).f
-    if not values:
-        raise CannotError("needs long answers (ASQA) or answers (ELI5)")
-    yield mean_of_defined(inputs, "ALCE.ROUGE-Lsum", values)
+        if not golds:
+            return None
+        output = lines(alce_text(item, inputs))
+        return (rouge_lsum(output, [lines(g) for g in golds], scorer).f,)
+
+    return means_by_answer(("ALCE.ROUGE-Lsum",), value, _NEEDS)(inputs, wanted)
 
 
 def _long_answers(gold: GoldRows, inputs: Inputs) -> list[str]:
@@ -44,12 +43,13 @@ def _long_answers(gold: GoldRows, inputs: Inputs) -> list[str]:
     return golds[:2] if inputs.protocol == "reference" else golds
 
 
+_NEEDS = "long answers (ASQA) or answers (ELI5)"
 MEASURES = (
     percent(
         "ALCE.ROUGE-Lsum",
         "alce",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
-        needs="long answers (ASQA) or answers (ELI5), rouge-score",
+        needs=f"{_NEEDS}, rouge-score",
         source=APPENDIX,
         uses=("segmenter",),
         compute=alce_rouge,

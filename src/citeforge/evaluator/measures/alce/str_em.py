@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.columns import means_by_answer
+from citeforge.evaluator.measures.declared import percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.package.items import GoldRows
 from citeforge.schemas.text import normalise_answer
 
 
@@ -23,9 +21,10 @@ def exact_presence(text: str, answers: Sequence[str]) -> bool:
     return any(normalise_answer(answer) in normalised for answer in answers)
 
 
-def str_em_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
-    """(StrEM, StrHit) of one answer; None without qa_pairs."""
-    pairs = gold.qa_pairs
+def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
+    """(StrEM, StrHit) of one answer: share of its qa_pairs that are answered, and whether all of
+    them are; None without qa_pairs."""
+    pairs = inputs.gold[item.row].qa_pairs
     if not pairs:
         return None
     text = alce_text(item, inputs)
@@ -33,22 +32,11 @@ def str_em_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float, 
     return sum(hits) / len(hits), float(all(hits))
 
 
-def str_em(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
-    """Share of qa_pairs that are answered, and whether all of them are."""
-    em: Rows = {}
-    hit: Rows = {}
-    for run, item in inputs.items():
-        found = str_em_of(item, inputs.gold[item.row], inputs)
-        if found is not None:
-            em[run, item.row], hit[run, item.row] = found
-    if not em:
-        raise CannotError(f"needs {_PAIRS}")
-    yield mean_of_defined(inputs, "ALCE.StrEM", em)
-    yield mean_of_defined(inputs, "ALCE.StrHit", hit)
-
-
 _PAIRS = "qa_pairs (ASQA)"
-_str = partial(percent, family="alce", needs=_PAIRS, source=ALCE, compute=str_em)
+_str = partial(
+    percent, family="alce", needs=_PAIRS, source=ALCE,
+    compute=means_by_answer(("ALCE.StrEM", "ALCE.StrHit"), str_em_of, _PAIRS),
+)  # fmt: skip
 MEASURES = (
     _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output"),
     _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.attributed_ir.answers import (
     claims_of,
@@ -14,9 +14,9 @@ from citeforge.evaluator.measures.attributed_ir.answers import (
     quality_of_judged,
     with_passages,
 )
-from citeforge.evaluator.measures.bounds import BOTH, Bounds, Value
+from citeforge.evaluator.measures.bounds import Bounds, Value, decided
 from citeforge.evaluator.measures.claims import Claim, read_claims
-from citeforge.evaluator.measures.columns import Key, bounded
+from citeforge.evaluator.measures.columns import bounded
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
@@ -52,17 +52,9 @@ def auto_ais(
 def _auto_ais(
     item: AnswerItem, claims: list[Claim], judge: JudgeSession, with_passages: bool
 ) -> AutoAis:
-    def best(claim: Claim, positions: tuple[int, ...] | range) -> Bounds:
-        low = high = False
-        for position in positions:
-            pair = Pair(item.passages[position].text, claim.text)
-            decision = judge.ask([pair])[pair]
-            if isinstance(decision, JudgeFailure):
-                found = BOTH
-            else:
-                found = Bounds(decision.entailed, decision.entailed)
-            low, high = low or found.low, high or found.high
-        return Bounds(low, high)
+    def best(claim: Claim, positions: Iterable[int]) -> Bounds:
+        each = [decided(judge, Pair(item.passages[at].text, claim.text)) for at in positions]
+        return Bounds(any(b.low for b in each), any(b.high for b in each))
 
     cited = [best(claim, claim.cited) for claim in claims]
     # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
@@ -75,27 +67,27 @@ def _auto_ais(
     return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(shown))
 
 
-def _by_answer(inputs: Inputs, of_shown: bool) -> dict[Key, AutoAis]:
+def _scores(inputs: Inputs, names: Mapping[str, str], of_shown: bool) -> Found:
+    """Measures by the field of an answer's scores that each is."""
+    inputs = with_passages(inputs)
     rows = read_claims(inputs, claims_of)
     assert inputs.tools.judge is not None
     answers = [(item, claims) for _, item, claims in rows]
-    found = auto_ais(answers, inputs.tools.judge, of_shown)
-    return {key: a for (key, _, _), a in zip(rows, found, strict=True)}
+    scores = auto_ais(answers, inputs.tools.judge, of_shown)
+    for name, field in names.items():
+        values = {k: getattr(s, field) for (k, _, _), s in zip(rows, scores, strict=True)}
+        yield bounded(inputs, name, values)
 
 
 def auto_ais_samples(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Over all statements, and over cited ones."""
-    inputs = with_passages(inputs)
-    found = _by_answer(inputs, False)
-    yield bounded(inputs, "AutoAIS.cit", {k: a.cited_all for k, a in found.items()})
-    yield bounded(inputs, "AutoAIS.cit@cited", {k: a.cited_only for k, a in found.items()})
+    names = {"AutoAIS.cit": "cited_all", "AutoAIS.cit@cited": "cited_only"}
+    return _scores(inputs, names, of_shown=False)
 
 
 def auto_ais_of_shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     """Over all shown passages: many more questions, asked only for this measure."""
-    inputs = with_passages(inputs)
-    found = _by_answer(inputs, True)
-    yield bounded(inputs, "AutoAIS.psg", {k: a.passages for k, a in found.items()})
+    return _scores(inputs, {"AutoAIS.psg": "passages"}, of_shown=True)
 
 
 _ais = partial(judged, compute=auto_ais_samples)

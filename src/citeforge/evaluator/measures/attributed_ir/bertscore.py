@@ -8,7 +8,7 @@ from pathlib import Path
 from citeforge.evaluator.measures.attributed_ir.answers import against_gold, air_text
 from citeforge.evaluator.measures.attributed_ir.gold import gold_answers
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import mean_of_defined
+from citeforge.evaluator.measures.columns import means_of_columns
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
@@ -20,19 +20,19 @@ def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
     (docs/definitions.md#attributed_ir)."""
     from citeforge.engines.models.answer_models import BertScore
 
-    rows = []
-    for run, item, texts in gold_answers(inputs, single):
-        if texts:
-            rows.append(((run, item.row), air_text(item, inputs), texts))
+    rows = [
+        ((run, item.row), air_text(item, inputs), texts)
+        for run, item, texts in gold_answers(inputs, single)
+        if texts
+    ]
     try:
         scorer = BertScore(*inputs.tools.options.bertscore)
     except (InputError, MissingExtraError) as error:
         raise CannotError(str(error)) from error
-    found = scorer.best([r[1] for r in rows], [r[2] for r in rows])
-    for at, name in enumerate("PRF"):
-        values = {key: scores[at] for (key, _, _), scores in zip(rows, found, strict=True)}
-        full = f"BERTScore.{name}@1gold" if single else f"BERTScore.{name}"
-        yield mean_of_defined(inputs, full, values)
+    best = scorer.best([r[1] for r in rows], [r[2] for r in rows])
+    scores = {key: three for (key, _, _), three in zip(rows, best, strict=True)}
+    suffix = "@1gold" if single else ""
+    return means_of_columns(inputs, [f"BERTScore.{part}{suffix}" for part in "PRF"], scores)
 
 
 def _options(tools: Tools, protocol: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from citeforge.evaluator.measures.attributed_ir.answers import without_reference_marks
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.package.items import Gold, GoldRows
+from citeforge.package.items import GoldRows
 from citeforge.schemas.citations.grammar import without_markers
 
 
@@ -17,11 +17,6 @@ def gold_texts(gold: GoldRows, inputs: Inputs) -> list[str]:
     if inputs.protocol == "reference":
         return [without_reference_marks(t) for t in texts]
     return [without_markers(t, inputs.grammar.parse(t, 1 << 30).markers) for t in texts]
-
-
-def single_gold(gold: GoldRows) -> Gold | None:
-    """The one gold answer, see :attr:`citeforge.package.items.GoldRows.single`."""
-    return gold.single
 
 
 def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
@@ -34,8 +29,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
     for run, item in inputs.items():
         gold = inputs.gold[item.row]
         if single:
-            one = single_gold(gold)
-            gold = GoldRows(() if one is None else (one,))
+            gold = GoldRows(() if gold.single is None else (gold.single,))
         texts = gold_texts(gold, inputs)
         found = found or bool(texts)
         yield run, item, texts

@@ -11,36 +11,19 @@ from citeforge.evaluator.measures.attributed_ir.answers import (
     mark_numbers,
     with_passages,
 )
-from citeforge.evaluator.measures.attributed_ir.gold import single_gold
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
+from citeforge.evaluator.measures.columns import means_by_answer
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.package.items import GoldRows
 
 
-def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
-    """Precision and recall of cited ids."""
-    inputs = with_passages(inputs)
-    if not any(g.citations for gold in inputs.gold for g in gold.answers):
-        raise CannotError("needs gold answers with citations")
-    precision: Rows = {}
-    recall: Rows = {}
-    for run, item in inputs.items():
-        found = overlap_of(item, inputs.gold[item.row], inputs)
-        if found is not None:
-            precision[run, item.row], recall[run, item.row] = found
-    yield mean_of_defined(inputs, "Overlap.P", precision)
-    yield mean_of_defined(inputs, "Overlap.R", recall)
-
-
-def overlap_of(item: AnswerItem, gold: GoldRows, inputs: Inputs) -> tuple[float, float] | None:
+def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
     """(precision, recall) of cited passage ids against the gold answer's.
 
     No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
     the empty string leaves.
     """
-    answer = single_gold(gold)
+    answer = inputs.gold[item.row].single
     if inputs.protocol == "reference" and (answer is None or not answer.text):
         return None
     wanted = set(answer.citations) if answer is not None else set()
@@ -63,6 +46,17 @@ def _reference_ids(item: AnswerItem) -> set[str]:
     counts, and ``[0]``, which is the last passage."""
     numbers = [n for n in mark_numbers(air_output(item.output)) if n <= 1]
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
+
+
+_MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
+
+
+def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Precision and recall of cited ids."""
+    inputs = with_passages(inputs)
+    if not any(g.citations for gold in inputs.gold for g in gold.answers):
+        raise CannotError("needs gold answers with citations")
+    return _MEANS(inputs, wanted)
 
 
 _overlap = partial(

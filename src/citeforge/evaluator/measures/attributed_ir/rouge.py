@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from citeforge.evaluator.measures.attributed_ir.answers import against_gold, air_text
 from citeforge.evaluator.measures.attributed_ir.gold import gold_answers
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
+from citeforge.evaluator.measures.columns import means_of_columns
 from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.statements.inputs import Inputs
 
@@ -47,16 +47,13 @@ def rouge_scorer(stemmer: bool) -> Any:
 def rouge(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
     """Precision, recall and F against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
-    columns: tuple[Rows, Rows, Rows] = ({}, {}, {})
-    for run, item, texts in gold_answers(inputs, single):
-        if not texts:
-            continue
-        found = rouge_lsum(air_text(item, inputs), texts, scorer)
-        for column, value in zip(columns, found, strict=True):
-            column[run, item.row] = value
+    rows = {
+        (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
+        for run, item, texts in gold_answers(inputs, single)
+        if texts
+    }
     suffix = "@1gold" if single else ""
-    for name, column in zip("PRF", columns, strict=True):
-        yield mean_of_defined(inputs, f"ROUGE-Lsum.{name}{suffix}", column)
+    return means_of_columns(inputs, [f"ROUGE-Lsum.{part}{suffix}" for part in "PRF"], rows)
 
 
 MEASURES = (

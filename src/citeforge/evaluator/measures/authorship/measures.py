@@ -10,7 +10,14 @@ import numpy as np
 
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample, mean_sample, ratio
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    mean_of_runs,
+    mean_sample,
+    ratio,
+    ratio_sample,
+)
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, LabelSet
@@ -36,10 +43,7 @@ class Cells:
         values = self.kept[cell].column(name)
         if len({tuple(k.runs) for k in self.kept.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
-        with np.errstate(invalid="ignore"):
-            known = ~np.isnan(values)
-            total = np.where(known, values, 0.0).sum(axis=0)
-            return ratio(total, known.sum(axis=0).astype(np.float64))[None]
+        return mean_of_runs(values)[None]
 
 
 @dataclass(frozen=True)
@@ -116,10 +120,7 @@ def _confidence(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed
     sums = np.nan_to_num(np.stack(columns, axis=-1))
     if not sums[..., 1].any():
         return NotComputed(name=measure.name, reason="no logprobs of such citations")
-    sample = Sample(
-        measure.name, sums, lambda s: ratio(s[..., 0], s[..., 1]),
-        ratio(sums[..., 0], sums[..., 1]),
-    )  # fmt: skip
+    sample = ratio_sample(measure.name, sums)
     p = _confidence_test(cells, cell.context) if side == "relevant" else None
     return Row(measure, Measured(sample), cell.context, p)
 

@@ -150,28 +150,46 @@ def _mode(cell: Cell) -> str:
     return _TOLD[cell.relevant_told]
 
 
+_CELL = ("system", "labels", "relevant", "others", "mode")
+"""What tells the cells of a table apart."""
+
+
+def _by_cell(
+    files: Sequence[ScoreFile],
+    measures: Sequence[str],
+    texts: Callable[[ScoreFile, Cell, list[MeasureScore | None]], Sequence[str]],
+    shows: Callable[[Cell], bool] = lambda cell: True,
+) -> list[tuple[str, ...]]:
+    """A row a cell that has one of the measures at least, by origins.
+
+    Args:
+        files: score files.
+        measures: names without their cell.
+        texts: a cell with its entries to the texts behind what tells it apart.
+        shows: whether a cell has a row.
+    """
+    return [
+        (file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
+         AUTHORS[cell.other_origin], _mode(cell), *texts(file, cell, entries))
+        for file in files
+        for cell in _ordered(_design(file))
+        if shows(cell) and any(entries := [_Scores(file).get(m, cell.context) for m in measures])
+    ]  # fmt: skip
+
+
+def _number(score: MeasureScore | None, digits: int) -> str:
+    return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
+
+
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
-    rows = []
-    for file in files:
-        scores = _Scores(file)
-        for cell in _ordered(_design(file)):
-            found = [scores.get(f"Auth.{m}", cell.context) for m in ("P", "R", "EM")]
-            if cell.mixed != mixed or not any(found):
-                continue
-            em = found[2]
-            texts = [
-                *map(_estimate, found[:2]),
-                "–" if em is None or em.value is None else f"{em.value:.3f}",
-            ]
-            best = [_best(file, cell, f"Auth.{m}") for m in ("P", "R", "EM")]
-            texts = [t + DAGGER * b for t, b in zip(texts, best, strict=True)]
-            rows.append(
-                (
-                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
-                    AUTHORS[cell.other_origin], _mode(cell), *texts,
-                )
-            )  # fmt: skip
+    names = ("Auth.P", "Auth.R", "Auth.EM")
+
+    def texts(file: ScoreFile, cell: Cell, entries: list[MeasureScore | None]) -> list[str]:
+        shown = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
+        marks = [DAGGER * _best(file, cell, name) for name in names]
+        return [text + mark for text, mark in zip(shown, marks, strict=True)]
+
     what = "mixed mode" if mixed else "origins that differ"
     note = (
         f"Mode: relevant / other passages. {DAGGER}: of the two modes whose labels differ, "
@@ -179,12 +197,9 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    return _table(
-        f"Attribution quality and correctness, {what}",
-        note,
-        ("system", "labels", "relevant", "others", "mode", "P", "R", "EM"),
-        rows,
-    )
+    rows = _by_cell(files, names, texts, lambda cell: cell.mixed == mixed)
+    title = f"Attribution quality and correctness, {what}"
+    return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
 
 def _ordered(design: Design) -> list[Cell]:
@@ -237,50 +252,30 @@ def _better(mine: MeasureScore, other: MeasureScore) -> bool:
 
 def confidence(files: Sequence[ScoreFile]) -> Table:
     """Attribution confidence of relevant and other passages (table 10)."""
-    rows = []
-    for file in files:
-        scores = _Scores(file)
-        for cell in _ordered(_design(file)):
-            found = [scores.get(f"AC.{x}", cell.context) for x in ("relevant", "other")]
-            if not any(found):
-                continue
-            mark = DAGGER if found[0] and (found[0].p_t or 1.0) < 0.05 else ""
-            texts = ["–" if s is None or s.value is None else f"{s.value:.4f}" for s in found]
-            rows.append(
-                (
-                    file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
-                    AUTHORS[cell.other_origin], _mode(cell), texts[0] + mark, texts[1],
-                )
-            )  # fmt: skip
+
+    def texts(file: ScoreFile, cell: Cell, entries: list[MeasureScore | None]) -> list[str]:
+        relevant, other = entries
+        is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
+        return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
+
     return _table(
         "Attribution confidence (AC)",
         f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
         "(paired t-test over queries whose answers cite both, p < .05).",
-        ("system", "labels", "relevant", "others", "mode", "AC relevant", "AC others"),
-        rows,
+        (*_CELL, "AC relevant", "AC others"),
+        _by_cell(files, ("AC.relevant", "AC.other"), texts),
     )
 
 
 def cited_table(files: Sequence[ScoreFile]) -> Table:
     """Numbers of cited passages (tables 12 and 13)."""
-    rows = []
-    for file in files:
-        scores = _Scores(file)
-        for cell in _ordered(_design(file)):
-            found = [scores.get(f"Cited.{x}", cell.context) for x in ("relevant", "total")]
-            if any(found):
-                texts = ["–" if s is None or s.value is None else f"{s.value:.3f}" for s in found]
-                rows.append(
-                    (
-                        file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
-                        AUTHORS[cell.other_origin], _mode(cell), *texts,
-                    )
-                )  # fmt: skip
     return _table(
         "Cited passages",
         "Distinct passages cited, mean over queries.",
-        ("system", "labels", "relevant", "others", "mode", "relevant cited", "cited in all"),
-        rows,
+        (*_CELL, "relevant cited", "cited in all"),
+        _by_cell(
+            files, ("Cited.relevant", "Cited.total"), lambda _, __, es: [_number(e, 3) for e in es]
+        ),
     )
 
 

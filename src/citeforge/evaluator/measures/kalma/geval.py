@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from citeforge.evaluator.measures.declared import Found, Measure
 from citeforge.evaluator.measures.kalma.citations import PAPER
 from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import without_brackets
-from citeforge.evaluator.statistics.estimates import Measured, mean_sample
+from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Triple
 
@@ -160,8 +161,7 @@ def geval_samples(
                 least = most = _UNPARSABLE
             low[run, r.row], high[run, r.row] = least, most
         name = f"GEval.{aspect}"
-        same = np.array_equal(low, high, equal_nan=True)
-        yield name, Measured(mean_sample(name, low), None if same else mean_sample(name, high))
+        yield name, measured_between(partial(mean_sample, name), low, high)
 
 
 def marks(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:

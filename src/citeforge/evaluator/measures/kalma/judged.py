@@ -19,7 +19,7 @@ from citeforge.evaluator.measures.kalma.citations import (
 )
 from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer, TripleClaim
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
-from citeforge.evaluator.statistics.estimates import Floats, Measured, mean_sample
+from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
 from citeforge.evaluator.tools import NO_JUDGE, Tools
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import TripleCitation
@@ -74,15 +74,9 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
         elif strict:
             macro_low[place] = macro_high[place] = 0.0
     name = "KaLMA.Align@micro"
-    upper = None if (low == high).all() else micro_sample(name, high, always=True)
-    yield name, Measured(micro_sample(name, low, always=True), upper)
+    yield name, measured_between(partial(micro_sample, name, always=True), low, high)
     name = "KaLMA.Align@macro"
-    yield name, _means(name, macro_low, macro_high)
-
-
-def _means(name: str, low: Floats, high: Floats) -> Measured:
-    same = np.array_equal(low, high, equal_nan=True)
-    return Measured(mean_sample(name, low), None if same else mean_sample(name, high))
+    yield name, measured_between(partial(mean_sample, name), macro_low, macro_high)
 
 
 def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, TripleCitation]]:
@@ -143,9 +137,8 @@ def na_samples(
         if not sums[letter][..., 1].any():
             yield name, nothing
             continue
-        low, high = sums[letter], sums[f"{letter}+"]
-        upper = None if (low == high).all() else micro_sample(name, high)
-        yield name, Measured(micro_sample(name, low), upper)
+        make = partial(micro_sample, name)
+        yield name, measured_between(make, sums[letter], sums[f"{letter}+"])
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
