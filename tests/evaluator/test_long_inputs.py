@@ -50,8 +50,8 @@ from citeforge.evaluator.measures.alce.answers import split_list
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
 from citeforge.evaluator.statements.url_marks import read_markup
 from citeforge.evaluator.statements.split import strict_statements
-from citeforge.evaluator.submissions.placing.marks import place_marks
-from citeforge.evaluator.submissions.placing.records import Cited
+from citeforge.plugins.responses.placing.marks import place_marks
+from citeforge.plugins.responses.placing.records import Cited
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.models.refusals import LANGUAGES

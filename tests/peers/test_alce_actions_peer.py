@@ -14,7 +14,7 @@ import pytest
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
-from citeforge.systems.options import InteractOptions
+from citeforge.plugins.published_systems.alce.options import InteractOptions
 from citeforge.systems.run import run_system
 
 Found = tuple[str, list[list[int]]]

@@ -15,15 +15,16 @@ PLUGINS = ROOT / "src" / "citeforge" / "plugins"
 FOLDERS = sorted(p.parent.name for p in PLUGINS.glob("*/__init__.py"))
 GIVES = {
     "deep_research": ("deep-research", "FACT.Acc"),
-    "inspect_logs": ("inspect", None),
+    "responses": ("openai", None),
     "trec": ("trec-rag24", "TREC.WP"),
-    "vendors": ("openai", None),
 }
 """Plugin to a format and a measure that go with it."""
 COMMANDS = {"leaderboard": "leaderboard", "community_evals": "publish results"}
 """Plugin to a command that goes with it."""
 KINDS = {"bundles": "deflection"}
 """Plugin to a kind of benchmark that goes with it."""
+SYSTEMS = {"published_systems": "vanilla"}
+"""Plugin to a system that goes with it."""
 EXPORTS = {"every_eval_ever": "every-eval-ever", "training": "sft", "trec": "trec-rag24"}
 """Plugin to an export that goes with it."""
 MODELS = {"offline_models": ("rage", "--llm", "offline")}
@@ -85,6 +86,10 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     if model := MODELS.get(folder):
         out = str(tmp_path / "m.jsonl")
         commands.append((["run", *model, "--benchmark", str(package), "--out", out], 1))
+    if system := SYSTEMS.get(folder):
+        out = str(tmp_path / "s.jsonl")
+        asked = ["--llm", "template", "--benchmark", str(package), "--out", out]
+        commands.append((["run", system, *asked], 1))
     if folder == "openvino":
         build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
         int8 = ["--embedder", "offline", "--compute", "int8", "--device", "cpu"]
@@ -117,6 +122,9 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         assert message in done.stderr
     if export:
         message = f"the plugin that gives the format {export!r} is not part of this copy"
+        assert message in done.stderr
+    if system:
+        message = f"the plugin that gives the system {system!r} is not part of this copy"
         assert message in done.stderr
     if model:
         message = f"the plugin that gives the LLM {model[-1]!r} is not part of this copy"

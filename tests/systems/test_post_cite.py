@@ -13,8 +13,9 @@ from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.published_systems.alce import options as o
 from citeforge.schemas.recipes.records import AlceRecipe
-from citeforge.systems import options as o
+from citeforge.systems.options import RageOptions
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint
 from servers.running import openai_server
@@ -87,7 +88,7 @@ def test_what_was_shown_keeps_its_numbers_and_candidates_follow(frozen: Endpoint
 @pytest.mark.parametrize(
     ("system", "options", "replies"),
     [
-        ("rage", o.RageOptions(post_cite=True), [[".", "S."]]),
+        ("rage", RageOptions(post_cite=True), [[".", "S."]]),
         ("oracle", o.AlceOptions(shots=0, post_cite=True), [[".", "S."]]),
         ("summ", o.CondensedOptions(shots=0, post_cite=True), [["short|Short", "X."], [".", "S."]]),
         (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -58,9 +58,16 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 
 
-def found(group: str) -> Iterator[tuple[object, str]]:
-    """Everything that plugins give to a group, with its origin; what is broken is told of."""
+def found(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]:
+    """Everything that plugins give to a group, with its origin; what is broken is told of.
+
+    Args:
+        group: of GROUPS.
+        but: names that are not asked for, and not loaded.
+    """
     for entry in entries_of(group):
+        if entry.name in but:
+            continue
         try:
             value = _loaded(entry)
         except InputError as error:

@@ -87,10 +87,19 @@ class Registry(Generic[D, T]):
             UsageError: nothing has such a name.
             InputError: the plugin that gives it is broken.
         """
+        return self._factory(self.whole(name))
+
+    def whole(self, name: str) -> D:
+        """The declaration of a name with what makes it: its own, or that of a built-in plugin.
+
+        Raises:
+            UsageError: nothing has such a name.
+            InputError: the plugin that gives it is broken.
+        """
         declared = self.get(name)
         if declared is None:
             raise self._nobody(name)
-        return self._factory(declared)
+        return self._with_factory(declared)
 
     def get(self, name: str) -> D | None:
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
@@ -121,12 +130,15 @@ class Registry(Generic[D, T]):
 
     def _factory(self, declared: D) -> Callable[..., T]:
         """What makes something declared: its own, one of ours, or that of a built-in plugin."""
-        if factory := declared.factory or self._factories.get(declared.name):
-            return factory
+        return self._with_factory(declared).factory or self._factories[declared.name]
+
+    def _with_factory(self, declared: D) -> D:
+        if declared.factory or declared.name in self._factories:
+            return declared
         called = f"the {self.what} {declared.name!r}"
         theirs: Any = plugins.built_in(self.group, declared.name, called)
-        given: Callable[..., T] = theirs.factory
-        return given
+        whole: D = theirs
+        return whole
 
     def _nobody(self, spec: str) -> UsageError:
         error = self._unknown(spec)

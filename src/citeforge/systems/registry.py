@@ -14,24 +14,10 @@ from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
 from citeforge.systems import authorship as controls
 from citeforge.systems import passages, rage
-from citeforge.systems.alce import interact
-from citeforge.systems.alce import prompts as alce
-from citeforge.systems.attributed_ir import generate, gtr, query_gen, rtg
-from citeforge.systems.attributed_ir import options as air
 from citeforge.systems.kalma import asking as asking_kalma
 from citeforge.systems.kalma import sentences as kalma
 from citeforge.systems.llm import asking
-from citeforge.systems.options import (
-    AlceOptions,
-    CellOptions,
-    CondensedOptions,
-    GoldOptions,
-    InteractOptions,
-    NoOptions,
-    RageOptions,
-    SearchOptions,
-    ShotOptions,
-)
+from citeforge.systems.options import CellOptions, GoldOptions, NoOptions, RageOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -49,19 +35,7 @@ _PLAIN: dict[str, Lines] = {
 }
 _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
     "rage": (asking.rage, RageOptions),
-    "vanilla": (alce.vanilla, AlceOptions),
-    "oracle": (alce.vanilla, AlceOptions),
-    "summ": (alce.summ, CondensedOptions),
-    "snippet": (alce.snippet, CondensedOptions),
-    "interact": (interact.interact, InteractOptions),
-    "inline-search": (interact.inline_search, SearchOptions),
-    "closed-book": (alce.closed_book, ShotOptions),
     "authorship": (asking.authorship, CellOptions),
-    "g": (generate.generate, air.GenerateOptions),
-    "rtg-gold": (rtg.gold, air.GoldPassagesOptions),
-    "rtg-vanilla": (rtg.retrieve_then_generate, air.VanillaOptions),
-    "rtg-query-gen": (query_gen.query_gen, air.QueryGenOptions),
-    "gtr": (gtr.gtr, air.GtrOptions),
     "kalma": (asking_kalma.kalma_system, asking_kalma.KalmaOptions),
 }
 _OPTIONS: dict[str, type[Part]] = {
@@ -103,10 +77,7 @@ def system_of(name: str) -> System:
         UnknownValueError: no such system.
         InputError: the plugin that gives it is broken.
     """
-    require_system(name)
-    declared = SYSTEMS.get(name)
-    assert declared is not None
-    return as_system(declared)
+    return as_system(SYSTEMS.whole(name))
 
 
 def systems() -> dict[str, System]:

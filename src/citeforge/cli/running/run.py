@@ -27,9 +27,9 @@ def _declared() -> dict[str, str]:
     """Every system and what it does: ours, then what plugins give."""
     from citeforge.engines.plugins import found
 
-    theirs: list[Any] = [value for value, _ in found("systems")]
     ours = {system.name: system.what for system in SYSTEMS}
-    return ours | {system.name: system.what for system in theirs} | ours
+    theirs: list[Any] = [value for value, _ in found("systems", but=ours)]
+    return ours | {system.name: system.what for system in theirs}
 
 
 class Systems(click.Group):

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, is_label, strict_statements
 from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
-from citeforge.evaluator.submissions.placing.marks import JOINER
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.citations.marks import JOINER
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.text import normalise_em
 

@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.formats import OURS
 from citeforge.evaluator.submissions.in_memory import InMemoryBenchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
-from citeforge.plugins.inspect_logs.logs import SampleAnswers
+from citeforge.plugins.responses.inspect_logs.logs import SampleAnswers
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
 from citeforge.schemas.extras import extras_named

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from citeforge.schemas.citations.grammar import Grammar, Marker
 
 _PLAIN = re.compile(r"\[(\d+)\]")
+JOINER = "\u2060"
+"""Word joiner: put behind a bracket of an answer that would be read as a mark and is none."""
 _BEYOND = 10**30
 _ANY_SIZE = 1 << 30
 

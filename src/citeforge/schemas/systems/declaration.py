@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from citeforge.schemas.models.choices import Choice
@@ -26,6 +27,7 @@ class System(Choice):
         own: whether it brings its own passages, so that one context set, the first, will do.
         context: context set that it is about, when none is named.
         template: its main prompt, which ``--template`` replaces; empty where it has none.
+        templates: of a plugin's: the folder of its Jinja files; None where it has none.
         is_control: whether it is a reference line, such as a random choice or the gold answers:
             tables show it apart and never rank it.
     """
@@ -40,4 +42,5 @@ class System(Choice):
     own: bool = False
     context: str = ""
     template: str = ""
+    templates: Path | None = None
     is_control: bool = False

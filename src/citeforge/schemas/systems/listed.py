@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
+from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.attributed_ir import ATTRIBUTED_IR, KALMA
 from citeforge.schemas.systems.declaration import System
 
@@ -106,3 +111,11 @@ ASKING = (
 """Systems that ask an LLM."""
 
 SYSTEMS = (*PLAIN, *ASKING, *ATTRIBUTED_IR, *KALMA)
+
+
+def system_made_by(
+    name: str, factory: Callable[..., Any], options: type[Part], templates: Path
+) -> System:
+    """The declaration of a name with what makes it: how a built-in plugin gives a system."""
+    (declared,) = (system for system in SYSTEMS if system.name == name)
+    return replace(declared, factory=factory, options=options, templates=templates)

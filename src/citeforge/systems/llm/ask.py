@@ -17,8 +17,8 @@ from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
-from citeforge.systems.alce.dialogue import answer_all
-from citeforge.systems.alce.editing import (
+from citeforge.systems.llm.dialogue import answer_all
+from citeforge.systems.llm.editing import (
     best_of,
     cites_candidates,
     post_cite,
@@ -110,7 +110,7 @@ def ask(
     if options.template is not None and not system.template:
         raise UsageError(f"--template: {system.name} has no main prompt that could be replaced")
     instead = {} if options.template is None else {system.template: options.template}
-    prompts = Prompts(instead)
+    prompts = Prompts(instead, system.templates)
     counter = make_counter(options.tokenizer, llm)
     size = options.window or getattr(llm, "window", None)
     window = TokenWindow(size, options.max_answer, counter)

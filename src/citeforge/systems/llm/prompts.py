@@ -13,7 +13,6 @@ from citeforge.builders.packaging.prompts import FOLDER, load_template, render_t
 from citeforge.engines.llm.tokens import Counter
 from citeforge.schemas.errors import UsageError
 
-_FOLDER = Path(__file__).parent.parent / "templates"
 T = TypeVar("T")
 
 
@@ -24,21 +23,24 @@ class Prompts:
         hashes: name to sha256 of every file that was used.
     """
 
-    def __init__(self, instead: Mapping[str, Path] | None = None) -> None:
+    def __init__(
+        self, instead: Mapping[str, Path] | None = None, folder: Path | None = None
+    ) -> None:
         """Prepare.
 
         Args:
             instead: name of a template to the file that takes its place.
+            folder: of templates that are the system's own.
         """
         self.hashes: dict[str, str] = {}
         self._loaded: dict[str, Template] = {}
-        self._instead = instead or {}
+        self._instead, self._folder = instead or {}, folder or FOLDER
 
     def render(self, name: str, **values: Any) -> str:
         """A filled-in template.
 
         Args:
-            name: file of ``systems/templates`` or ``builders/templates`` without ``.j2``.
+            name: file of the system's folder or ``builders/templates`` without ``.j2``.
             values: what it may use.
 
         Raises:
@@ -49,7 +51,7 @@ class Prompts:
         return render_template(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
-        own = _FOLDER / f"{name}.j2"
+        own = self._folder / f"{name}.j2"
         path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
         self._loaded[name] = load_template(str(path))
         self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()

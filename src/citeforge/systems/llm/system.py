@@ -126,7 +126,7 @@ class Setting(Generic[O]):
         return docs_of(item, self.base, self.labelling, passages)
 
     def render(self, template: str, **values: Any) -> str:
-        """A filled-in template of ``systems/templates``, or of ``--template`` for the main one.
+        """A filled-in template of the system, or of ``--template`` for the main one.
 
         Raises:
             InputError: it uses something that is not there.

@@ -1,0 +1,142 @@
+"""Worked examples that prompts show before the question (ALCE, section 3.1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from citeforge.builders.packaging.prompts import PromptDoc
+from citeforge.engines.draws import generator
+from citeforge.engines.io.textfiles import read_yaml
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.record import FrozenRecord
+
+OWN = Path(__file__).parent / "data" / "demonstrations.yaml"
+_MARK = re.compile(r"\[(\d{1,9})\]")
+
+
+class DemoPassage(FrozenRecord):
+    """A passage of a worked example."""
+
+    title: str = ""
+    text: str
+    summary: str | None = None
+
+
+class Sentence(FrozenRecord):
+    """A sentence of its answer, and what a search for its evidence would ask."""
+
+    text: str
+    search: str | None = None
+
+    @property
+    def cited(self) -> list[int]:
+        """Passages that it cites, from 1, in order."""
+        return [int(n) for n in dict.fromkeys(_MARK.findall(self.text))]
+
+    def marked(self, base: int) -> str:
+        """Its text with citations that count from ``base``."""
+        return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
+
+
+class Demonstration(FrozenRecord):
+    """A question with passages and a right answer."""
+
+    question: str
+    passages: tuple[DemoPassage, ...] = Field(min_length=1)
+    answer: tuple[Sentence, ...] = Field(min_length=1)
+
+    @property
+    def farthest(self) -> int:
+        """The last passage that its answer cites, from 1; 0 when it cites none."""
+        return max((n for s in self.answer for n in s.cited), default=0)
+
+    def text(self, base: int) -> str:
+        """Its answer, with citations."""
+        return " ".join(s.marked(base) for s in self.answer)
+
+    def plain(self) -> str:
+        """Its answer without citations, as a model without passages would write it."""
+        return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
+
+    def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:
+        """Its first k passages, and more where its answer cites farther.
+
+        Args:
+            k: how many.
+            base: number of the first.
+            short: whether they are summarised, where they have a summary.
+        """
+        shown = self.passages[: max(k, self.farthest)]
+        return [
+            PromptDoc(base + i, p.title, p.summary or p.text if short else p.text)
+            for i, p in enumerate(shown)
+        ]
+
+
+def read_demonstrations(path: Path) -> list[Demonstration]:
+    """Worked examples of a YAML file (a list; see ``data/demonstrations.yaml``).
+
+    Raises:
+        InputError: it cannot be read, lacks a field, or an answer cites a passage that its example
+            does not have.
+    """
+    content = read_yaml(path)
+    allowed = (
+        "a list of examples, each with question, passages (a list, each with text, and title) and "
+        "answer (a list of its sentences, each with text)"
+    )
+    if not isinstance(content, list) or not content:
+        raise InputError("holds no list of worked examples", path=path, allowed=allowed)
+    found = []
+    for number, row in enumerate(content):
+        try:
+            demo = Demonstration.model_validate(row)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, (number, *first["loc"])))
+            message = first["msg"].replace("tuple", "list")  # as YAML calls it
+            raise InputError(message, path=path, field=place, allowed=allowed) from error
+        _require_cited(demo, number, path)
+        found.append(demo)
+    return found
+
+
+def _require_cited(demo: Demonstration, number: int, path: Path) -> None:
+    for place, sentence in enumerate(demo.answer):
+        for cited in sentence.cited:
+            if not 1 <= cited <= len(demo.passages):
+                raise InputError(
+                    f"cites passage {cited}, and the example has {len(demo.passages)}",
+                    path=path,
+                    field=f"{number}.answer.{place}.text",
+                    allowed=f"[1] to [{len(demo.passages)}], which count its passages from 1",
+                )
+
+
+def choose_examples(
+    pool: Sequence[Demonstration], shots: int, seed: int, run: int, questions: frozenset[str]
+) -> list[Demonstration]:
+    """Examples of one run, drawn anew for each (ALCE, appendix C).
+
+    Args:
+        pool: to draw from.
+        shots: how many.
+        seed: of the draw.
+        run: number of the run.
+        questions: of the benchmark; an example must not be one of them.
+
+    Raises:
+        UsageError: the pool has fewer.
+    """
+    usable = [d for d in pool if d.question.casefold() not in questions]
+    if shots > len(usable):
+        raise UsageError(
+            f"--shots {shots}: there are {len(usable)} worked examples"
+            + (" that are not questions of the benchmark" if len(usable) < len(pool) else "")
+            + "; give fewer, or more in --demos FILE.yaml"
+        )
+    return generator(seed, "demonstrations", run).sample(usable, shots)

@@ -1,0 +1,173 @@
+"""``interact`` and ``inline-search``: answers that are written step by step (ALCE, section 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from citeforge.builders.packaging.prompts import PromptDoc
+from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.plugins.published_systems.alce.actions import Action, read_action
+from citeforge.plugins.published_systems.alce.condensed import Condenser
+from citeforge.plugins.published_systems.alce.demonstrations import Demonstration
+from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
+from citeforge.plugins.published_systems.alce.prompts import worked
+from citeforge.plugins.published_systems.alce.searching import CandidatePool
+from citeforge.systems.llm.prompts import WindowError
+from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+
+Show = Callable[[Action], list[PromptDoc]]
+"""A check or a search to the documents that the next step sees."""
+
+
+@dataclass
+class Talk:
+    """An answer under way.
+
+    Attributes:
+        steps: what was done, as prompts show it.
+        sentences: what was put out.
+        last: the latest reply.
+    """
+
+    steps: list[str] = field(default_factory=list)
+    sentences: list[str] = field(default_factory=list)
+    last: LlmReply | None = None
+
+    def reply(self, **more: Any) -> Reply:
+        """The answer so far; it counts as cut when its last step was."""
+        reason = None if self.last is None else self.last.finish_reason
+        return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
+
+
+def converse(
+    setting: Setting[Any],
+    task: Task,
+    verb: str,
+    show: Show,
+    prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
+) -> Generator[Sequence[Request], Sequence[LlmReply], Talk]:
+    """Ask for one step after another, until the model ends or the turns are over.
+
+    What a check or search shows is seen by the next step alone, which must put something out
+    (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would
+    lead to it again.
+
+    Args:
+        setting: of the system; its options say the turns.
+        task: the query.
+        verb: the step that shows documents.
+        show: what it shows.
+        prompt: steps so far, documents to be seen, whether a sentence must follow.
+    """
+    talk, docs, forced = Talk(), list[PromptDoc](), False
+    for _ in range(setting.options.turns):
+        try:
+            text = prompt(talk.steps, docs, forced)
+        except WindowError:
+            if not talk.steps:
+                raise
+            setting.counts["answers that outgrew the window"] += 1
+            return talk
+        (talk.last,) = yield [setting.request(text, task, stop=["\n"])]
+        action = read_action(talk.last.text, forced, setting.options.bare)
+        docs, forced = [], False
+        if action.verb == "end":
+            return talk
+        if action.verb not in ("output", verb):
+            setting.counts["answers that ended with something other than a step"] += 1
+            return talk
+        if talk.steps and action.line == talk.steps[-1]:
+            setting.counts["answers that ended with a repeated step"] += 1
+            return talk
+        talk.steps.append(action.line)
+        if action.verb == "output":
+            talk.sentences.append(action.text)
+        else:
+            docs, forced = show(action), True
+    setting.counts["answers without an end"] += 1
+    return talk
+
+
+def interact(setting: Setting[InteractOptions]) -> MakeSteps:
+    """Short versions first; the model may check the full text of three documents at a time."""
+    o, base = setting.options, setting.base
+    condenser = Condenser(setting, o.show, o.k)
+
+    def fill(query: str, docs: Sequence[PromptDoc], **more: Any) -> str:
+        known: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+        return setting.render("interact", query=query, docs=docs, base=base, **(known | more))
+
+    def example(demo: Demonstration) -> str:
+        docs = demo.docs(o.k, base, short=True)
+        return fill(demo.question, docs, steps=_checking(demo, base))
+
+    examples = worked(setting, example)  # type: ignore[arg-type]
+
+    def steps(task: Task) -> Steps:
+        full = {doc.number: doc for doc in setting.docs(task.item)}
+        short = yield from condenser.docs(task)
+
+        def show(action: Action) -> list[PromptDoc]:
+            known = {d.number for d in short}
+            setting.counts["invented document numbers"] += len(set(action.numbers) - known)
+            return [full[n] for n in action.numbers if n in known][: o.at_once]
+
+        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
+            return setting.fitted(task, short, lambda some: fill(task.item.query, some, **more))
+
+        talk = yield from converse(setting, task, "check", show, prompt)
+        return talk.reply()
+
+    return steps
+
+
+def _checking(demo: Demonstration, base: int) -> list[str]:
+    steps = []
+    for sentence in demo.answer:
+        marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
+        steps += [f"Check: Document {marks}"] if marks else []
+        steps.append(f"Output: {sentence.marked(base)}")
+    return [*steps, "End"]
+
+
+def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
+    """Nothing is shown at first; each search shows the passage that fits its words best."""
+    o, base = setting.options, setting.base
+    pool = CandidatePool(setting, o.depth, o.retriever, o.embedder)
+
+    def fill(query: str, **more: Any) -> str:
+        known: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+        return setting.render("inline_search", query=query, base=base, **(known | more))
+
+    examples = worked(setting, lambda d: fill(d.question, steps=_searching(d, base)))  # type: ignore[arg-type]
+
+    def steps(task: Task) -> Steps:
+        shelf = pool.of(task.item)
+
+        def show(action: Action) -> list[PromptDoc]:
+            place = shelf.search(action.text)
+            setting.counts["searches that found nothing"] += place is None
+            if place is None:
+                return []
+            return [setting.docs(task.item, shelf.shown)[place]]
+
+        def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
+            more = {"demos": examples(task.run), "steps": done, "forced": forced}
+            return setting.fitted(task, seen, lambda some: fill(task.item.query, open=some, **more))
+
+        talk = yield from converse(setting, task, "search", show, prompt)
+        return talk.reply(passages=tuple(shelf.shown))
+
+    return steps
+
+
+def _searching(demo: Demonstration, base: int) -> list[str]:
+    # What is shown between a search and its sentence is gone from the prompt by the next step.
+    steps = []
+    for sentence in demo.answer:
+        steps += [f"Search: {sentence.search}"] if sentence.search else []
+        steps.append(f"Output: {sentence.marked(base)}")
+    return [*steps, "End"]

@@ -1,0 +1,70 @@
+"""Options of ALCE's systems."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field
+
+from citeforge.systems.options import EditedOptions
+
+
+class ShotOptions(EditedOptions):
+    """Of ALCE's systems; decoding as the paper has it for ChatGPT (appendix C)."""
+
+    temperature: float = Field(0.5, ge=0, allow_inf_nan=False)
+    """0 takes the likeliest token."""
+    max_answer: int = Field(300, ge=1)
+    """Most tokens of a reply."""
+    shots: int = Field(2, ge=0)
+    """Worked examples in front of the question, drawn anew for each run."""
+    demos: Path | None = None
+    """Worked examples of your own (YAML) in place of the four that are built in."""
+
+
+class AlceOptions(ShotOptions):
+    """Of ``vanilla`` and ``oracle``."""
+
+    k: int = Field(5, ge=1)
+    """Show the first so many passages of the context."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class CondensedOptions(ShotOptions):
+    """Of ``summ`` and ``snippet``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    instruction: Literal["full", "short"] = "full"
+    """Spell the task out, or say it in one sentence."""
+
+
+class InteractOptions(ShotOptions):
+    """Of ``interact``."""
+
+    k: int = Field(10, ge=1)
+    """Take the first so many passages of the context; those that do not help are left out."""
+    show: Literal["summary", "snippet"] = "summary"
+    """Which short versions are shown at first."""
+    at_once: int = Field(3, ge=1)
+    """Documents that one check may show."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer, or a check where it names documents
+    and nothing else (ALCE's code ends there)."""
+
+
+class SearchOptions(ShotOptions):
+    """Of ``inline-search``."""
+
+    retriever: Literal["bm25", "dense"] = "bm25"
+    """What a search ranks by: words, or --embedder."""
+    depth: int = Field(100, ge=1)
+    """Passages of the query that are searched."""
+    turns: int = Field(10, ge=1)
+    """Steps after which an answer that is not ended ends."""
+    bare: bool = False
+    """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""

@@ -1,0 +1,109 @@
+"""``rtg-query-gen``: the LLM writes sub-queries, whose rankings are fused with that of the query
+(Attributed-IR, sections 2.3 and 2.4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from citeforge.builders.packaging.prompts import PromptDoc
+from citeforge.engines.retrieval.fusion import Ranking, fuse
+from citeforge.package.items import Item
+from citeforge.plugins.published_systems.attributed_ir.answers import ask_with_passages
+from citeforge.plugins.published_systems.attributed_ir.options import QueryGenOptions
+from citeforge.plugins.published_systems.attributed_ir.search import Search
+from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+
+_SHOTS = Path(__file__).parent / "data" / "air-queries.yaml"
+_LISTED = re.compile(r"\s*(?:\(?\d{1,2}[.):]|[-*•–])\s+(.*)")
+_LONGEST = 25
+"""Words from which a line is no query but prose."""
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A demonstration: a question, and queries that help with it."""
+
+    question: str
+    queries: list[str]
+
+
+@cache
+def shots() -> list[Shot]:
+    """All demonstrations."""
+    return [Shot(**row) for row in yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))]
+
+
+def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
+    """Sub-queries, one ranking each, one fused ranking, an answer from its first passages."""
+    search, options = Search(setting), setting.options
+
+    def steps(task: Task) -> Steps:
+        text = setting.fitted(task, [], lambda docs: _prompt(setting, task, docs))
+        (reply,) = yield [setting.request(text, task, logprobs=False)]
+        queries = _queries(setting, task.item.query, reply.text)
+        rankings = search.rankings(task.item, [task.item.query, *queries], options.candidates)
+        ids = _fused(options.fusion, rankings, search, task.item)[: options.k]
+        passages = search.passages(task.item, ids)
+        meta = {"queries": queries}
+        if options.retrieve_only:
+            return Reply("", passages=passages, meta=meta)
+        answer = yield from ask_with_passages(setting, task, passages)
+        return replace(answer, meta=meta)
+
+    return steps
+
+
+def _prompt(setting: Setting[QueryGenOptions], task: Task, docs: Sequence[PromptDoc]) -> str:
+    options = setting.options
+    return setting.render(
+        "air-queries",
+        query=task.item.query,
+        queries=options.queries,
+        shots=shots()[: options.shots],
+    )
+
+
+def _queries(setting: Setting[QueryGenOptions], query: str, said: str) -> list[str]:
+    """The sub-queries of a reply, each once; what is passed over is counted."""
+    lines = read_queries(said)
+    seen = {_plain(query)}
+    kept: list[str] = []
+    for line in lines:
+        if _plain(line) not in seen:
+            kept.append(line)
+        seen.add(_plain(line))
+    setting.counts["sub-queries repeated"] += len(lines) - len(kept)
+    setting.counts["replies without sub-queries"] += not lines
+    return kept[: setting.options.queries]
+
+
+def read_queries(said: str) -> list[str]:
+    """Queries in a reply: the lines of its list; without a list every line, unless one of them is
+    prose (of more than 25 words), in which case there are none."""
+    lines = [line for line in said.splitlines() if _plain(line)]
+    listed = [found[1] for found in map(_LISTED.fullmatch, lines) if found]
+    if not listed:
+        if any(len(line.split()) > _LONGEST for line in lines):
+            return []
+        listed = [line for line in lines if not line.rstrip().endswith(":")]
+    stripped = (line.strip().strip("\"'“”*` ") for line in listed)
+    return [line for line in stripped if _plain(line)]
+
+
+def _plain(text: str) -> str:
+    """Letters and digits alone, by which queries are compared."""
+    return " ".join(re.findall(r"\w+", text.casefold()))
+
+
+def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
+    if how.startswith("query:"):
+        number = int(how.removeprefix("query:"))
+        chosen = rankings[number] if number < len(rankings) else rankings[0]
+        return [name for name, _ in chosen]
+    return [name for name, _ in fuse(how, rankings, search.scorer(item))]

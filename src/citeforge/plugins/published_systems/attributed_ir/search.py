@@ -1,0 +1,189 @@
+"""Retrieval for systems: two stages over the corpus, or over a query's own few passages."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.fusion import Ranking, Scorer
+from citeforge.engines.retrieval.records import Rankings, Retriever, RetrieverSettings
+from citeforge.engines.retrieval.registry import make_retriever
+from citeforge.engines.retrieval.reranker import Reranker, make_reranker
+from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Item, Passage
+from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
+from citeforge.schemas.errors import UsageError
+from citeforge.systems.llm.system import Setting
+
+
+class Passages:
+    """Passages by id, in memory: the index of the first stage holds their words there, too."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        batches = list(benchmark.passages(["_id", "title", "text"]))
+        self._titles = pa.chunked_array([b["title"] for b in batches], pa.string())
+        self._texts = pa.chunked_array([b["text"] for b in batches], pa.string())
+        ids = (name for b in batches for name in b["_id"].to_pylist())
+        self._rows = {name: row for row, name in enumerate(ids)}
+
+    def get(self, name: str) -> Passage:
+        """One passage of the corpus, by its id."""
+        row = self._rows[name]
+        return Passage(name, self._titles[row].as_py(), self._texts[row].as_py())
+
+
+class Search:
+    """What a system searches with; made once a context set.
+
+    The second stage is ``--reranker``; without one it is the embedder after BM25, and nothing
+    after other retrievers. The submission's header and the summary say which.
+    """
+
+    def __init__(self, setting: Setting[Any]) -> None:
+        self._setting = setting
+        self._options: RetrievalOptions = setting.options
+        _require_searchable(setting.benchmark, self._options)
+        self._note = self._description()
+        setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
+
+    def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
+        """One ranking a query, best first.
+
+        Args:
+            item: the benchmark's query, whose context may be what is searched.
+            queries: texts; its own, or others.
+            depth: most passages of each.
+        """
+        self._setting.counts[self._note] += len(queries)
+        named = {
+            item.query_id if text == item.query else f"{item.query_id}#{n}": text
+            for n, text in enumerate(queries)
+        }
+        retriever = self._retriever(item)
+        found = retriever.rank(named, depth)
+        return [[(r.docid, r.score) for r in found[name]] for name in named]
+
+    def scorer(self, item: Item) -> Scorer:
+        """Scores of the second stage for the benchmark's own query."""
+        return scorer_of(self._second, item.query, lambda ids: self._read(item, ids))
+
+    def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
+        """Passages by their ids."""
+        known = {p.id: p for p in self._pool(item) or ()}
+        return tuple(known.get(i) or self._corpus.get(i) for i in ids)
+
+    def _pool(self, item: Item) -> Sequence[Passage] | None:
+        """The few passages that are searched for a query; None for the corpus."""
+        if self._options.over == "context":
+            return item.passages
+        return None if self._candidates is None else self._candidates[item.query_id]
+
+    @cached_property
+    def _candidates(self) -> dict[str, list[Passage]] | None:
+        if self._options.over != "candidates":
+            return None
+        benchmark = self._setting.benchmark
+        found = benchmark.candidates()
+        texts = benchmark.texts({r.docid for rows in found.values() for r in rows})
+        return {q: [Passage(r.docid, *texts[r.docid]) for r in rows] for q, rows in found.items()}
+
+    def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
+        return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
+
+    def _retriever(self, item: Item) -> Retriever:
+        first, pool = self._first, self._pool(item)
+        if pool is not None:
+            ids = [p.id for p in pool]
+            first = Bm25(ids, self._read(item, ids))
+        if not self._has_second:
+            return first
+        return TwoStage(first, self._second, lambda ids: self._read(item, ids), self._options.depth)
+
+    @cached_property
+    def _first(self) -> Retriever:
+        o = self._options
+        if o.over != "corpus":
+            return Bm25([], [])  # for its identity: each query has an index of its own
+        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+        settings = RetrieverSettings(
+            self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
+        )
+        made = make_retriever(o.retriever, settings)
+        return _Run(made, self._setting) if o.retriever.startswith("run:") else made
+
+    @cached_property
+    def _second(self) -> Reranker:
+        o = self._options
+        if o.reranker is not None:
+            return make_reranker(o.reranker, o.device, "--embedder offline without --reranker")
+        return EmbeddingReranker(self._embedder())
+
+    @property
+    def _has_second(self) -> bool:
+        return self._options.reranker is not None or self._options.retriever == "bm25"
+
+    def _embedder(self) -> Embedder:
+        return make_embedder(self._options.embedder, device=self._options.device)
+
+    @cached_property
+    def _corpus(self) -> Passages:
+        return Passages(self._setting.benchmark)
+
+    def _identity(self) -> dict[str, Any]:
+        second = {"second": self._second.identity()} if self._has_second else {}
+        return {"first": self._first.identity(), **second, "depth": self._options.depth}
+
+    def _description(self) -> str:
+        o = self._options
+        first = o.retriever.split(":")[0]
+        if o.reranker is not None:
+            return f"rankings by {first} + {Path(o.reranker).name}"
+        second = f" + embedder {o.embedder}, no cross-encoder" if self._has_second else ""
+        return f"rankings by {first}{second}"
+
+
+def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
+    """Refuse what there is not, before anything is asked.
+
+    Raises:
+        UsageError: nothing of that sort to search, or not by that retriever.
+    """
+    over, retriever = options.over, options.retriever
+    if over == "corpus" and not benchmark.corpus:
+        raise UsageError(f"{benchmark.name} has no corpus to search; give --over context")
+    if over == "candidates" and not any(benchmark.candidates().values()):
+        raise UsageError(
+            f"--over candidates: {benchmark.name} has no table of candidates; "
+            "`build alce --corpus` makes one, or give --over corpus"
+        )
+    if over != "corpus" and retriever != "bm25":
+        raise UsageError(
+            f"--over {over} --retriever {retriever}: so few passages are searched by bm25"
+        )
+
+
+class _Run:
+    """A run file, read once for all queries of the benchmark."""
+
+    def __init__(self, run: Retriever, setting: Setting[Any]) -> None:
+        self._run, self._setting = run, setting
+
+    def identity(self) -> dict[str, Any]:
+        return self._run.identity()
+
+    @cached_property
+    def _run_rankings(self) -> Rankings:
+        asked = dict.fromkeys(self._setting.benchmark.query_ids, "")
+        return self._run.rank(asked, 1 << 31)
+
+    def rank(self, queries: Any, depth: int = 0) -> Rankings:
+        return {query: self._run_rankings[query][:depth] for query in queries}

@@ -1,0 +1,232 @@
+"""Logs of inspect_ai (``.eval``, ``.json``) as submissions: what was answered, by which model."""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.origin import Origin
+from citeforge.plugins.responses.inspect_logs.outputs import read_output
+from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
+from citeforge.plugins.responses.placing.records import Wrong
+from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.scores import About
+from citeforge.schemas.submission import TRUNCATED, SubmissionLine
+
+if TYPE_CHECKING:
+    from inspect_ai.log import EvalLog
+    from inspect_ai.model import ModelOutput, ModelUsage
+
+_UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
+"""Parts of samples that answers are not in, and that most of a log consists of."""
+_MOST_BYTES = 1 << 30
+"""What a log may unpack to. Its reader holds several times as much."""
+_ZSTANDARD = 93
+_CUT = ("max_tokens", "model_length")
+"""Why a model stops that was not done."""
+_ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
+
+
+def read_inspect(
+    path: Path, benchmark: Benchmark, way: str = ""
+) -> Iterator[tuple[int, SubmissionLine]]:
+    """(number, answer) of the samples of a log; epochs are runs.
+
+    The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
+    its id; the context set its metadata ``context``. A sample that ended with an error, or was
+    invalidated, is no answer.
+
+    Args:
+        path: log.
+        benchmark: what it answers.
+        way: how sources of a model's citations are found among the passages shown
+            (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for ``shown``.
+
+    Raises:
+        InputError: the log cannot be read, or holds no samples.
+        MissingExtraError: inspect_ai is not installed.
+    """
+    log = _read(path, header_only=False)
+    if not log.samples:
+        raise InputError(
+            f"holds no samples (its status is {log.status!r})",
+            path=path,
+            allowed="a log of a finished run, without --no-log-samples",
+        )
+    answers = SampleAnswers(path, benchmark, way or "shown")
+    for number, sample in enumerate(log.samples, 1):
+        if sample.error is None and sample.invalidation is None:
+            answer = answers.answer(
+                number, str(sample.id), sample.metadata, sample.output, sample.epoch
+            )
+            usage = _usage(sample.model_usage)
+            answer.meta = {"usage": usage} if usage else None
+            yield number, answer
+
+
+class SampleAnswers:
+    """Answers of inspect_ai's samples as lines of a submission."""
+
+    def __init__(self, path: Path, benchmark: Benchmark, way: str = "shown") -> None:
+        self._placer = CitationPlacer("inspect", path, benchmark, way)
+
+    def answer(
+        self, number: int, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
+    ) -> SubmissionLine:
+        """The answer of one sample; citations beside its text become marks.
+
+        Args:
+            number: place of the sample, for errors.
+            name: its id, which is the query's where the metadata do not say.
+            metadata: may hold ``query_id`` and ``context``.
+            output: what the model gave.
+            epoch: from 1.
+
+        Raises:
+            InputError: a citation cannot be read.
+        """
+        context = metadata.get("context")
+        query, run = str(metadata.get("query_id", name)), epoch - 1
+        grammar = self._placer.benchmark.grammar
+        try:
+            response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
+        except Wrong as error:
+            raise error.error(self._placer.path, number) from error
+        is_cut = bool(output.choices) and output.stop_reason in _CUT
+        response.finish_reason = TRUNCATED if is_cut else None
+        context_set = None if context is None else str(context)
+        if not response.has_marks:
+            return self._placer.answer(number, query, LineFields(context_set, run), response)
+        return SubmissionLine(
+            query, response.text, context=context_set, run=run, finish_reason=response.finish_reason
+        )
+
+
+def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:
+    """Tokens, and cost where it is known, by model."""
+    return {model: tokens.model_dump(exclude_none=True) for model, tokens in usage.items()}
+
+
+def origin_of_log(path: Path) -> Origin:
+    """What a log says of the system and of the benchmark, as the header of a submission would.
+
+    Raises:
+        InputError: the log cannot be read.
+        MissingExtraError: inspect_ai is not installed.
+    """
+    log = _read(path, header_only=True)
+    spec, meta = log.eval, log.eval.metadata or {}
+    usage = log.stats.model_usage
+    costs = [one.total_cost for one in usage.values()]
+    about = {k: meta[k] for k in About.model_fields if isinstance(meta.get(k), str | int | float)}
+    header: dict[str, Any] = {
+        "system": meta.get("system") or spec.model,
+        "model": spec.model,
+        "date": str(spec.created)[:10],
+        "usage": _usage(usage),
+        **{k: meta[k] for k in ("benchmark", "benchmark_hash") if isinstance(meta.get(k), str)},
+        **about,
+    }
+    if costs and all(cost is not None for cost in costs):
+        header["cost"] = sum(cost for cost in costs if cost is not None)
+    limit = spec.config.limit
+    in_order = not spec.config.sample_shuffle and spec.config.sample_id is None
+    contexts = meta.get("contexts")
+    has_one = isinstance(contexts, list) and len(contexts) == 1
+    if isinstance(limit, int) and in_order and has_one:
+        header["limit"] = limit
+    return Origin(header, tuple(_warnings(log, "limit" in header)))
+
+
+def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
+    """What is missing in a log, as far as its header tells."""
+    config, results = log.eval.config, log.results
+    if log.status != "success":
+        yield (
+            f"the run did not finish (status {log.status!r}); samples that it lacks count as "
+            "missing answers"
+        )
+    elif results is not None and results.completed_samples < results.total_samples:
+        yield (
+            f"{results.total_samples - results.completed_samples:,} of "
+            f"{results.total_samples:,} samples ended with an error; they count as missing answers"
+        )
+    if not is_limited and (config.limit is not None or config.sample_id is not None):
+        yield (
+            "only a part of the samples was run (--limit or --sample-id); the others count as "
+            "missing answers"
+        )
+    if log.invalidated:
+        yield "samples of the log were invalidated; they count as missing answers"
+
+
+def _read(path: Path, header_only: bool) -> EvalLog:
+    with extras_named():
+        from inspect_ai.log import read_eval_log
+    try:
+        _require_room(path)
+        if path.suffix != ".eval":
+            with path.open("rb") as file:
+                return read_eval_log(file, header_only=header_only, format="json")
+        if header_only:
+            return read_eval_log(path.resolve(), header_only=True)
+        return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
+    except CiteforgeError:
+        raise
+    except Exception as error:
+        # Whatever its reader, or a decoder beneath it, says of a damaged file.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(
+            f"is no readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED
+        ) from error
+
+
+def _require_room(path: Path) -> None:
+    """Refuse a log that unpacks to more than anybody's, or is nested without end.
+
+    The sizes that an archive names are not what its entries unpack to, and inspect_ai believes
+    neither: an entry of any size and depth is read.
+    """
+    size = 0
+    if not zipfile.is_zipfile(path):
+        size = path.stat().st_size
+    else:
+        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+            for entry in archive.infolist():
+                content = _unpacked(file, entry, _MOST_BYTES + 1 - size)
+                size += len(content)
+                if size > _MOST_BYTES:
+                    break
+                if entry.filename.endswith(".json"):
+                    plain = content.replace(b"NaN", b"0").replace(b"Infinity", b"0")
+                    msgspec.json.decode(plain, type=msgspec.Raw)
+    if size > _MOST_BYTES:
+        raise InputError(
+            f"holds more than {_MOST_BYTES >> 20:,} MiB, unpacked",
+            path=path,
+            allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples each",
+        )
+
+
+def _unpacked(file: IO[bytes], entry: zipfile.ZipInfo, n_most: int) -> bytes:
+    """The content of an entry as far as ``n_most`` bytes, whatever size it names."""
+    file.seek(entry.header_offset)
+    n_name, n_extra = struct.unpack("<26xHH", file.read(30))
+    file.seek(n_name + n_extra, os.SEEK_CUR)
+    packed = file.read(entry.compress_size)
+    if entry.compress_type == _ZSTANDARD:
+        from zstandard import ZstdDecompressor
+
+        return ZstdDecompressor().stream_reader(packed).read(n_most)
+    if entry.compress_type == zipfile.ZIP_DEFLATED:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, n_most)
+    return packed[:n_most]

@@ -1,0 +1,179 @@
+"""Answers of vendors as lines of submissions: sources are found, citations become marks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.responses.placing.marks import place_marks
+from citeforge.plugins.responses.placing.matching import Matching
+from citeforge.plugins.responses.placing.records import CitedSource, Response
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
+
+
+class RequestDocument(msgspec.Struct):
+    """A document of the request, or a page that an answer cites."""
+
+    text: str
+    id: str | None = None
+    title: str = ""
+    url: str = ""
+
+
+class LineFields(msgspec.Struct):
+    """What a line says besides the response."""
+
+    context: str | list[Any] | None = None  # of LangChain: its documents
+    run: int = 0
+    documents: list[RequestDocument] | None = None
+    pages: list[RequestDocument] | None = None
+
+
+@dataclass
+class CitationPlacer:
+    """Writes answers with marks in place of a vendor's citations.
+
+    Attributes:
+        name: format of the responses, as in ``--format``.
+        path: file that they stand in, for errors.
+        benchmark: what is answered.
+        way: how sources are found among the passages shown
+            (:data:`citeforge.plugins.responses.placing.matching.WAYS`).
+    """
+
+    name: str
+    path: Path
+    benchmark: Benchmark
+    way: str
+
+    def __post_init__(self) -> None:
+        self.matching = Matching(self.benchmark, self.way)
+
+    @cached_property
+    def segmenter(self) -> Segmenter:
+        from citeforge.engines.text.sentences import SentenceSegmenter
+
+        return SentenceSegmenter()
+
+    def answer(
+        self, number: int, query: str, said: LineFields, response: Response
+    ) -> SubmissionLine:
+        """The line of a response.
+
+        Args:
+            number: line of the file, for errors.
+            query: what it answers.
+            said: what its line says besides the response.
+            response: answer, sources and citations.
+
+        Raises:
+            InputError: it names no context set.
+        """
+        if self.matching.way == "own" or said.documents is not None:
+            context = None
+            passages, found = _own(said, response)
+            n_shown = len(passages)
+        else:
+            passages = None
+            context, n_shown, found = self._match_sources(number, query, said, response)
+        base = self.benchmark.grammar.base
+        # A source that is none of the passages shown counts as a citation beyond them.
+        beyond = iter(range(n_shown, n_shown + len(found)))
+        numbers = [base + (next(beyond) if f is None else f) for f in found]
+        output, spans = response.text, None
+        if not response.has_marks:
+            placed = place_marks(
+                output,
+                response.cited,
+                [numbers[c.source] for c in response.cited],
+                self.benchmark.grammar,
+                self.segmenter,
+                n_shown,
+            )
+            output, spans = placed.output, self._spans(response, found, placed.spans)
+        return SubmissionLine(
+            query,
+            output,
+            context=context,
+            run=said.run,
+            passages=passages,
+            finish_reason=response.finish_reason,
+            spans=spans or None,
+        )
+
+    def _match_sources(
+        self, number: int, query: str, said: LineFields, response: Response
+    ) -> tuple[str, int, list[int | None]]:
+        """Context set, passages shown, and position of each source among them."""
+        known = list(self.benchmark.manifest.contexts)
+        named = said.context if isinstance(said.context, str) else None
+        context = named or (known[0] if len(known) == 1 else None)
+        if context not in known:
+            problem = "names no context" if context is None else f"context {context!r} is unknown"
+            raise InputError(
+                problem,
+                path=self.path,
+                line=number,
+                field="context",
+                allowed=f"one of {', '.join(known)}: what the system was shown; or --format "
+                f"{self.name}:own, where its sources are its own",
+            )
+        shown = self.matching.shown(context, query)
+        return context, len(shown), [self.matching.find(s, shown) for s in response.sources]
+
+    def _spans(
+        self, response: Response, found: list[int | None], places: list[tuple[int, int]]
+    ) -> list[CitedSpan]:
+        return [
+            CitedSpan(
+                start,
+                end,
+                found[c.source],
+                response.sources[c.source].name,
+                response.text[c.start : c.end] if c.is_mark else None,
+                c.quote,
+                c.quote_at and c.quote_at[0],
+                c.quote_at and c.quote_at[1],
+                c.quote_unit,
+                c.confidence,
+            )
+            for c, (start, end) in zip(response.cited, places, strict=True)
+        ]
+
+
+def _own(said: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
+    """Passages that an answer brings, and position of each source among them.
+
+    Documents of the request are shown, cited or not; other sources stand behind them.
+    """
+    given = said.documents or []
+    pages = {same_url(p.url): p for p in said.pages or ()}
+    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in given]
+    found: list[int | None] = []
+    for source in response.sources:
+        at = _document_of(source, given)
+        if at is None:
+            at = len(passages)
+            page = pages.get(same_url(source.url)) if source.url else None
+            text, title = source.text, source.title
+            if page is not None:
+                text, title = page.text, page.title or title
+            passages.append(OwnPassage(text, next(iter(source.ids), None), title, source.url))
+        found.append(at)
+    return passages, found
+
+
+def _document_of(source: CitedSource, given: list[RequestDocument]) -> int | None:
+    """The document of the request that a source is, by number, id or title."""
+    if source.index is not None:
+        return source.index if 0 <= source.index < len(given) else None
+    named = (i for i, d in enumerate(given) if d.id in source.ids or d.title in source.ids)
+    return next(named, None)

@@ -1,1 +1,0 @@
-"""Attributed-IR's scenarios: generate, retrieve then generate, generate then retrieve."""

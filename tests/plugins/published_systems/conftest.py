@@ -1,0 +1,5 @@
+"""Fixtures of the tests of systems."""
+
+from conftest_systems import endpoint
+
+__all__ = ["endpoint"]

@@ -1,0 +1,144 @@
+"""Spans of words become marks, and marks are read as the spans meant."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import Statement, strict_statements
+from citeforge.plugins.responses.placing.marks import Shift, place_marks
+from citeforge.plugins.responses.placing.records import Cited
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.citations.marks import JOINER
+
+GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
+N_DOCS = 4
+
+
+def placed(text: str, *cited: Cited, numbers: list[int] | None = None) -> str:
+    return place_marks(
+        text, cited, numbers or [c.source + 1 for c in cited], GRAMMAR, SEGMENTER, N_DOCS
+    ).output
+
+
+def statements(text: str) -> tuple[Statement, ...]:
+    return strict_statements(text, GRAMMAR, SEGMENTER, N_DOCS).statements
+
+
+def without_marks(output: str) -> str:
+    """What is left when every mark that is read is cut out, and brackets are as they were."""
+    for marker in reversed(GRAMMAR.parse(output, N_DOCS).markers):
+        if marker.numbers:
+            output = output[: marker.start] + output[marker.end :]
+    return output.replace(JOINER, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "cited", "output"),
+    [
+        ("", [], ""),
+        ("Io is a moon.", [], "Io is a moon."),
+        # Before the full stop; a span that covers one letter of a statement is enough.
+        ("Io is a moon. So is Titan.", [Cited(0, 13, 0)], "Io is a moon[1]. So is Titan."),
+        ("Io is a moon. So is Titan.", [Cited(11, 15, 0)], "Io is a moon[1]. So is Titan[1]."),
+        # White space and full stops alone are no part of a statement.
+        ("Io is a moon. So is Titan.", [Cited(12, 21, 0)], "Io is a moon. So is Titan[1]."),
+        # Overlapping spans: both, in the order given, each once.
+        ("Io is a moon.", [Cited(3, 13, 1), Cited(0, 5, 0), Cited(0, 2, 1)], "Io is a moon[2][1]."),
+        # A place without extent is a mark there; our grammar says to what it belongs.
+        ("Io is a moon. So is Titan.", [Cited(2, 2, 0, True)], "Io[1] is a moon. So is Titan."),
+        # What stood there is replaced.
+        ("Io (a link) is a moon.", [Cited(3, 11, 0, True)], "Io [1] is a moon."),
+        # Two at one place share it.
+        ("Io (a link).", [Cited(3, 11, 1, True), Cited(3, 11, 0, True)], "Io [2][1]."),
+        # The answer's own brackets cite nothing.
+        ("As [1] says, Io.", [Cited(0, 16, 1)], f"As [{JOINER}1] says, Io[2]."),
+        ("木星很大。土星也是。", [Cited(0, 5, 0)], "木星很大[1]。土星也是。"),
+        # A heading is no statement: the mark stands there, and belongs to what follows.
+        ("# Moons\nIo is one.", [Cited(0, 7, 0)], "# Moons[1]\nIo is one."),
+    ],
+)
+def test_where_marks_go(text: str, cited: list[Cited], output: str) -> None:
+    assert placed(text, *cited) == output
+
+
+def test_spans_are_those_of_the_output() -> None:
+    text = "Io is a moon. So is Titan, see (x)."
+    cited = [Cited(0, 25, 0), Cited(31, 34, 1, True), Cited(14, 25, 2)]
+    found = place_marks(text, cited, [1, 2, 3], GRAMMAR, SEGMENTER, N_DOCS)
+    assert found.output == "Io is a moon[1]. So is Titan, see [2][1][3]."
+    shown = [found.output[s:e] for s, e in found.spans]
+    assert shown == ["Io is a moon[1]. So is Titan", "[2]", "So is Titan"]
+
+
+WORDS = st.sampled_from(
+    ["Io", "is a", "moon", "Zürich", "木星", "很大", "ठीक", "🌋 lava", "3.5", "Dr.", "e.g.",
+     "[2019]",
+     "[1]", "[a]", "“quoted”", "(so)", "- item", "\n", "\n\n", "| a | b |", "**b**", "[2, 3]", "x:"]
+)  # fmt: skip
+STOPS = st.sampled_from([". ", "! ", "? ", "。", "।", "… ", "; ", " ", ".", ".\n", "\u2028", ") "])
+TEXTS = st.lists(st.tuples(WORDS, STOPS).map("".join), max_size=14).map("".join)
+
+
+@st.composite
+def cited_texts(draw: st.DrawFn) -> tuple[str, list[Cited]]:
+    text = draw(TEXTS | st.text(max_size=60))
+    offsets = st.integers(0, len(text))
+    pairs = draw(st.lists(st.tuples(offsets, offsets, st.integers(0, 3)), max_size=6))
+    return text, [Cited(min(a, b), max(a, b), n) for a, b, n in pairs]
+
+
+@given(cited_texts())
+@example(("(so). ", [Cited(0, 0, 0, True)]))
+@example(("a-b", [Cited(1, 1, 0, True), Cited(2, 2, 3, True)]))
+def test_the_answer_is_found_again(made: tuple[str, list[Cited]]) -> None:
+    text, cited = made
+    found = place_marks(text, cited, [c.source + 1 for c in cited], GRAMMAR, SEGMENTER, N_DOCS)
+    # Where the answer itself has a list of references, its entries stay as they are.
+    if not GRAMMAR.parse(found.output, N_DOCS).lists and not GRAMMAR.parse(text, N_DOCS).lists:
+        plain = without_marks(text.replace("[", f"[{JOINER}").replace("［", f"［{JOINER}"))
+        assert without_marks(found.output) == plain.replace(JOINER, "")
+    for c, (start, end) in zip(cited, found.spans, strict=True):
+        assert 0 <= start <= end <= len(found.output)
+        if c.start < c.end:
+            inside = found.output[start:end]
+            assert without_marks(inside).replace(JOINER, "") == text[c.start : c.end] or "[" in text
+
+
+@given(cited_texts())
+@example(("Io… is", [Cited(0, 3, 0)]))
+def test_statements_cite_what_their_spans_say(made: tuple[str, list[Cited]]) -> None:
+    text, cited = made
+    text = text.replace("[", "").replace("］", "").replace("［", "").replace("【", "")
+    cited = [c for c in cited if c.end <= len(text)]
+    before = statements(text)
+    meant = [
+        {c.source + 1 for c in cited for s, e in one.spans
+         if any(ch.isalnum() for ch in text[max(s, c.start) : min(e, c.end)])}
+        for one in before
+    ]  # fmt: skip
+    hit = all(
+        any(any(ch.isalnum() for ch in text[max(s, c.start) : min(e, c.end)])
+            for one in before for s, e in one.spans)
+        for c in cited
+    )  # fmt: skip
+    if not hit:
+        return
+    after = statements(placed(text, *cited))
+    assert [s.text for s in after] == [s.text for s in before]
+    assert [set(s.numbers) for s in after] == meant
+
+
+@given(st.text(max_size=20), st.lists(st.tuples(st.integers(0, 20), st.text(max_size=3))))
+def test_insertions_leave_the_text(text: str, inserted: list[tuple[int, str]]) -> None:
+    from citeforge.plugins.responses.placing.marks import Edit
+
+    edits = {at: Edit(at, at, new) for at, new in inserted if at <= len(text)}.values()
+    shift = Shift(text, edits)
+    assert [shift.text[shift.start(i)] for i in range(len(text))] == list(text)
+    assert [shift.text[shift.end(i) - 1] for i in range(1, len(text) + 1)] == list(text)
+    for edit in edits:
+        start, end = shift.places[edit]
+        assert shift.text[start:end] == edit.new
