@@ -227,7 +227,10 @@ def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_contradictions_are_held_against_labels_that_tell_them(tmp_path: Path, inline: Cli) -> None:
-    """The judge calls two contradicted, one of them rightly; people call two so."""
+    """The judge calls two contradicted, one of them rightly; people call two so.
+
+    Of "neither" it finds none of one, and says so once, wrongly.
+    """
     rows = [
         ("Io is cold.", "contradictory", "contradicts"),
         ("Io is dry.", "contradictory", "no"),
@@ -246,9 +249,11 @@ def test_contradictions_are_held_against_labels_that_tell_them(tmp_path: Path, i
     command = ("labels", "meta-eval", "--judge", "table:verdicts.jsonl", "--labels")
     result = inline(*command, "labels.jsonl")
     assert result.returncode == 0, result.stderr
-    for line in ("contradicted, by people     2", f"precision of contradicted   {1 / 2:.4f}",
-                 f"recall of contradicted      {1 / 2:.4f}"):  # fmt: skip
+    expected = (("supported", 1, 1 / 1, 1 / 1), ("contradicted", 2, 1 / 2, 1 / 2),
+                ("neither", 1, 0 / 1, 0 / 1))  # fmt: skip
+    for name, n, precision, recall in expected:
+        line = f"  class {name:<22}{n} by people, precision {precision:.4f}, recall {recall:.4f}\n"
         assert line in result.stdout
     two_levels = [{"claim": rows[3][0], "references": ["Io is hot."], "label": "attributable"}]
     write_jsonl(tmp_path / "two.jsonl", two_levels)
-    assert "contradicted" not in inline(*command, "two.jsonl").stdout
+    assert "class" not in inline(*command, "two.jsonl").stdout

@@ -20,9 +20,17 @@ from citeforge.evaluator.measures.wrong import (
     SHOWN,
     CitationClasses,
     CitedStatement,
+    _embedded,
 )
 from conftest import Cli
 from conftest_evaluator import Facts, Measure
+
+
+@pytest.fixture(autouse=True)
+def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors of corpora are kept in a folder of the test."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    _embedded.cache_clear()
 
 
 class ToldFacts(Facts):
@@ -177,3 +185,22 @@ def test_a_dry_run_counts_what_may_be_asked_and_asks_nobody(tmp_path: Path, inli
     assert "stored             6\n" in again and "to judge           0\n" in again
     without = inline("score", "s.jsonl", "--benchmark", "b", "--dry-run")
     assert without.returncode == 2 and "name it with --judge" in without.stderr
+
+
+def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: Cli) -> None:
+    package(tmp_path, inline)
+    command = ("score", "s.jsonl", "--benchmark", "b", "--measures", "wrong", "--judge", "lexical")
+    values, written = [], []
+    for command_number in range(3):
+        _embedded.cache_clear()  # a command of its own
+        result = inline(*command, "--out", "s.json")
+        assert result.returncode == 0, result.stderr
+        found = json.loads((tmp_path / "s.json").read_text())["measures"]
+        values.append([m["value"] for m in found])
+        (kept,) = (tmp_path / "assets").rglob("passages*.f16")
+        written.append(kept.stat().st_mtime_ns)
+        if command_number == 1:
+            kept.write_bytes(b"damaged")
+    assert values[0] == values[1] == values[2]
+    assert written[0] == written[1] != written[2]  # what is kept is checked
+    assert not list((tmp_path / "assets").rglob("queries*"))

@@ -18,7 +18,7 @@ from citeforge.plugins.reproduce.declared import find_table, published_tables, r
 from citeforge.plugins.reproduce.files import OutputFiles
 from citeforge.plugins.reproduce.lists import statistic
 from citeforge.plugins.reproduce.run import reproduce_tables
-from citeforge.plugins.reproduce.verdicts import is_printed_as, rounded_as_printed
+from citeforge.plugins.reproduce.verdicts import cut_digits, is_printed_as, rounded_as_printed
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from conftest import Cli, real_data
 
@@ -115,6 +115,75 @@ def test_a_reason_holds_for_one_number_alone(tmp_path: Path, checkout: Path) -> 
     path = declaration(tmp_path, differs=[{"why": why, "cells": {"all": {"runs": "1"}}}])
     (table,) = reproduce_tables([str(path)], data=checkout)
     assert table.cells[1].verdict == "not explained"
+
+
+def test_outputs_that_nobody_published_explain_nothing(tmp_path: Path, checkout: Path) -> None:
+    why = "The scores beside these outputs are older than they are."
+    unpublished = [{"why": why, "cells": {"all": ["runs", "supported"]}}]
+    path = declaration(tmp_path, differs=[], unpublished=unpublished)
+    (table,) = reproduce_tables([str(path)], data=checkout)
+    assert [(c.verdict, c.ours_shown, c.why) for c in table.cells[1:]] == [
+        ("needs outputs", "2", why),
+        ("needs outputs", "", why),  # its judge would not help
+    ]
+    assert table.cells[0].verdict == "equal"
+    twice = [{"why": why, "cells": {"all": {"runs": "2"}}}]
+    with pytest.raises(InputError, match="no number stands"):
+        read_declaration(declaration(tmp_path, differs=twice, unpublished=unpublished))
+
+
+def test_digits_that_a_paper_cuts_off(tmp_path: Path, checkout: Path) -> None:
+    """The runs' mean, 2, times 1.4999 is 2.9998: rounded 3.00, cut 2.99."""
+    changes: dict[str, Any] = {
+        "columns": {"mean": {"value": "mean score", "scale": 1.4999}}, "differs": [],
+        "rows": [{"name": "all", "files": "runs", "printed": {"mean": "2.99"}}],
+    }  # fmt: skip
+    for cuts, verdict, shown in ((True, "equal", "2.99"), (False, "not explained", "3.00")):
+        path = declaration(tmp_path, cuts_digits=cuts, **changes)
+        (table,) = reproduce_tables([str(path)], data=checkout)
+        assert (table.cells[0].verdict, table.cells[0].ours_shown) == (verdict, shown)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed", "expected"),
+    [(28.2267, "28.22", 28.22), (-0.019, "-0.01", -0.01), (0.29, "0.29", 0.29), (7.9, "7", 7.0)],
+)
+def test_cut_digits(value: float, printed: str, expected: float) -> None:
+    assert cut_digits(value, printed) == pytest.approx(expected)
+
+
+def test_a_file_of_tabs_without_a_header(tmp_path: Path) -> None:
+    """Two questions with 2 and 1 relevant passages: 3/2."""
+    content = "1\tQ0\ta\t1\n1\tQ0\tb\t1\n1\tQ0\tc\t0\n2\tQ0\ta\t1\n"
+    changes: dict[str, Any] = {
+        "files": {"qrels": {"path": "qrels.tsv", "size": len(content),
+                            "sha256": hashlib.sha256(content.encode()).hexdigest()}},
+        "columns": {"passages": {"value": "count per distinct question"}}, "differs": [],
+        "rows": [{"name": "all", "files": "qrels", "printed": {"passages": "1.5"}}],
+    }  # fmt: skip
+    place = tmp_path / "data" / "theirs"
+    place.mkdir(parents=True)
+    (place / "qrels.tsv").write_text(content)
+    names = ["question", "q0", "passage", "relevance"]
+    options = {"columns": names, "where": {"relevance": "1"}}
+    path = declaration(tmp_path, options=options, **changes)
+    (table,) = reproduce_tables([str(path)], data=tmp_path / "data")
+    assert table.cells[0].verdict == "equal"
+    path = declaration(tmp_path, options={"columns": names[:3]}, **changes)
+    with pytest.raises(InputError, match=r"qrels.tsv:1.* has 4 cells.*names: 3"):
+        reproduce_tables([str(path)], data=tmp_path / "data")
+
+
+def test_without_a_network_the_message_says_what_to_do(tmp_path: Path, inline: Cli) -> None:
+    """Nobody listens on the port of a server that was closed."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as closed:
+        host = f"http://127.0.0.1:{closed.server_port}"
+    repository = {"name": "them/theirs", "commit": COMMIT, "licence": "MIT", "host": host}
+    result = inline("reproduce", declaration(tmp_path, repository=repository))
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert f"{host}/them/theirs/{COMMIT}/out/runs.csv: cannot be fetched" in result.stderr
+    assert "a folder with checkouts (--data) needs no network" in result.stderr
 
 
 def test_another_judge_than_the_papers_decides_no_cell(tmp_path: Path) -> None:
@@ -394,6 +463,6 @@ def test_published_numbers_from_the_real_outputs_here() -> None:
     assert not [c for c in cells.values() if c.verdict == "not explained"]
     assert cells["zephyr G", "Bleu All"].verdict == "equal"
     assert cells["zephyr RTG-vanilla", "Rouge All fmeasure"].ours_shown == "37.242539"
-    assert cells["RTG - vanilla", "Overlap Prec."].ours_shown == "33.80"
+    assert cells["RTG - vanilla", "Overlap Prec."].ours_shown == "33.79"  # 33.7989, cut
     assert cells["Dev", "#Attrib"].verdict == "equal"
     assert sum(c.verdict == "equal" for c in cells.values()) >= 15

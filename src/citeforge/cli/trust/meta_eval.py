@@ -113,10 +113,11 @@ def meta_eval(
     click.echo(f"  Cohen's kappa               {found.kappa:.4f}")
     click.echo(f"  precision of not supported  {found.precision:.4f}")
     click.echo(f"  recall of not supported     {found.recall:.4f}")
-    if found.n_contradicted is not None:
-        click.echo(f"  contradicted, by people     {found.n_contradicted:,}")
-        click.echo(f"  precision of contradicted   {found.contradiction_precision:.4f}")
-        click.echo(f"  recall of contradicted      {found.contradiction_recall:.4f}")
+    for name, quality in found.classes.items():
+        click.echo(
+            f"  class {name:<22}{quality.n:,} by people, precision {quality.precision:.4f}, recall "
+            f"{quality.recall:.4f}"
+        )
     click.echo(f"  judge failures              {found.n_failed:,}")
     if found.n_failed and not allow_judge_failures:
         raise FailuresError(f"the judge failed on {found.n_failed:,} pairs")

@@ -41,6 +41,7 @@ class DenseCorpus:
         folder: Path,
         shard_rows: int = SHARD_ROWS,
         retrieve_candidates: FirstStage = retrieve_candidates,
+        query_folder: Path | None = None,
     ) -> None:
         """Embed the passages that ``folder`` has no vectors of yet.
 
@@ -49,10 +50,12 @@ class DenseCorpus:
             embedder: turns title and text, and queries, into vectors.
             folder: where vectors are kept.
             shard_rows: passages a shard of vectors.
-            nominate: what searches them.
+            retrieve_candidates: what searches them.
+            query_folder: where vectors of queries are kept; None for the same folder, which no
+                other process may then use.
         """
         self._nominate = retrieve_candidates
-        self._corpus, self._embedder, self._folder = corpus, embedder, folder
+        self._corpus, self._embedder, self._folder = corpus, embedder, query_folder or folder
         total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
         with progress("embedding passages", total, "passages") as advance:
             self.shards = ensure_shards(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -15,6 +16,24 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError
+
+CLASSES = SUPPORTED, CONTRADICTED, NEITHER = "supported", "contradicted", "neither"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ClassQuality:
+    """Agreement of a judge with people on one class of pairs.
+
+    Attributes:
+        n: pairs that people put into it.
+        precision: share of the judge's that people confirm; NaN where it puts none into it.
+        recall: share of people's that the judge finds; NaN where they put none into it.
+    """
+
+    n: int
+    precision: float
+    recall: float
 
 
 @dataclass(frozen=True)
@@ -34,10 +53,8 @@ class JudgeQuality:
             decision 0, as AttributionBench's; NaN without pairs.
         balanced_accuracy: mean of the shares of supported and of other pairs that the judge decides
             as people do; NaN where people say the same of all.
-        n_contradicted: pairs that people call contradicted; None where their labels do not tell.
-        contradiction_precision: share of the judge's contradictions that people confirm; NaN
-            without any.
-        contradiction_recall: share of people's that the judge tells; NaN without any.
+        classes: agreement on ``supported``, ``contradicted`` and ``neither``; empty where people's
+            labels do not tell a contradiction.
     """
 
     n: int
@@ -50,9 +67,7 @@ class JudgeQuality:
     recall: float
     macro_f1: float
     balanced_accuracy: float
-    n_contradicted: int | None = None
-    contradiction_precision: float = math.nan
-    contradiction_recall: float = math.nan
+    classes: dict[str, ClassQuality]
 
 
 def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
@@ -90,7 +105,7 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
     """Ask the judge and compare."""
     decisions = judge.ask(row.pair for row in labelled)
     pairs: list[tuple[bool, bool]] = []
-    told: list[tuple[bool, bool]] = []
+    classes: list[tuple[str, str]] = []
     failed = 0
     for row in labelled:
         decision = decisions[row.pair]
@@ -99,9 +114,12 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
         else:
             pairs.append((row.supported, decision.entailed))
             if row.contradicted is not None:
-                told.append((row.contradicted, (decision.support or 0) < 0))
-    if not any(row.contradicted is not None and not row.supported for row in labelled):
-        told = []  # "attributable" alone may be a label of two levels
+                contradicts = (decision.support or 0) < 0
+                classes.append((
+                    _class(row.supported, row.contradicted), _class(decision.entailed, contradicts),
+                ))  # fmt: skip
+    if all(human == SUPPORTED for human, _ in classes):
+        classes = []  # "attributable" alone may be a label of two levels
     n = len(pairs)
     said_no = [human for human, machine in pairs if not machine]
     are_no = [machine for human, machine in pairs if not human]
@@ -116,9 +134,18 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
         sum(not machine for machine in are_no) / len(are_no) if are_no else math.nan,
         sum(_f1(pairs, side) for side in (True, False)) / 2 if n else math.nan,
         sum(_recall(pairs, side) for side in (True, False)) / 2,
-        sum(human for human, _ in told) if told else None,
-        _recall([(machine, human) for human, machine in told], True),
-        _recall(told, True),
+        {name: _class_quality(classes, name) for name in CLASSES if classes},
+    )
+
+
+def _class(supported: bool, contradicted: bool) -> str:
+    return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
+
+
+def _class_quality(pairs: Sequence[tuple[str, str]], name: str) -> ClassQuality:
+    turned = [(machine, human) for human, machine in pairs]
+    return ClassQuality(
+        sum(human == name for human, _ in pairs), _recall(turned, name), _recall(pairs, name)
     )
 
 
@@ -128,7 +155,7 @@ def _f1(pairs: Sequence[tuple[bool, bool]], side: bool) -> float:
     return 2 * sum(human == machine == side for human, machine in pairs) / said if said else 0.0
 
 
-def _recall(pairs: Sequence[tuple[bool, bool]], side: bool) -> float:
+def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
     """Share of people's decisions of one side that the judge makes, too."""
     machine_says = [machine == side for human, machine in pairs if human == side]
     return sum(machine_says) / len(machine_says) if machine_says else math.nan

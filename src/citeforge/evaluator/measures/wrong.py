@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from citeforge.engines.io.files import digest, storage_errors
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce.answers import strict_claims
@@ -210,14 +211,25 @@ def _passages_for(
 def _embedded(
     folder: Path, benchmark_hash: str, embedder: str
 ) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
-    """The corpus of a benchmark, embedded once for all submissions of a command, and the folder of
-    its vectors, which goes with it."""
+    """The corpus of a benchmark, and the folder of its queries' vectors, which goes with it.
+
+    Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``): each carries what
+    it was made of, as those of builds do, and is made again only where that changes.
+    """
+    from huggingface_hub import cached_assets_path, constants
+
     from citeforge.engines.embedding.embed import make_embedder
     from citeforge.engines.retrieval.dense import DenseCorpus
 
+    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
+        home = cached_assets_path(
+            "citeforge", "vectors", benchmark_hash, assets_dir=constants.HF_ASSETS_CACHE
+        )
+    chosen = make_embedder(embedder)
+    vectors = home / digest(chosen.fingerprint())[:16]
     scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
     corpus = Benchmark(folder).corpus
-    return DenseCorpus(corpus, make_embedder(embedder), Path(scratch.name)), scratch
+    return DenseCorpus(corpus, chosen, vectors, query_folder=Path(scratch.name)), scratch
 
 
 def _options(tools: Tools, protocol: str) -> str:

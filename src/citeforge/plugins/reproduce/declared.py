@@ -124,6 +124,15 @@ class KnownDifference(Part):
     """Row and column to our number: any other is not explained."""
 
 
+class UnpublishedOutputs(Part):
+    """Numbers that were made of outputs, or by a rule, that nobody published."""
+
+    why: str = Field(min_length=20)
+    """What shows that the outputs here are others."""
+    cells: dict[str, tuple[str, ...]]
+    """Row to its columns; ours are shown beside them, and prove nothing."""
+
+
 class PublishedTable(Part):
     """One published table."""
 
@@ -139,7 +148,10 @@ class PublishedTable(Part):
     columns: dict[str, Quantity | None]
     """Column to what its numbers are made of; nothing where the rows say so."""
     rows: tuple[PublishedRow, ...] = Field(min_length=1)
+    cuts_digits: bool = False
+    """Whether the paper cuts digits off in place of rounding."""
     differs: tuple[KnownDifference, ...] = ()
+    unpublished: tuple[UnpublishedOutputs, ...] = ()
     note: str = ""
     """What a reader of the result must know."""
 
@@ -161,6 +173,11 @@ class PublishedTable(Part):
                 return ours, difference.why
         return None
 
+    def lacks_outputs(self, row: str, column: str) -> str:
+        """Why the outputs behind a number are not here; empty where they are."""
+        missing = (u.why for u in self.unpublished if column in u.cells.get(row, ()))
+        return next(missing, "")
+
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> Self:
         names = [row.name for row in self.rows]
@@ -176,11 +193,13 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
-        for difference in self.differs:
+        for difference in (*self.differs, *self.unpublished):
             for name, columns in difference.cells.items():
                 for column in columns:
                     if (name, column) not in cells:
-                        raise ValueError(f"differs: no number stands at {name!r}, {column!r}")
+                        raise ValueError(
+                            f"differs, unpublished: no number stands at {name!r}, {column!r}"
+                        )
                     cells.remove((name, column))  # one reason a number
         return self
 

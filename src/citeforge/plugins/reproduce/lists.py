@@ -1,4 +1,4 @@
-"""Rows of CSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
+"""Rows of CSV, TSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import read_csv
+from citeforge.engines.io.textfiles import read_csv, text_lines
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
@@ -26,6 +26,8 @@ class ListOptions(Part):
     """Names that lead from the document to the rows: a list, or an object of them."""
     besides: tuple[str, ...] = ()
     """Names in that object that are no rows."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns of a file of tabs (.tsv), which has no header."""
     where: dict[str, str] = Field(default_factory=dict)
     """Fields and the values that rows must have there."""
 
@@ -50,6 +52,15 @@ def read_list(
 def _rows(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
     if path.suffix == ".csv":
         yield from (row for _, row in read_csv(path))
+    elif path.suffix == ".tsv":
+        for number, line in text_lines(path):
+            cells = line.split("\t")
+            if len(cells) != len(options.columns):
+                raise InputError(
+                    f"has {len(cells)} cells", path=path, line=number,
+                    allowed=f"as many as options.columns names: {len(options.columns)}",
+                )  # fmt: skip
+            yield dict(zip(options.columns, cells, strict=True))
     elif path.suffix == ".jsonl":
         yield from (row for _, row in read_rows(path, _FIELDS))
     else:

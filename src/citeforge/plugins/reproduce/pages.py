@@ -21,6 +21,7 @@ VERDICTS: dict[CellVerdict, str] = {
     "equal": "equal to the printed digits",
     "explained": "explained",
     "not explained": "not explained",
+    "needs outputs": "needs outputs that are not published",
     "needs a model": "needs a model that is not here",
     "not computed": "not computed: data or a package is missing",
 }

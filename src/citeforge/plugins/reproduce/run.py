@@ -23,7 +23,7 @@ from citeforge.plugins.reproduce.declared import (
 from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
 from citeforge.plugins.reproduce.reader import ReaderTools
 from citeforge.plugins.reproduce.readers import find_reader
-from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, verdict_of
+from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, cut_digits, verdict_of
 from citeforge.schemas.errors import InputError
 
 
@@ -115,11 +115,15 @@ class Reproduction:
     ) -> ComparedCell:
         printed, quantity = row.printed[column], table.quantity(row, column)
         cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
+        if not isinstance(value, str):
+            ours = value * quantity.scale
+            cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
+        if lacking := table.lacks_outputs(row.name, column):
+            return replace(cell, verdict="needs outputs", why=lacking)
         if isinstance(value, str):
             needs_model = quantity.judge is not None or quantity.model is not None
             verdict: CellVerdict = "needs a model" if needs_model else "not computed"
             return replace(cell, verdict=verdict, why=value)
-        cell = replace(cell, ours=value * quantity.scale)
         if (another := self._other_judge(quantity)) is not None:
             return replace(cell, verdict="needs a model", why=another)
         verdict, why = verdict_of(cell, table.known_difference(row.name, column))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import msgspec
 
-CellVerdict = Literal["equal", "explained", "not explained", "needs a model", "not computed"]
+CellVerdict = Literal[
+    "equal", "explained", "not explained", "needs outputs", "needs a model", "not computed"
+]  # fmt: skip
 
 
 def decimals(printed: str) -> int:
@@ -24,6 +27,12 @@ def is_printed_as(value: float, printed: str) -> bool:
     return abs(value - number(printed)) <= 0.5 * 10.0 ** -decimals(printed) + 1e-9
 
 
+def cut_digits(value: float, printed: str) -> float:
+    """A value without the digits behind the printed ones."""
+    unit = 10.0 ** decimals(printed)
+    return math.trunc(value * unit + math.copysign(1e-9, value)) / unit
+
+
 def rounded_as_printed(value: float, printed: str) -> str:
     """A value with as many digits as the printed number."""
     sign = "%" if printed.endswith("%") else ""
@@ -38,7 +47,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
         column: of the table.
         printed: as it is printed.
         ours: our value, as printed; None where it could not be computed.
-        verdict: one of five words.
+        verdict: one of six words.
         value: what it is made of.
         why: reason of the difference, or what lacks.
     """
