@@ -250,13 +250,18 @@ def cascade_coverage(shares: Sequence[float], simulations: int, seed: int) -> fl
 
 CROSSED: dict[str, tuple[tuple[int, int, int], dict[str, float]]] = {
     "1 run": ((1, 1, 1), {}), "2 runs": ((1, 2, 1), {}), "3 runs": ((1, 3, 1), {}),
+    "2 runs that differ": ((1, 2, 1), {"run": 0.2}),
     "3 runs that differ": ((1, 3, 1), {"run": 0.1}),
     "5 runs that differ": ((1, 5, 1), {"run": 0.1}),
-    "3 repeats": ((1, 1, 3), {}), "3 repeats that differ": ((1, 1, 3), {"repeat": 0.1}),
-    "3 runs, 3 repeats": ((1, 3, 3), {"run": 0.1, "repeat": 0.1}),
+    "3 repeats": ((1, 1, 3), {}), "2 repeats that differ": ((1, 1, 2), {"repeat": 0.1}),
+    "3 repeats that differ": ((1, 1, 3), {"repeat": 0.1}),
     "2 judges": ((2, 1, 1), {"judge": 0.3}), "3 judges": ((3, 1, 1), {"judge": 0.3}),
     "5 judges": ((5, 1, 1), {"judge": 0.3}),
+    "3 runs, 3 repeats": ((1, 3, 3), {"run": 0.1, "repeat": 0.1}),
     "3 judges, 3 runs, 3 repeats": ((3, 3, 3), {"judge": 0.3, "run": 0.1, "repeat": 0.05}),
+    "3 runs, 3 repeats that differ much": ((1, 3, 3), {"run": 0.3, "repeat": 0.3}),
+    "2 runs, 2 repeats": ((1, 2, 2), {"run": 0.1, "repeat": 0.1}),
+    "2 judges, 3 runs": ((2, 3, 1), {"judge": 0.3, "run": 0.1}),
 }  # fmt: skip
 """Judges, runs and repeats; standard deviations of what moves all values of one of them at once."""
 STATEMENTS = 5

@@ -35,7 +35,14 @@ def test_raw_intervals(repeats: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["3 runs that differ", "3 repeats that differ", "3 judges", "3 runs, 3 repeats"]
+    "name",
+    [
+        "2 runs that differ",
+        "3 runs that differ",
+        "3 repeats that differ",
+        "3 judges",
+        "3 runs, 3 repeats",
+    ],
 )
 def test_intervals_over_runs_repeats_and_judges(name: str) -> None:
     levels, moves = CROSSED[name]

@@ -10,7 +10,13 @@ import pytest
 
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.variance import SOURCES, shares_of, spread_at, spread_of
+from citeforge.evaluator.statistics.variance import (
+    SOURCES,
+    _half_width,
+    shares_of,
+    spread_at,
+    spread_of,
+)
 
 TABLE = np.array([[1.0, 4.0, 7.0], [3.0, 6.0, 15.0]])
 """Two runs of three queries."""
@@ -53,16 +59,32 @@ def test_one_run_is_the_usual_standard_error() -> None:
     assert found.components == {"queries": pytest.approx(np.var([3, 6, 15], ddof=1))}
 
 
-def test_runs_that_differ_by_less_than_chance_leave_three_quarters() -> None:
+def test_runs_that_differ_by_less_than_chance_leave_half() -> None:
     # Both runs have the mean 2: MS(runs) = 0, and what they add would be -MS(rest).
     found = spread_of(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ("runs", "queries"))
     assert found.components["runs"] == pytest.approx(-2 / 3)  # (0 - 2) / 3
     assert found.stderr == 0  # every query has the mean 2
-    values = np.array([[1.0, 2.0, 6.0], [3.0, 4.0, 2.0]])  # means of queries: 2, 3, 4
-    squares = 2 * ((2 - 3) ** 2 + (4 - 3) ** 2) / 2
-    assert spread_of(values, ("runs", "queries")).stderr == pytest.approx(
-        math.sqrt(0.75 * squares / 6)
-    )
+    # Means of queries 2, 3, 5, of both runs 10/3: MS(queries) = 2 · 14/3 / 2, MS(runs) = 0, and
+    # what is left, 6.33, says that runs differ by less than chance.
+    found = spread_of(np.array([[1.0, 2.0, 7.0], [3.0, 4.0, 3.0]]), ("runs", "queries"))
+    assert found.df == math.inf
+    of_queries = 4.303**2 * (2 * 14 / 3 / 2) / 6  # Student's t of 2 degrees of freedom
+    assert 1.96 * found.stderr == pytest.approx(math.sqrt(0.5 * of_queries), rel=1e-3)
+
+
+@pytest.mark.parametrize("df", [1, 2, 4, 9])
+@pytest.mark.parametrize("chance", [0.05, 0.2, 0.5, 0.9])
+def test_coverage_in_normal_theory(df: int, chance: float) -> None:
+    """One source beside many queries, of variance 1: whatever it adds, 95 of 100 hold the mean."""
+    rng = np.random.default_rng([df, int(100 * chance)])
+    added = np.repeat([0.0, 0.05, 0.2, 1.0, 5.0, 100.0], 3000)
+    seen = (added + chance) * rng.chisquare(df, len(added)) / df
+    moved = rng.normal(0, np.sqrt(1 + added))
+    held = [abs(m) < _half_width({(0,): s, (1,): 1.0, (0, 1): chance}, [df + 1, 10**6])
+            for m, s in zip(moved, seen, strict=True)]  # fmt: skip
+    shares = np.reshape(held, (6, 3000)).mean(axis=1)
+    # Six shares of 3,000: four standard errors are .016.
+    assert 0.935 - 0.016 < shares.min() <= shares.max() < 0.965 + 0.016, shares
 
 
 @pytest.mark.parametrize("levels", [(1, 3, 1, 8), (1, 3, 4, 6), (3, 2, 1, 5), (3, 2, 2, 4)])
