@@ -19,12 +19,12 @@ import numpy as np
 
 from benchmarks.simulated import World, chosen, labelled_twice, truth, world
 from citeforge.builders.audit.strata import Stratum, stratified
-from citeforge.evaluator.labels.error_rates import rates_of, rogan_gladen
-from citeforge.evaluator.labels.ppi import Units, powered, t_test
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
+from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
+from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
 
 SIZES = (30, 100, 300)
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -14,11 +14,17 @@ import numpy as np
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.labels.files import EXPERTQA, FULL
-from citeforge.evaluator.labels.ppi import LEAST_LABELS, Powered, Units, interval_of, powered
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import LEVEL, ranks_of_intervals
+from citeforge.plugins.labels.correction.ppi import (
+    LEAST_LABELS,
+    Powered,
+    Units,
+    interval_of,
+    powered,
+)
+from citeforge.plugins.labels.files import EXPERTQA, FULL
 
 SHARE = Range(0, 1)
 _MARK = re.compile(r"\s*\[\d+\]")

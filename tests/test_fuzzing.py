@@ -60,7 +60,7 @@ def test_planted_bugs_are_found(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A reader that lets an exception out, one that names no file, and an odd exit code."""
-    import citeforge.engines.judge.pairs as module
+    import citeforge.plugins.labels.judging as module
 
     folders = (tmp_path / str(n) / "case" for n in range(9))
 

@@ -12,8 +12,6 @@ from citeforge.builders.audit.run import audit
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import LlmReply, Request, Result
-from citeforge.evaluator.labels.annotation.of_benchmark import benchmark_rows
-from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -22,6 +20,8 @@ from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.inspect.scoring import Scoring, Settings
+from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
+from citeforge.plugins.labels.annotation.tasks import TASKS
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.publish.export.registry import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package

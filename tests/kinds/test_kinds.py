@@ -13,13 +13,13 @@ import pytest
 import citeforge as cf
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.prompts import TEMPLATES
-from citeforge.evaluator.labels.annotation.tasks import TASKS
 from citeforge.evaluator.measures.registry import measures
 from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
+from citeforge.plugins.labels.annotation.tasks import TASKS
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import Recipe

@@ -11,16 +11,17 @@ from pydantic import ValidationError
 
 import citeforge as cf
 from citeforge import InputError, UsageError
-from citeforge.engines.judge.pairs import judge_pairs, plan_pairs
 from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.stores.exchange import export_store, import_store
 from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions
 from citeforge.kg.setup import open_graph
-from citeforge.schemas.commands.command_options import AnnotationOptions, PromptingOptions
+from citeforge.plugins.labels.annotation.sheets import export_sheet, import_sheets
+from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
+from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.base import Judging
 from citeforge.systems.llm.answering import answer_prompts, plan_prompts
 from citeforge.systems.llm.writing import read_prompts, requests_of

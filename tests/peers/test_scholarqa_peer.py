@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.labels.preferences import (
+from citeforge.plugins.labels.agreement.preferences import (
     PreferencePair,
     agreed,
     annotator_agreement,

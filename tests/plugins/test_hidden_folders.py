@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from citeforge.builders.packaging.package import amend_stats
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.evaluator.corrections import calibration_key
 from conftest import EXAMPLES, ROOT
 
 PLUGINS = ROOT / "src" / "citeforge" / "plugins"
@@ -19,8 +23,11 @@ GIVES = {
     "trec": ("trec-rag24", "TREC.WP"),
 }
 """Plugin to a format and a measure that go with it."""
-COMMANDS = {"leaderboard": "leaderboard", "community_evals": "publish results"}
-"""Plugin to a command that goes with it."""
+COMMANDS = {
+    "leaderboard": "leaderboard build", "community_evals": "publish results build",
+    "labels": "labels export",
+}  # fmt: skip
+"""Plugin to a command that goes with it, and a word behind it."""
 KINDS = {"bundles": "deflection"}
 """Plugin to a kind of benchmark that goes with it."""
 SYSTEMS = {"published_systems": "vanilla"}
@@ -71,13 +78,18 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     ]
     if form:
         commands.append((["check", answers, "--benchmark", str(package), "--format", form], 1))
+    if folder == "labels":
+        wanted = ["--judge", "lexical", "--measures", "ALCE.CitRec"]
+        score = ["score", answers, "--benchmark", str(_calibrated(package, tmp_path)), *wanted]
+        commands.append((score, 0))
+        commands.append(([*score, "--labels", answers], 1))
     if folder == "ray":
         commands.append((["score", answers, "--benchmark", str(package), "--engine", "ray"], 1))
     if measure:
         wanted = ["--measures", measure]
         commands.append((["score", answers, "--benchmark", str(package), *wanted], 2))
     if command:
-        commands.append(([*command.split(), "build"], 1))
+        commands.append((command.split(), 1))
     if kind := KINDS.get(folder):
         words = ["--benchmark", str(package), "--out", str(tmp_path / "k")]
         commands.append((["build", kind, *words], 1))
@@ -103,11 +115,16 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     assert done.returncode == 0, done.stderr[-2000:]
     if form:
         assert f"the plugin that gives the format {form!r} is not part of this copy" in done.stderr
+    if folder == "labels":
+        assert "the plugin that gives --labels is not part of this copy" in done.stderr
+        assert "calibration of lexical" in done.stdout
+        assert "corrects nothing: the plugin that gives corrections is not part" in done.stdout
     if folder == "ray":
         assert "the plugin that gives --engine ray is not part of this copy" in done.stderr
     if folder == "openvino":
         assert "the plugin that gives --compute int8 is not part of this copy" in done.stderr
     if command:
+        command = command.rpartition(" ")[0]
         message = f"the plugin that gives the command {command!r} is not part of this copy"
         assert message in done.stderr
         assert f"\n  {command} " not in done.stdout
@@ -129,3 +146,11 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     if model:
         message = f"the plugin that gives the LLM {model[-1]!r} is not part of this copy"
         assert message in done.stderr
+
+
+def _calibrated(package: Path, folder: Path) -> Path:
+    """A copy that keeps error rates of a judge."""
+    copy = folder / package.name
+    shutil.copytree(package, copy)
+    amend_stats(copy, {calibration_key(LexicalJudge().signature): {"sensitivity": 0.9}})
+    return copy

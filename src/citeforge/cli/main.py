@@ -41,10 +41,6 @@ COMMANDS = {
     "Trust": {
         "verify": ("trust.verify", "Check a package: hashes, schemas, ids, contexts."),
         "audit": ("trust.audit", "Look for flaws in a package that verifies."),
-        "labels": (
-            "trust.labels",
-            "Plan, collect and use labels of people, and measure judges by them.",
-        ),
     },
     "Publish": {
         "publish": (

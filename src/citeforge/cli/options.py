@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import click
-
 from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
-from citeforge.schemas.labels import LABEL_FORMATS
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RUNNER, RunOptions
 
@@ -45,29 +42,3 @@ def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
     run = record_from(RunOptions, options | more)
     make_runner(run)
     return run
-
-
-def labels_options(command: F) -> F:
-    """Files of labels, and what they are about."""
-    options = (
-        path_option(
-            "--labels",
-            multiple=True,
-            help="Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's "
-            "layout, or claims with references; repeatable.",
-        ),
-        click.option(
-            "--format",
-            "label_format",
-            type=click.Choice(LABEL_FORMATS),
-            default="auto",
-            show_default=True,
-            help="Of the labels; auto looks.",
-        ),
-        path_option(
-            "--scores", multiple=True, help="Score files (--details) that the labels are about."
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command

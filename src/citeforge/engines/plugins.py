@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 GROUPS = tuple(
     (
         "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
-        "graphs systems kinds commands runners doctor reports plots compute"
+        "graphs systems kinds commands runners doctor corrections reports plots compute"
     ).split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"

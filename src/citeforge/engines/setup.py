@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.folders import beside
-from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.stores.replay import ReplayStore
@@ -113,3 +114,13 @@ def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
     if session is None:
         raise UsageError(f"name a judge: {listed(JUDGES)}")
     return session
+
+
+def priced(plan: JudgePlan, run: RunOptions) -> JudgePlan:
+    """A plan with its cost, where the price is known and the judge counts tokens."""
+    from citeforge.engines.judge.llm import ANSWER_TOKENS
+
+    if run.price is None or plan.tokens is None:
+        return plan
+    answers = ANSWER_TOKENS * (plan.distinct - plan.stored)
+    return replace(plan, cost=Price(*run.price).cost(plan.tokens, answers))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from citeforge.evaluator.labels.correct import Correction, correct
+from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, make_entries
@@ -99,7 +99,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     warnings = reading.warnings()
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
-        warnings += correct(reading, rows, entries, signed, setup.correction, submission.system)
+        warnings += setup.correction.correct(reading, rows, entries, signed, submission.system)
     return ScoreFile(
         system=submission.system,
         submission=path.name,

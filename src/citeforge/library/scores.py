@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.judge.pairs import priced
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.setup import priced
 from citeforge.evaluator.choose import choose_tools, make_tools
-from citeforge.evaluator.labels.calibration import calibration_of
-from citeforge.evaluator.labels.correct import Correction, require_known
-from citeforge.evaluator.labels.files import read_labels
+from citeforge.evaluator.corrections import calibration_of, find_corrections
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
@@ -203,13 +201,15 @@ def setup_of(
         UsageError: there is no such model.
     """
     measures = measures or select(benchmark.kind.default_measures)
-    labels = [label for path in options.labels for label in read_labels(path)]
     if run is None:
         tools = choose_tools(measures, options, judge)
     else:
         tools = make_tools(measures, options, run)
-    if labels or options.protocol != "strict":
-        return ScoringSetup(benchmark, measures, tools, Correction(labels) if labels else None)
+    if options.labels:
+        correction = find_corrections().by_labels(options.labels)
+        return ScoringSetup(benchmark, measures, tools, correction)
+    if options.protocol != "strict":
+        return ScoringSetup(benchmark, measures, tools)
     return ScoringSetup(benchmark, measures, tools, *calibration_of(benchmark, tools.judge))
 
 
@@ -348,8 +348,7 @@ def _require_distinct(
     Raises:
         InputError: names both, or whom the labels are of.
     """
-    labels = setup.correction.labels if setup.correction is not None else ()
-    if not labels and len(paths) == 1:
+    if not setup.tools.options.labels and len(paths) == 1:
         return
     form = setup.tools.options.file_format
     submissions = [
@@ -363,7 +362,8 @@ def _require_distinct(
                 f"the systems {twin!a} and {name!a} look the same",
                 allowed="names that differ to the eye (--name)",
             )
-    require_known(labels, [(s.system, s.path.name) for s in submissions])
+    if setup.correction is not None:
+        setup.correction.require_known([(s.system, s.path.name) for s in submissions])
 
 
 def _require_any(files: Sequence[ScoreFile]) -> None:

@@ -252,7 +252,7 @@ def test_wrong_names() -> None:
 def test_three_levels_of_an_llm_are_stored_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from citeforge.engines.judge.pairs import write_verdicts
+    from citeforge.plugins.labels.judging import write_verdicts
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     pairs = [script(f'{{"support": "{level}"}}') for level in ("full", "partial", "no")]
@@ -284,7 +284,7 @@ def test_three_levels_of_an_llm_are_stored_and_written(
 def test_what_an_llm_cannot_tell_is_stored_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from citeforge.engines.judge.pairs import write_verdicts
+    from citeforge.plugins.labels.judging import write_verdicts
 
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     words = ("supported", "unsupported", "unknown")

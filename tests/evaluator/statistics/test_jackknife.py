@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from citeforge.evaluator.labels.differences import corrected_difference
-from citeforge.evaluator.labels.ppi import Units, linearised, powered
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.entries import make_entry
 from citeforge.evaluator.statistics.compare import compare_many
@@ -21,6 +19,8 @@ from citeforge.evaluator.statistics.estimates import (
     ratio,
 )
 from citeforge.evaluator.statistics.ranks import ranks_of
+from citeforge.plugins.labels.correction.differences import corrected_difference
+from citeforge.plugins.labels.correction.ppi import Units, linearised, powered
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 

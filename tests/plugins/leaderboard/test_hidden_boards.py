@@ -22,13 +22,13 @@ from benchmarks.hidden_board import (
 from citeforge.engines.io.files import digest
 from citeforge.evaluator.reports.withhold import FEWEST_QUERIES, withhold_scores
 from citeforge.evaluator.statistics.compare import compare_many, load_scores
-from citeforge.evaluator.statistics.planning import plan_queries
 from citeforge.library.scores import score, score_files
 from citeforge.package.manifest import pretty_json
+from citeforge.plugins.labels.options import PlanOptions
+from citeforge.plugins.labels.planning.planning import plan_queries
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
 from citeforge.plugins.leaderboard.submit import add_submissions
-from citeforge.schemas.commands.command_options import PlanOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import Cli

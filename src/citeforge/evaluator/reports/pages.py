@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
 from citeforge.builders.audit.records import Audit
 from citeforge.engines import plugins
-from citeforge.evaluator.labels.calibration import Shares
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
 _ENTRY = ("reports", "pages")
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Statements of a system that are supported.
+
+    Attributes:
+        statements: labelled ones with a verdict.
+        effective: answers that they are of, weighted by their statements (Kish 1965).
+        judge: share that the judge finds supported.
+        people: share that people do.
+    """
+
+    statements: int
+    effective: float
+    judge: float
+    people: float
 
 
 class Pages(Protocol):

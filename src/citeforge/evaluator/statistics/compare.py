@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
-from citeforge.evaluator.labels.differences import CorrectedDifference, corrected_difference
+from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivial
 from citeforge.evaluator.reports.rows import named_rows
@@ -169,7 +169,10 @@ def compare_many(
     if not differences:
         reason = left_out[0] if left_out else "there is no pair"
         raise InputError(reason, allowed=_HINT if not across else None)
-    return Comparison(differences, left_out, caution_lines(files, wanted))
+    cautions = caution_lines(files, wanted)
+    if any(m.corrected for f in files for m in f.measures):
+        cautions += find_corrections().absent
+    return Comparison(differences, left_out, cautions)
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
@@ -330,7 +333,7 @@ def _rows(
             paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
-            corrected_difference(a, b, clusters),
+            _corrected(a, b, clusters),
             by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
             trivial=tuple(
                 x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
@@ -339,6 +342,14 @@ def _rows(
         )  # fmt: skip
         rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
     return rows
+
+
+def _corrected(
+    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
+) -> CorrectedDifference | None:
+    """The difference by labels of people, where both values are corrected."""
+    is_corrected = a.corrected is not None and b.corrected is not None
+    return find_corrections().difference(a, b, clusters) if is_corrected else None
 
 
 def _controls(file: ScoreFile) -> set[str]:

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from citeforge.builders.audit.records import Audit
-from citeforge.evaluator.labels.calibration import Shares
 from citeforge.evaluator.reports.formats import PICTURES
-from citeforge.evaluator.reports.pages import Pages
+from citeforge.evaluator.reports.pages import Pages, Shares
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import require

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.evaluator.labels.preferences import (
-    agreed,
-    annotator_agreement,
-    pairwise_agreement,
-    read_preferences,
-)
+from citeforge.engines.plugins import require_whole
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
@@ -34,7 +29,19 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Agreement and correlation, as the mean over annotators; each group of files is one."""
+    """Agreement and correlation, as the mean over annotators; each group of files is one.
+
+    Raises:
+        InputError: this copy lacks the plugin that compares preferences.
+    """
+    require_whole("commands", "labels", "comparisons with the preferences of people")
+    from citeforge.plugins.labels.agreement.preferences import (
+        agreed,
+        annotator_agreement,
+        pairwise_agreement,
+        read_preferences,
+    )
+
     chosen = checked(ComparisonOptions, **options)
     annotators = [
         [

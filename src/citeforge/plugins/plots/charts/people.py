@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from citeforge.evaluator.reports.pages import Shares
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots import labels, palette
 from citeforge.plugins.plots.charts.common import entry, measure_and_unit, value_text
@@ -20,9 +21,6 @@ from citeforge.plugins.plots.figure import (
     values,
 )
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
-
-if TYPE_CHECKING:
-    from citeforge.evaluator.labels.calibration import Shares
 
 MOST = 6
 """Systems whose calibration is drawn."""

@@ -12,7 +12,6 @@ import numpy as np
 
 from citeforge.evaluator.measures.registry import declared_place, find_measure, select
 from citeforge.evaluator.statistics.ranks import better_for_certain, towards_better
-from citeforge.evaluator.statistics.system_order import kendall_tau_b
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
@@ -302,7 +301,9 @@ def _sign(value: float) -> int:
 def _tau(a: Definition, b: Definition) -> float:
     if not any(a.signs) or not any(b.signs):
         return math.nan
-    return kendall_tau_b(-np.array(a.ranks), -np.array(b.ranks))
+    from scipy.stats import kendalltau
+
+    return float(kendalltau(a.ranks, b.ranks).statistic)
 
 
 def _pairs(

@@ -1,0 +1,153 @@
+"""Scores corrected for the errors of a judge, which a plugin does: what the core asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines import plugins
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.package.manifest import read_stats
+from citeforge.package.package import Package
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import Signature
+
+_ENTRY = ("corrections", "labels")
+
+
+@dataclass(frozen=True)
+class CorrectedDifference:
+    """Second minus first system as people would have found it, as displayed.
+
+    Attributes:
+        value: mean paired difference by PPI++.
+        low: lower end of its 95 % interval.
+        high: upper end.
+        p: two-sided, of no difference (Student's t with Welch's degrees of freedom).
+        n_labels: queries whose answers by both systems are labelled.
+        tuning: weight of the judge, from 0 to 1.
+    """
+
+    value: float
+    low: float
+    high: float
+    p: float
+    n_labels: int
+    tuning: float
+
+
+class Correction(Protocol):
+    """What scores are corrected with: labels of these answers, or error rates of the judge."""
+
+    def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
+        """Refuse labels that are of none of the systems.
+
+        Args:
+            systems: (name, submission file) of what is scored.
+
+        Raises:
+            InputError: names the systems of the labels.
+        """
+
+    def correct(
+        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature], system: str,
+    ) -> list[str]:  # fmt: skip
+        """Put corrected values beside the raw ones of every judged measure.
+
+        Args:
+            reading: the answers, read.
+            rows: measures with their samples.
+            entries: their entries, which get the corrected values.
+            sign: recipes by measure.
+            system: whose answers.
+
+        Returns:
+            Warnings: what could not be corrected, and why the labels may be no random sample.
+
+        Raises:
+            InputError: labels of answers that there are not, or that contradict each other.
+            UsageError: the answers cite something else than passages.
+        """
+
+
+class Corrections:
+    """What corrects scores: entry ``labels`` of the group ``citeforge.corrections``.
+
+    This one corrects nothing: it stands in copies that lack the plugin.
+
+    Attributes:
+        absent: what to tell beside scores that were corrected elsewhere.
+    """
+
+    absent: tuple[str, ...] = (
+        "differences and ranks of corrected values are not told: the plugin that gives "
+        "corrections is not part of this copy (pip install citeforge)",
+    )
+
+    def by_labels(self, paths: Sequence[Path]) -> Correction:
+        """The correction by files of labels.
+
+        Raises:
+            InputError: a file is none, or labels nothing that a statement cites; or this copy lacks
+                the plugin.
+        """
+        return cast(Correction, plugins.built_in(*_ENTRY, "--labels"))
+
+    def by_calibration(
+        self, figures: Mapping[str, Any], judge: str
+    ) -> tuple[Correction | None, str]:
+        """The correction by what a package keeps of a judge's errors, and what to warn of."""
+        return None, (
+            f"the benchmark's calibration of {judge} corrects nothing: the plugin that gives "
+            "corrections is not part of this copy (pip install citeforge)"
+        )
+
+    def difference(
+        self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
+    ) -> CorrectedDifference | None:
+        """The paired difference on one measure; None where labels do not allow one.
+
+        Args:
+            first: a system's entry.
+            second: the other's.
+            clusters: cluster of each query, where questions repeat.
+        """
+        return None
+
+    def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
+        """How corrected values were made, and what they say of the order of systems."""
+        return self.absent
+
+
+def find_corrections() -> Corrections:
+    """What corrects scores in this copy."""
+    theirs = plugins.find_entry(*_ENTRY)
+    return Corrections() if theirs is None else cast(Corrections, theirs[0])
+
+
+def calibration_key(judge: str) -> str:
+    """Name of a judge's calibration in ``stats.json``."""
+    return f"calibration of {judge}"
+
+
+def calibration_of(package: Package, judge: JudgeSession | None) -> tuple[Correction | None, str]:
+    """The correction by a package's calibration of this judge, and what to warn of.
+
+    Returns:
+        (None, "") where the package has none.
+    """
+    if judge is None:
+        return None, ""
+    signature = judge.judge.signature
+    figures = read_stats(package.folder).get(calibration_key(signature))
+    if not isinstance(figures, dict):
+        return None, ""
+    return find_corrections().by_calibration(figures, signature)

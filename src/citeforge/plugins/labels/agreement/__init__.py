@@ -1,0 +1,1 @@
+"""How well judges and measures agree with people."""

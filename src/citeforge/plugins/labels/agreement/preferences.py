@@ -1,0 +1,344 @@
+"""Which of two answers people prefer, against what a measure says (Hwang et al. 2026).
+
+A comparison is one question, two systems, and a value of each by people and by the measure. People
+tie where their values are equal, the measure where its values are at most a threshold apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.plugins.labels.agreement.system_order import kendall_tau_b
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import ScoreFile
+
+PEOPLE = "preference"
+"""Field of people's values, where no other is named."""
+Values = tuple[float, float]
+_FIELDS: Any = dict[str, Any]
+"""A line whose fields the caller names."""
+
+
+@dataclass(frozen=True)
+class PreferencePair:
+    """Two answers to one question; systems in alphabetical order.
+
+    Attributes:
+        question: id or text.
+        systems: who answered.
+        people: value of each by people.
+        measure: value of each by the measure; None where one has none.
+    """
+
+    question: str
+    systems: tuple[str, str]
+    people: Values
+    measure: Values | None = None
+
+    @property
+    def key(self) -> tuple[str, tuple[str, str]]:
+        """What is compared."""
+        return self.question, self.systems
+
+    @property
+    def preference(self) -> int:
+        """People's decision."""
+        return decision(self.people)
+
+
+@dataclass(frozen=True)
+class PairwiseAgreement:
+    """People and a measure over comparisons.
+
+    Attributes:
+        n: comparisons that both decided, ties included.
+        agreement: share of equal decisions; NaN of none.
+        tau: (C − D) / √((n − T_h)(n − T_m)); NaN where one side ties everything.
+        threshold: difference up to which the measure ties.
+        system_tau: Kendall's tau-b of the systems' win rates by people and by the measure, which
+            ties where its values are equal; NaN with fewer than two systems.
+        n_left_out: comparisons without a value of the measure.
+    """
+
+    n: int
+    agreement: float
+    tau: float
+    threshold: float
+    system_tau: float
+    n_left_out: int
+
+
+@dataclass(frozen=True)
+class AnnotatorAgreement:
+    """People among themselves, over comparisons that two of them made.
+
+    Attributes:
+        n: pairs of such decisions.
+        strict: share of equal ones.
+        half_credit: the same, with a half where one of the two ties.
+    """
+
+    n: int
+    strict: float
+    half_credit: float
+
+
+def decision(values: Values, threshold: float = 0.0) -> int:
+    """1 for the first, -1 for the second, 0 for a tie."""
+    first, second = values
+    if abs(first - second) <= threshold:
+        return 0
+    return 1 if first > second else -1
+
+
+class _Row(msgspec.Struct):
+    question: str = ""
+    query_id: str = ""
+    systems: tuple[str, str] | None = None
+    models: tuple[str, str] | None = None
+
+
+def read_preferences(
+    path: Path, people: str = PEOPLE, measure: str | None = None
+) -> tuple[list[PreferencePair], int]:
+    """One annotator's comparisons, and how many rows repeat another one.
+
+    Args:
+        path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
+            and fields with a value for each of the two.
+        people: field of people's values, larger for what they prefer.
+        measure: field of the measure's values; None where score files have them.
+
+    Raises:
+        InputError: a row without two systems or their values, or two of one comparison that
+            differ.
+    """
+    if path.suffix == ".json":
+        content = read_json(path)
+        if not isinstance(content, list):
+            raise InputError("is no list", path=path, allowed="a list of comparisons")
+        rows, unit = list(enumerate(content, 1)), "item"
+    else:
+        rows, unit = list(read_rows(path, _FIELDS)), "line"
+    comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
+    for number, row in rows:
+        where = f"{unit} {number}"
+        try:
+            named = msgspec.convert(row, _Row)
+            values = msgspec.convert(row.get(people), Values)
+            by_measure = None if measure is None else _values(row, measure)
+        except msgspec.ValidationError as error:
+            raise InputError(
+                f"is no comparison ({error})",
+                path=path,
+                field=where,
+                allowed=f"query_id or question, systems or models (two names), {people} and "
+                f"{measure or 'the like'} (two numbers each)",
+            ) from error
+        systems = named.systems or named.models
+        question = named.query_id or named.question
+        if systems is None or not question or systems[0] == systems[1]:
+            raise InputError(
+                "names no question with two systems",
+                path=path,
+                field=where,
+                allowed="query_id or question, and systems or models with two names",
+            )
+        one = _sorted(PreferencePair(question, systems, values, by_measure))
+        first, same = comparisons.setdefault(one.key, (number, one))
+        if same != one:
+            raise InputError(
+                f"compares {' and '.join(systems)} on {question!r} otherwise than {unit} {first}",
+                path=path,
+                field=where,
+                allowed="one file an annotator, one decision a comparison",
+            )
+    return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
+
+
+def _values(row: Mapping[str, Any], field: str) -> Values | None:
+    values = msgspec.convert(row.get(field), tuple[float | None, float | None])
+    return None if None in values else msgspec.convert(values, Values)
+
+
+def _sorted(one: PreferencePair) -> PreferencePair:
+    if one.systems[0] < one.systems[1]:
+        return one
+    flipped = None if one.measure is None else (one.measure[1], one.measure[0])
+    systems, people = (one.systems[1], one.systems[0]), (one.people[1], one.people[0])
+    return PreferencePair(one.question, systems, people, flipped)
+
+
+def with_scores(
+    comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
+) -> list[PreferencePair]:
+    """Comparisons with the values per query of score files, one file a system.
+
+    Raises:
+        InputError: a compared system has no score file.
+        UnknownValueError: a file lacks the measure, or a query.
+    """
+    values: dict[str, dict[str, float | None]] = {}
+    for file in scores:
+        known = {m.name: m for m in file.measures}
+        if measure not in known:
+            raise UnknownValueError("measure", measure, known)
+        values[file.system] = dict(zip(file.query_ids, known[measure].per_query, strict=True))
+    found = []
+    for one in comparisons:
+        absent = [s for s in one.systems if s not in values]
+        if absent:
+            raise InputError(
+                f"the system {absent[0]!r} has no score file", allowed=", ".join(values)
+            )
+        a, b = (values[s] for s in one.systems)
+        if one.question not in a:
+            raise UnknownValueError("query", one.question, a)
+        pair = (a[one.question], b.get(one.question))
+        known_values = None if None in pair else msgspec.convert(pair, Values)
+        found.append(replace(one, measure=known_values))
+    return found
+
+
+def tie_threshold(
+    comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
+) -> float:
+    """The difference at which the measure ties as often as people do, as nearly as can be.
+
+    Args:
+        comparisons: with values of both.
+        candidates: in order, of equally good ones the first counts; None for 0 and every
+            difference that there is.
+    """
+    gaps = sorted(abs(m[0] - m[1]) for c in comparisons if (m := c.measure) is not None)
+    if not gaps:
+        return 0.0
+    wanted = sum(c.preference == 0 for c in comparisons if c.measure is not None) / len(gaps)
+    tried = [0.0, *dict.fromkeys(gaps)] if candidates is None else list(candidates)
+    shares = np.searchsorted(gaps, tried, side="right") / len(gaps)
+    return float(tried[int(np.argmin(np.abs(shares - wanted)))])
+
+
+def pairwise_agreement(
+    comparisons: Sequence[PreferencePair], threshold: float | None = None
+) -> PairwiseAgreement:
+    """Agreement and correlation of people and a measure.
+
+    Args:
+        comparisons: of one annotator.
+        threshold: difference up to which the measure ties; None for :func:`tie_threshold`.
+    """
+    at = tie_threshold(comparisons) if threshold is None else threshold
+    decided = [c for c in comparisons if c.measure is not None]
+    pairs = [(c.preference, decision(m, at)) for c in decided if (m := c.measure) is not None]
+    n = len(pairs)
+    free_people, free_measure = (sum(pair[side] != 0 for pair in pairs) for side in (0, 1))
+    spread = math.sqrt(free_people * free_measure)
+    rates = [list(r.values()) for r in win_rates(decided)]
+    return PairwiseAgreement(
+        n,
+        sum(a == b for a, b in pairs) / n if n else math.nan,
+        sum(a * b for a, b in pairs) / spread if spread else math.nan,
+        at,
+        kendall_tau_b(*map(np.array, rates)) if len(rates[0]) > 1 else math.nan,
+        len(comparisons) - n,
+    )
+
+
+def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], dict[str, float]]:
+    """System to the share of its comparisons that it wins, a tie half: by people, by the measure.
+
+    Comparisons without a value of the measure are left out.
+    """
+    decided = [(c, m) for c in comparisons if (m := c.measure) is not None]
+    n = Counter(s for c, _ in decided for s in c.systems)
+    by_people: Counter[str] = Counter()
+    by_measure: Counter[str] = Counter()
+    for one, values in decided:
+        for wins, won in ((by_people, one.preference), (by_measure, decision(values))):
+            wins[one.systems[0]] += 1 + won  # of two; halves stay whole numbers
+            wins[one.systems[1]] += 1 - won
+    names = sorted(n)
+    return {s: by_people[s] / 2 / n[s] for s in names}, {s: by_measure[s] / 2 / n[s] for s in names}
+
+
+def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
+    """How often two annotators decide alike; all pairs of them count."""
+    of_all = [{c.key: c.preference for c in one} for one in annotators]
+    pairs = [
+        (first[key], second[key])
+        for i, first in enumerate(of_all)
+        for second in of_all[i + 1 :]
+        for key in first
+        if key in second
+    ]
+    n = len(pairs)
+    equal = sum(a == b for a, b in pairs)
+    half = sum(a != b and 0 in (a, b) for a, b in pairs)
+    if not n:
+        return AnnotatorAgreement(0, math.nan, math.nan)
+    return AnnotatorAgreement(n, equal / n, (equal + half / 2) / n)
+
+
+def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
+    """The first annotator's comparisons that all made, and decided alike."""
+    others = [{c.key: c.preference for c in one} for one in annotators[1:]]
+    return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
+
+
+def render_preferences(
+    measure: str,
+    annotators: Mapping[str, Sequence[PreferencePair]],
+    among: AnnotatorAgreement,
+    threshold: float | None = None,
+    n_repeats: int = 0,
+) -> str:
+    """What ``labels meta-eval --preferences`` prints.
+
+    Args:
+        measure: its name.
+        annotators: name to comparisons, with the measure's values.
+        among: annotators among themselves.
+        threshold: difference up to which the measure ties; None for each annotator's own.
+        n_repeats: rows that repeat another one.
+    """
+    found = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
+    width = max(map(len, ("annotator", *found)))
+    lines = [
+        f"{measure} against the preferences of people",
+        f"  {'annotator':<{width}}      n  agreement     tau  system tau-b  ties within",
+    ]
+    for name, one in found.items():
+        lines.append(
+            f"  {name:<{width}}  {one.n:5,}     {100 * one.agreement:6.2f}  {one.tau:6.3f}"
+            f"  {one.system_tau:12.3f}  {one.threshold:11.4g}"
+        )
+    if len(found) > 1:
+        mean = [
+            sum(getattr(one, field) for one in found.values()) / len(found)
+            for field in ("agreement", "tau", "system_tau")
+        ]
+        lines.append(
+            f"  {'mean':<{width}}             {100 * mean[0]:6.2f}  {mean[1]:6.3f}  {mean[2]:12.3f}"
+        )
+    n_left_out = sum(one.n_left_out for one in found.values())
+    if n_left_out:
+        lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
+    if n_repeats:
+        lines.append(f"  left out  {n_repeats:,}: the row repeats another one")
+    if among.n:
+        lines.append(
+            f"annotators agree on {100 * among.strict:.2f} % of {among.n:,} comparisons; "
+            f"{100 * among.half_credit:.2f} % with a half where one of two calls them equal"
+        )
+    return "\n".join(lines)

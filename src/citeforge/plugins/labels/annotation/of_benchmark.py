@@ -1,0 +1,189 @@
+"""Rows for annotators that come from a benchmark, not from score files."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from citeforge.builders.audit.cascade import UNSUSPECTED
+from citeforge.builders.audit.flaws import mapped_negatives
+from citeforge.builders.audit.records import Audit
+from citeforge.builders.audit.run import sample_negatives
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.draws import sample_ids
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.textfiles import validated
+from citeforge.package.items import by_query, pairs
+from citeforge.package.manifest import AUDIT
+from citeforge.package.package import Package
+from citeforge.plugins.labels.annotation.export import Sheet, SheetRow
+from citeforge.plugins.labels.annotation.tasks import AnnotationTask
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.errors import InputError
+
+
+def kalma_rows(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+    """Rows of both forms of each sampled question; or of its facts, one a row.
+
+    Returns:
+        (rows, key by item: query_id, form, and the fact).
+
+    Raises:
+        InputError: no facts.
+    """
+    gold = by_query(package.gold.to_pylist())
+    if task.unit == "knowledge" and not gold:
+        raise InputError("has no minimum knowledge sets", path=package.folder)
+    sheet = Sheet(task, seed)
+    for form, table in package.forms.items():
+        texts = dict(pairs(table["_id"], table["text"]))
+        ids = list(texts)
+        chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
+        for query in chosen:
+            units: list[dict[str, object]] = [{"query_id": query, "form": form}]
+            if task.unit == "knowledge":
+                units = [
+                    {**units[0], "fact": f"{f['name']}, {f['relation']}: {f['value']}"}
+                    for f in gold.get(query, [])
+                ]
+            for where in units:
+                shown = {"question": texts[query]}
+                if "fact" in where:
+                    shown["fact"] = str(where["fact"])
+                sheet.add(where, shown)
+    return sheet.shuffled()
+
+
+DEFAULT = 200
+
+
+def negative_rows(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+    """Rows of a sample of (query, negative) pairs.
+
+    Where an audit of these tables had a strong judge, the sample is drawn within the strata that
+    it left (suspects decided relevant, suspects cleared, the rest), else from all alike.
+
+    Args:
+        task: ``audit-negative``.
+        package: benchmark.
+        sample: pairs; None for 200.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: the benchmark has no mapped negatives.
+    """
+    base = Base(package.folder, package.manifest)
+    strata = _strata(base, package)
+    pairs = sample_negatives(base, sample or DEFAULT, seed, strata)
+    if not pairs:
+        raise InputError("has no mapped negatives", path=package.folder)
+    texts = base.texts({p for _, p in pairs})
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    sheet = Sheet(task, seed)
+    for query, passage in pairs:
+        title, text = texts[passage]
+        shown = {"question": asked[query], "passage": f"{title}: {text}" if title else text}
+        where: dict[str, object] = {"query_id": query, "passage": passage}
+        if strata is not None:
+            where["stratum"] = strata[query, passage]
+        sheet.add(where, shown)
+    return sheet.rows, sheet.key
+
+
+def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
+    """Stratum of each negative, as the last audit left them; None where it left none."""
+    path = package.folder / AUDIT
+    if not path.is_file():
+        return None
+    found = validated(Audit, read_json(path), path)
+    if found.cascade is None or found.benchmark_hash != package.hash:
+        return None
+    decided = {(d.query, d.passage): d.stratum for d in found.decisions}
+    return {pair: decided.get(pair, UNSUSPECTED) for pair in mapped_negatives(base)}
+
+
+def twin_rows(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+    """Rows of (question, answer, original, rewrite) for the passages that contexts show.
+
+    Args:
+        task: ``twin-relevant`` or ``twin-nonrelevant``.
+        package: benchmark with twins.
+        sample: number of queries; None for the task's own share.
+        seed: seed of sample and order.
+
+    Returns:
+        (rows, key by item: query_id, passage, twin).
+
+    Raises:
+        InputError: the benchmark has no twins.
+    """
+    base = Base(package.folder, package.manifest)
+    pairs = zip(base.twins["_id"].to_pylist(), base.twins["twin_id"].to_pylist(), strict=True)
+    twin_of = {human: twin for human, twin in pairs if twin}
+    if not twin_of:
+        raise InputError(
+            "has no twins", path=package.folder, allowed="what `citeforge build twins` made"
+        )
+    size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
+    queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
+    wanted = task.name == "twin-relevant"
+    shown: dict[str, list[str]] = {q: [] for q in queries}
+    for name in base.manifest.contexts:
+        docs = base.context(name)
+        for query in queries:
+            shown[query] += [
+                d["corpus-id"] for d in docs[query] if (d["label"] == RELEVANT) == wanted
+            ]
+    texts = base.texts({i for ids in shown.values() for i in ids} | set(twin_of.values()))
+    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    sheet = Sheet(task, seed)
+    for query in queries:
+        for passage in dict.fromkeys(shown[query]):
+            if passage not in twin_of:
+                continue
+            where: dict[str, object] = {
+                "query_id": query, "passage": passage, "twin": twin_of[passage],
+            }  # fmt: skip
+            row = {
+                "question": asked[query],
+                "answer": "; ".join(base.answers[query]),
+                "original": texts[passage][1],
+                "rewritten": texts[twin_of[passage]][1],
+            }
+            sheet.add(where, row)
+    return sheet.shuffled()
+
+
+_MAKERS = {
+    "twin": twin_rows, "negative": negative_rows, "question": kalma_rows, "knowledge": kalma_rows,
+}  # fmt: skip
+
+
+def benchmark_rows(
+    task: AnnotationTask, folder: Path, sample: int | None, seed: int
+) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+    """Rows of a task that looks at a benchmark, and the key that tells what each item is.
+
+    Args:
+        task: one with ``of_benchmark``.
+        folder: benchmark.
+        sample: how many; None for the task's own number.
+        seed: seed of sample and order.
+
+    Raises:
+        InputError: not a package, a kind that the task is not about, or nothing to annotate.
+    """
+    package = Package(folder)
+    if task.name not in package.kind.annotation:
+        raise InputError(
+            f"{task.name}: {package.kind.refusal('annotate')}",
+            path=folder,
+            allowed=f"its tasks: {', '.join(package.kind.annotation)}",
+        )
+    return _MAKERS[task.unit](task, package, sample, seed)

@@ -1,0 +1,18 @@
+"""The command ``labels``, declared without its code."""
+
+from __future__ import annotations
+
+import click
+
+from citeforge.cli.command import Command
+
+
+def _load() -> click.Command:
+    from citeforge.plugins.labels.commands.labels import labels
+
+    return labels
+
+
+LABELS = Command(
+    "labels", "Plan, collect and use labels of people, and measure judges by them.", _load, "Trust"
+)

@@ -1,0 +1,1 @@
+"""What ``citeforge labels …`` does: one command a file."""

@@ -1,0 +1,90 @@
+"""``citeforge labels …``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
+from citeforge.cli.path_options import path_argument, path_option
+from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
+from citeforge.plugins.labels.commands.calibrate import calibrate
+from citeforge.plugins.labels.commands.judge import judge
+from citeforge.plugins.labels.commands.meta_eval import meta_eval
+from citeforge.plugins.labels.commands.plan_queries import plan_effort, plan_queries
+from citeforge.plugins.labels.options import AnnotationOptions, LabelPlanOptions
+from citeforge.schemas.recipes.base import Judging
+
+
+@click.group(commands=[plan_queries, plan_effort, calibrate, meta_eval, judge])
+def labels() -> None:
+    """Plan, collect and use labels of people, and measure judges by them."""
+
+
+@labels.command("export")
+@path_argument("scores", nargs=-1)
+@add_options(field_options(AnnotationOptions))
+def export(scores: tuple[Path, ...], **given: Any) -> None:
+    """Write a blind, shuffled sample for annotators.
+
+    SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
+    each item is; keep it from the annotators.
+    """
+    from citeforge.plugins.labels.annotation.sheets import export_sheet
+
+    options = record_from(AnnotationOptions, given)
+    task, count = export_sheet(options, scores)
+    click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
+
+
+_PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
+
+
+@labels.command("plan", cls=ManyOptions)
+@path_argument("answers")
+@add_options(field_options(LabelPlanOptions, _PLAN))
+@verdicts_option
+@model_options
+@endpoint_options
+def plan(answers: Path, **given: Any) -> None:
+    """Say how many answers people must label, and draw them.
+
+    ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
+    corrected values in the file (score --labels), or with --labels here, these labels are the
+    pilot; else the spread is taken from the judge's values.
+    """
+    from citeforge.plugins.labels.annotation.sheets import write_plan
+    from citeforge.plugins.labels.planning.labelling import plan_labelling
+    from citeforge.plugins.labels.tables import render_label_plan
+
+    options = record_from(LabelPlanOptions, given)
+    found = plan_labelling(answers, options, run_options(given))
+    click.echo(render_label_plan(found, options.half_width))
+    if options.out is not None:
+        write_plan(found, options)
+        click.echo(f"{options.out}: {len(found.queries):,} queries, for labels export --queries")
+
+
+@labels.command("import")
+@path_argument("files", metavar="LABELS...", nargs=-1, required=True)
+@path_option("--key", required=True, help="The OUT.key.json of the export.")
+@path_option("--out", help="JSON Lines file.")
+@path_option(
+    "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
+)
+def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
+    """Take labels back, one file an annotator, and report their agreement."""
+    from citeforge.plugins.labels.annotation.sheets import import_sheets
+
+    done = import_sheets(files, key, out=out, benchmark=benchmark)
+    found = done.agreement
+    click.echo(
+        f"{done.out}: {done.items:,} items of {done.task.name}, {found.annotators} annotators"
+    )
+    click.echo(
+        f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
+        f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
+    )

@@ -1,0 +1,349 @@
+"""A judge's scores, corrected: by labels of these answers, or by the judge's known error rates."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.corrections import Correction
+from citeforge.evaluator.measures.compute import compute
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.reports.entries import Row, displayed_value
+from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.plugins.labels.correction.error_rates import Rates, rogan_gladen
+from citeforge.plugins.labels.correction.ppi import (
+    LEAST_LABELS,
+    Powered,
+    Units,
+    linearised,
+    powered,
+)
+from citeforge.plugins.labels.files import Label
+from citeforge.plugins.labels.people import (
+    HumanLabels,
+    LabelJudge,
+    find_people,
+    of_system,
+    systems_of,
+)
+from citeforge.schemas.scores import Corrected, MeasureScore
+from citeforge.schemas.signature import Signature
+
+PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
+_LEAST_DECIDED = 0.9
+"""Share of labelled answers whose labels must decide a measure: others leave, and may be unlike."""
+_UNLIKE = 0.01
+"""p of a difference between labelled and other answers from which on it is said."""
+
+
+@dataclass(frozen=True)
+class LabelCorrection(Correction):
+    """Correction by labels of these answers.
+
+    Attributes:
+        labels: of all systems.
+    """
+
+    labels: Sequence[Label]
+
+    def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
+        """See :class:`Correction`."""
+        if not any(of_system(self.labels, *names) for names in systems):
+            known = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
+            names = ", ".join(repr(name) for name, _ in systems)
+            raise self.labels[0].wrong(
+                f"labels answers of {known}", f"labels of the answers that are scored: {names}"
+            )
+
+    def correct(
+        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature], system: str,
+    ) -> list[str]:  # fmt: skip
+        """See :class:`Correction`."""
+        judged = _judged(rows, entries)
+        if not judged:
+            return ["--labels correct nothing: no measure asks a judge"]
+        return _by_labels(reading, judged, _by_nobody(reading, judged), sign, self.labels, system)
+
+
+@dataclass(frozen=True)
+class RateCorrection(Correction):
+    """Correction by error rates of the judge.
+
+    Attributes:
+        rates: from other data.
+        source: where the rates come from, for signatures.
+    """
+
+    rates: Rates
+    source: str
+
+    def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
+        """Rates are of all systems."""
+
+    def correct(
+        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature], system: str,
+    ) -> list[str]:  # fmt: skip
+        """See :class:`Correction`."""
+        judged = _judged(rows, entries)
+        if not judged or any(r.measure.reads != "passages" for r, _ in judged.values()):
+            return []
+        return _by_rates(judged, _by_nobody(reading, judged), sign, self)
+
+
+Judged = Mapping[str, tuple[Row, MeasureScore]]
+"""Measures that a judge decides, by name, with their entries."""
+
+
+def _judged(rows: Sequence[Row], entries: Sequence[MeasureScore]) -> Judged:
+    return {
+        r.measure.name: (r, e)
+        for r, e in zip(rows, entries, strict=True)
+        if "judge" in r.measure.uses and r.place is None and r.measured.sample.has_interval
+    }
+
+
+def _by_people(
+    reading: SubmissionReader, judged: Judged, people: HumanLabels
+) -> dict[str, Measured | str]:
+    """Judged measures with people in place of the judge; open where they said nothing."""
+    inputs = reading.answers()
+    session = JudgeSession(LabelJudge(people))
+    tools = replace(inputs.tools, judge=session, levels=people.levels)
+    return compute(replace(inputs, tools=tools), [r.measure for r, _ in judged.values()])
+
+
+def _by_nobody(reading: SubmissionReader, judged: Judged) -> dict[str, Measured | str]:
+    """With no verdict at all, which tells what depends on one."""
+    return _by_people(reading, judged, HumanLabels())
+
+
+def _by_labels(
+    reading: SubmissionReader,
+    judged: Judged,
+    nobody: Mapping[str, Measured | str],
+    sign: Mapping[str, Signature],
+    labels: Sequence[Label],
+    system: str,
+) -> list[str]:
+    mine = of_system(labels, system, reading.submission.path.name)
+    if not mine:
+        return [f"not corrected: there is no label of {system}"]
+    people = find_people(mine, reading.answers())
+    by_people = _by_people(reading, judged, people)
+    warnings = _about(people)
+    for name, (row, entry) in judged.items():
+        if row.measure.unlabelled:
+            warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
+            continue
+        human, none = by_people[name], nobody[name]
+        if isinstance(human, str) or isinstance(none, str):
+            continue
+        found = _units(row.measured.sample, human, none, people, reading.clusters())
+        why = _why_not(found, people, row.measured.sample)
+        if why:
+            warnings.append(f"{name} is not corrected: {why}")
+            continue
+        warnings += _unlike(name, found, row.measured.sample)
+        sample = row.measured.sample
+        within = row.measure.range
+        value = powered(found, sample.combine, within=within)
+        alone = powered(found, sample.combine, tuning=0.0, within=within)
+        signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
+        entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
+            update={
+                "tuning": round(value.tuning, 10),
+                "labels_value": displayed_value(alone.value, entry.scale),
+                "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
+                "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
+                "human": _label_values(human.sample, found),
+                "labelled": np.flatnonzero(found.labelled).tolist(),
+                **({} if entry.influence is None else _linear(found, sample, value.tuning)),
+            }
+        )
+    return list(dict.fromkeys(warnings))
+
+
+def _about(people: HumanLabels) -> list[str]:
+    warnings = []
+    if people.n_undecided:
+        warnings.append(
+            f"{people.n_undecided:,} labels decide nothing (people did not agree, or could not "
+            "tell); answers that need them are left out of the correction"
+        )
+    if people.n_duplicates:
+        warnings.append(
+            f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
+        )
+    said = {*people.by_label.values(), *people.levels.values()}
+    if len(said) == 1 and not people.contested:
+        warnings.append(
+            f"all labels say {said.pop()!r}: how the judge errs on statements of another sort is "
+            "not to be seen in them; label answers drawn at random (labels plan)"
+        )
+    if people.n_unplaced:
+        warnings.append(
+            f"{people.n_unplaced:,} labels are of texts that are no statement of the answer; "
+            "answers that need them are left out of the correction"
+        )
+    return warnings
+
+
+def _units(
+    raw: Sample,
+    human: Measured,
+    nobody: Measured,
+    people: HumanLabels,
+    clusters: npt.NDArray[np.int64] | None,
+) -> Units:
+    """Sums of each answer by judge and people.
+
+    Labels are of the first run; answers without labels are the mean of their runs.
+    """
+    open_ = _differs(nobody).any(axis=0)
+    rows = np.zeros(raw.sums.shape[1], bool)
+    rows[sorted(people.rows)] = True
+    labelled = rows & open_ & ~_differs(human)[0]
+    first = raw.sums[: raw.repeats].mean(axis=0)
+    judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))
+    return Units(judged, human.sample.sums[0], labelled, np.logical_not(open_), clusters)
+
+
+def _differs(measured: Measured) -> npt.NDArray[np.bool_]:
+    """Answers that a verdict is missing of, shape (runs, queries)."""
+    if measured.upper is None:
+        return np.zeros(measured.sample.sums.shape[:2], bool)
+    differs: npt.NDArray[np.bool_] = (measured.sample.sums != measured.upper.sums).any(axis=-1)
+    return differs
+
+
+def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
+    """Why labels cannot correct a measure; empty when they can."""
+    if units.settled.all():
+        return "no answer of it depends on a verdict"
+    asked = [row for row in people.rows if not units.settled[row]]
+    n = int(units.labelled.sum())
+    if n < _LEAST_DECIDED * len(asked):
+        return (
+            f"the labels decide {n:,} of {len(asked):,} labelled answers; label every statement "
+            "of an answer (and every citation, labels export --task citation-support, for "
+            "precision)"
+        )
+    if n < LEAST_LABELS:
+        return f"{n} labelled answers; {LEAST_LABELS} are needed"
+    if _is_constant(units, sample):
+        return (
+            f"people say the same of all {n:,} labelled answers, which tells nothing of how "
+            "much they vary; label more"
+        )
+    return ""
+
+
+def _is_constant(units: Units, sample: Sample) -> bool:
+    """Whether people say the same of all labelled answers: all (1 of 1, 2 of 2, …) are alike."""
+    values = sample.combine(units.human[units.labelled])
+    known = values[~np.isnan(values)]
+    return len(known) < 2 or bool(np.ptp(known) < 1e-12)
+
+
+def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
+    """Whether the judge finds labelled answers unlike the others: no random sample, then."""
+    from scipy import stats
+
+    rest = ~units.labelled & ~units.settled
+    if rest.sum() < 2:
+        return []
+    first, other = (sample.combine(units.judged[m]) for m in (units.labelled, rest))
+    first, other = first[~np.isnan(first)], other[~np.isnan(other)]
+    if len(first) < 2 or len(other) < 2:
+        return []
+    if np.ptp(first) == 0 and np.ptp(other) == 0:
+        p = float(first[0] == other[0])
+    else:
+        p = float(stats.ttest_ind(first, other, equal_var=False).pvalue)
+    if not p < _UNLIKE:
+        return []
+    return [
+        f"{name}: the judge finds the labelled answers unlike the others (means "
+        f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
+        "where the labelled answers were drawn at random (labels plan)"
+    ]
+
+
+def _by_rates(
+    judged: Judged,
+    nobody: Mapping[str, Measured | str],
+    sign: Mapping[str, Signature],
+    correction: RateCorrection,
+) -> list[str]:
+    warnings = []
+    for name, (row, entry) in judged.items():
+        none = nobody[name]
+        if isinstance(none, str):
+            continue
+        if not row.measure.linear:
+            why = row.measure.unlabelled or (
+                "error rates correct shares of verdicts, and it is none; give labels of these "
+                "answers (--labels)"
+            )
+            warnings.append(f"{name} is not corrected: {why}")
+            continue
+        sample = row.measured.sample
+        no, yes = none.sample, none.upper or none.sample
+        asked = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
+        found = rogan_gladen(
+            sample.sums.mean(axis=0), asked, sample.combine, correction.rates, row.measure.range
+        )
+        if math.isnan(found.value):
+            warnings.append(
+                f"{name} is not corrected: by the benchmark's calibration the judge is no better "
+                "than chance"
+            )
+            continue
+        signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{correction.source}")
+        entry.corrected = _record(row.measure, found, ROGAN_GLADEN, signed)
+    return warnings
+
+
+def _record(measure: Measure, found: Powered, method: str, signature: Signature) -> Corrected:
+    scale = measure.scale
+    return Corrected(
+        value=displayed_value(_inside(found.value, measure), scale),
+        low=displayed_value(_inside(found.low, measure), scale),
+        high=displayed_value(_inside(found.high, measure), scale),
+        stderr=displayed_value(found.stderr, scale),
+        df=None if math.isinf(found.df) else displayed_value(found.df, 1),
+        method=method,
+        n_labels=found.n_labels,
+        signature=str(signature),
+    )
+
+
+def _inside(value: float, measure: Measure) -> float:
+    """The nearest possible value: an estimate may leave a measure's range."""
+    high = math.inf if measure.high is None else measure.high
+    return value if math.isnan(value) else min(max(value, measure.low), high)
+
+
+def _linear(units: Units, sample: Sample, weight: float) -> dict[str, list[float | None]]:
+    """Of a measure that is no mean: what each answer stands with in corrected differences."""
+    judged, human = linearised(units, sample.combine, weight)
+    known = units.labelled | units.settled
+    people = [v if k else None for v, k in zip(human.tolist(), known.tolist(), strict=True)]
+    return {"linear_judged": judged.tolist(), "linear_human": people}
+
+
+def _label_values(sample: Sample, units: Units) -> list[float | None]:
+    """Values of the first run that people decided, or that need nobody; None elsewhere."""
+    known = units.labelled | units.settled
+    return [
+        float(v) if k and not math.isnan(v) else None
+        for v, k in zip(sample.per_query[0], known, strict=True)
+    ]

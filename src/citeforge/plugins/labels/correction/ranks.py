@@ -1,0 +1,102 @@
+"""Order of systems by corrected values: claimed by simultaneous rank intervals alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.evaluator.corrections import CorrectedDifference
+from citeforge.evaluator.measures.registry import direction, find_measure
+from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.statistics.ranks import (
+    LEVEL,
+    RankInterval,
+    better_by_tests,
+    ranks_from,
+    ranks_of_intervals,
+)
+from citeforge.plugins.labels.correction.differences import corrected_difference
+from citeforge.plugins.labels.correction.ppi import interval_of
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import differing_parts
+
+
+@dataclass(frozen=True)
+class CorrectedRanks:
+    """Ranks that systems may have by their corrected values, all at once with 95 % confidence.
+
+    Attributes:
+        measure: name.
+        ranks: system to its best and worst rank, in the order of the files.
+        paired: whether the same queries were labelled of all, so that differences were corrected
+            as differences.
+    """
+
+    measure: str
+    ranks: dict[str, RankInterval]
+    paired: bool
+
+
+def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
+    """Ranks of two systems or more by each measure that labels corrected and that has a direction.
+
+    Where the same queries were labelled of all systems: tests of all corrected differences,
+    adjusted by Holm. Else by intervals that hold all corrected values at once (Bonferroni), which
+    need nothing in common. Systems whose intervals of a single value do not overlap may still be
+    in either order here: each of those may be wrong in 5 of 100 cases.
+    """
+    found = []
+    for name in dict.fromkeys(m.name for f in files for m in f.measures):
+        known = [(f, m) for f in files for m in f.measures
+                 if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
+        if len({f.system for f, _ in known}) < 2 or len({f.system for f, _ in known}) < len(known):
+            continue
+        if any(differing_parts(known[0][1].signature, m.signature) for _, m in known):
+            continue
+        is_higher_better = direction(name)
+        if is_higher_better is None:
+            continue
+        ranks = _by_differences(known)
+        paired = ranks is not None
+        if ranks is None:
+            ranks = ranks_of_intervals([_simultaneous(m, len(known)) for _, m in known])
+        if not is_higher_better:  # who would be last is first
+            ranks = [(len(known) + 1 - high, len(known) + 1 - low) for low, high in ranks]
+        systems = [f.system for f, _ in known]
+        found.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
+    return found
+
+
+def _is_corrected(entry: MeasureScore) -> bool:
+    c = entry.corrected
+    return c is not None and c.method == "ppi++" and c.value is not None and c.df is not None
+
+
+def _by_differences(known: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
+    """Ranks by paired differences; None where some are not."""
+    first = known[0][0]
+    if any(f.query_ids != first.query_ids for f, _ in known):
+        return None
+    clusters = np.array(first.clusters) if first.clusters else None
+    size = len(known)
+    sign, p = np.zeros((size, size)), np.ones((size, size))
+    for i in range(size):
+        for j in range(i + 1, size):
+            a, b = known[i][1], known[j][1]
+            found: CorrectedDifference | None = corrected_difference(b, a, clusters)
+            if found is None or math.isnan(found.p):
+                return None
+            sign[i, j], p[i, j] = found.value, found.p
+    return ranks_from(better_by_tests(sign, p))
+
+
+def _simultaneous(entry: MeasureScore, systems: int) -> tuple[float, float]:
+    """Interval of a corrected value that holds together with those of the other systems."""
+    c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
+    assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
+    within = Range() if declared is None else declared.range
+    value, stderr = c.value / entry.scale, c.stderr / entry.scale
+    return interval_of(value, stderr, c.df, c.n_labels, within, 1 - LEVEL / systems)

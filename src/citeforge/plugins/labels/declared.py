@@ -1,0 +1,47 @@
+"""What corrects scores, declared without its code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.evaluator.corrections import CorrectedDifference, Correction, Corrections
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+
+class LabelCorrections(Corrections):
+    """Corrections by labels of people; all methods as the core describes them."""
+
+    absent = ()
+
+    def by_labels(self, paths: Sequence[Path]) -> Correction:
+        from citeforge.plugins.labels.correction.correct import LabelCorrection
+        from citeforge.plugins.labels.files import read_labels
+
+        return LabelCorrection([label for path in paths for label in read_labels(path)])
+
+    def by_calibration(
+        self, figures: Mapping[str, Any], judge: str
+    ) -> tuple[Correction | None, str]:
+        from citeforge.plugins.labels.correction.calibration import correction_of
+
+        return correction_of(figures, judge)
+
+    def difference(
+        self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
+    ) -> CorrectedDifference | None:
+        from citeforge.plugins.labels.correction.differences import corrected_difference
+
+        return corrected_difference(first, second, clusters)
+
+    def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
+        from citeforge.plugins.labels.tables import correction_notes, order_notes
+
+        return [*correction_notes(files), *order_notes(files)]
+
+
+CORRECTIONS = LabelCorrections()

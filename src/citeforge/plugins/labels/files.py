@@ -1,0 +1,278 @@
+"""Files of labels: of ``labels import``, in ExpertQA's layout, ALCE's human evaluation, and rows
+of a claim with its references (AttributionBench's layout)."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.jsonlines import open_bytes, read_errors, read_rows
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.errors import InputError
+
+FULL, PARTIAL, NOT = "full", "partial", "not"
+LEVELS = {FULL: FULL, PARTIAL: PARTIAL, NOT: NOT, "yes": FULL, "no": NOT}
+"""Labels of annotation tasks about support to levels of support."""
+EXPERTQA = {"Complete": FULL, "Partial": PARTIAL, "Incomplete": NOT, "Missing": NOT, "N/A": None}
+"""ExpertQA's words; a claim that is N/A has no label."""
+CLAIMS = {
+    "attributable": FULL, "not attributable": NOT, "extrapolatory": NOT, "contradictory": NOT,
+    **LEVELS,
+}  # fmt: skip
+"""Words of claim rows, in any case: AttributionBench's, AttrScore's, and those of annotation
+tasks."""
+_CONTRADICTED = {"attributable": False, "extrapolatory": False, "contradictory": True}
+"""AttrScore's words, of which one tells a contradiction from no support."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """What people say of a statement and all that it cites, or of one citation.
+
+    Attributes:
+        path: file that it stands in.
+        line: its line; None in a JSON file.
+        system: whose answer.
+        query: id of the query, or its text.
+        level: ``full``, ``partial`` or ``not``; None where people did not decide.
+        statement: 0-based place in the answer; None where ``text`` finds it.
+        text: the statement; without its marks where ``evidence`` stands beside it.
+        citation: 0-based position of the one passage that it is about; None for all together.
+        nth: instead, the how manyth citation of the statement, from 0.
+        n_statements: statements of the answer, where the file holds all.
+        evidence: texts that it cites, where the file brings them; None where score files do.
+        answer: tells answers apart where ``query`` does not.
+        contradicted: whether people say that the evidence contradicts it; None where their labels
+            do not tell.
+    """
+
+    path: Path
+    line: int | None
+    system: str
+    query: str
+    level: str | None
+    statement: int | None = None
+    text: str | None = None
+    citation: int | None = None
+    nth: int | None = None
+    n_statements: int | None = None
+    evidence: tuple[str, ...] | None = None
+    answer: str = ""
+    contradicted: bool | None = None
+
+    def wrong(self, message: str, allowed: str | None = None) -> InputError:
+        """An error about it."""
+        return InputError(message, path=self.path, line=self.line, allowed=allowed)
+
+
+@dataclass
+class LabelRegister:
+    """Labels by what they are about: a repeat is noticed, a contradiction refused."""
+
+    _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
+
+    def is_repeat(self, place: Hashable, label: Label) -> bool:
+        """Whether an earlier label says the same of the same; if not, keep this one.
+
+        Args:
+            place: answer, statement and citation that it is about.
+            label: without a level (people did not decide) it contradicts nothing.
+
+        Raises:
+            InputError: an earlier label says something else; names both lines.
+        """
+        levels = self._labels.setdefault(place, {})
+        if label.level in levels:
+            return True
+        first = next((x for x in levels.values() if x.level is not None), None)
+        if first is not None and label.level is not None:
+            where = f"{first.path}" + (f", line {first.line}," if first.line else "")
+            raise label.wrong(
+                f"says {label.level!r} of what {where} calls {first.level!r} "
+                f"({label.system}, {label.query!r})",
+                "one label a statement or citation; labels import takes the majority of several "
+                "people",
+            )
+        levels[label.level] = label
+        return False
+
+
+def read_labels(path: Path, form: str = "auto") -> list[Label]:
+    """All labels of a file.
+
+    Args:
+        path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
+            or ALCE's JSON.
+        form: which of ``--format`` it is; ``auto`` to look.
+
+    Raises:
+        InputError: it is none of these, or labels nothing that a statement cites.
+    """
+    readers = {"annotations": _annotated, "expertqa": _expertqa, "alce": _alce, "claims": _claims}
+    found = list(readers[label_format(path) if form == "auto" else form](path))
+    if not any(label.level is not None for label in found):
+        raise InputError(
+            "labels no statement",
+            path=path,
+            allowed="labels of statement-support or citation-support from labels import, "
+            "ExpertQA's rows, ALCE's human_eval_citations_completed.json, or rows with claim, "
+            "references and attribution_label",
+        )
+    return found
+
+
+def label_format(path: Path) -> str:
+    """The format of a file of labels, by what it looks like.
+
+    Raises:
+        InputError: it cannot be read.
+    """
+    with open_bytes(path) as file, read_errors(path):
+        start = file.read(1 << 12)
+    if b'"claim"' in start and b'"claims"' not in start:
+        return "claims"
+    if b'"question"' in start and b'"item"' not in start:
+        return "expertqa"
+    return "alce" if path.suffix == ".json" else "annotations"
+
+
+class _Annotated(msgspec.Struct):
+    """A line of ``labels import``; items of other units have no statement."""
+
+    system: str = ""
+    query_id: str = ""
+    label: str | None = None
+    statement: int | None = None
+    citation: int | None = None
+
+
+def _annotated(path: Path) -> Iterator[Label]:
+    for line, row in read_rows(path, _Annotated):
+        if row.statement is None:
+            continue
+        level = _level(row.label, LEVELS, path, line, "label")
+        yield Label(
+            path, line, row.system, row.query_id, level, row.statement, citation=row.citation
+        )
+
+
+def _level(
+    word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
+) -> str | None:
+    """The level that a label's word means; None for none.
+
+    Raises:
+        InputError: it means none; says which do.
+    """
+    if word is None or word in levels:
+        return None if word is None else levels[word]
+    raise InputError(
+        f"{word!r} is no level of support",
+        path=path,
+        line=line,
+        field=field,
+        allowed=", ".join(levels),
+    )
+
+
+class _Claim(msgspec.Struct):
+    claim: str
+    support: str | None = None
+    evidence: list[str] = []
+
+
+class _ExpertQa(msgspec.Struct):
+    """An answer with its claims."""
+
+    question: str
+    system: str
+    claims: list[_Claim]
+
+
+def _expertqa(path: Path) -> Iterator[Label]:
+    grammar = Grammar()
+    for line, row in read_rows(path, _ExpertQa):
+        for claim in row.claims:
+            level = _level(claim.support, EXPERTQA, path, line, "claims.support")
+            text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
+            yield Label(
+                path, line, row.system, row.question, level, text=text,
+                evidence=tuple(claim.evidence),
+            )  # fmt: skip
+
+
+class _ClaimRow(msgspec.Struct):
+    """A claim with what it refers to; further fields are not needed here."""
+
+    claim: str
+    references: list[str]
+    attribution_label: str | None = None
+    label: str | None = None
+    question: str = ""
+    response: str = ""
+    system: str = ""
+    src_dataset: str = ""
+
+
+def _claims(path: Path) -> Iterator[Label]:
+    """Claims stay whole, marks included: what they cite is their references."""
+    for line, row in read_rows(path, _ClaimRow):
+        field = "label" if row.attribution_label is None else "attribution_label"
+        word = row.label if row.attribution_label is None else row.attribution_label
+        known = None if word is None else word.strip().lower()
+        level = _level(known if known in CLAIMS else word, CLAIMS, path, line, field)
+        yield Label(
+            path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
+            evidence=tuple(row.references), answer=row.response or row.claim,
+            contradicted=_CONTRADICTED.get(known or ""),
+        )  # fmt: skip
+
+
+class _AlceCitation(msgspec.Struct):
+    citation_precision_score: int
+
+
+class _AlceSentence(msgspec.Struct):
+    sentence_recall_score: int
+    citations: list[_AlceCitation] = []
+
+
+class _AlceItem(msgspec.Struct):
+    sentences: list[_AlceSentence]
+
+
+_ALCE_LEVELS = {2: FULL, 1: PARTIAL, 0: NOT}
+
+
+def _alce(path: Path) -> Iterator[Label]:
+    """``human_eval_citations_completed.json``: data set, model, question to sentences."""
+    content = read_json(path)
+    try:
+        sets = msgspec.convert(content, dict[str, dict[str, dict[str, Any]]])
+        for model, items in (m for models in sets.values() for m in models.items()):
+            for query, item in items.items():
+                if query != "overall_results":
+                    yield from _alce_item(path, model, query, item)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"is no file of labels ({error})",
+            path=path,
+            allowed="ALCE's layout: data set, model, question, sentences with "
+            "sentence_recall_score and citations with citation_precision_score",
+        ) from error
+
+
+def _alce_item(path: Path, model: str, query: str, content: Mapping[str, Any]) -> Iterator[Label]:
+    item = msgspec.convert(content, _AlceItem)
+    for at, sentence in enumerate(item.sentences):
+        level = FULL if sentence.sentence_recall_score else NOT
+        n = len(item.sentences)
+        yield Label(path, None, model, query, level, at, n_statements=n)
+        for nth, citation in enumerate(sentence.citations):
+            found = _ALCE_LEVELS.get(citation.citation_precision_score)
+            yield Label(path, None, model, query, found, at, nth=nth, n_statements=n)

@@ -1,0 +1,105 @@
+"""Pairs and verdicts as JSON Lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.io.files import atomic_file
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.setup import priced, require_judge
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.judge_profile import level_name
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
+
+
+class PairRow(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of a pairs file."""
+
+    premise: str
+    hypothesis: str
+
+
+def read_pairs(path: Path) -> list[Pair]:
+    """All pairs of a file.
+
+    Raises:
+        InputError: a line is wrong, or there is none.
+    """
+    pairs = [Pair(row.premise, row.hypothesis) for _, row in read_rows(path, PairRow)]
+    if not pairs:
+        raise InputError("holds no pairs", path=path, allowed="lines of premise and hypothesis")
+    return pairs
+
+
+@dataclass(frozen=True)
+class JudgedFile:
+    """What a judge said of a file of pairs.
+
+    Attributes:
+        pairs: pairs of the file, repeats counted.
+        entailed: of these, entailed ones.
+        session: who was asked, and how often.
+    """
+
+    pairs: int
+    entailed: int
+    session: JudgeSession
+
+
+def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> JudgedFile:
+    """Judge the pairs of a file, as ``citeforge labels judge`` does.
+
+    Args:
+        path: JSON Lines of ``premise`` and ``hypothesis``.
+        judging: which judge.
+        run: where it runs, what it may cost, where verdicts are kept.
+        out: verdicts to write, as ``table:FILE`` reads them.
+
+    Raises:
+        InputError: a line is wrong, or the judge cannot be had.
+        UsageError: there is no such judge, or none is named.
+    """
+    asked = read_pairs(path)
+    session = require_judge(judging, run)
+    entailed = write_verdicts(out, asked, session.ask(asked))
+    return JudgedFile(len(asked), entailed, session)
+
+
+def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
+    """What :func:`judge_pairs` would ask, and what it would cost; nobody is asked.
+
+    Raises:
+        InputError: a line is wrong, or the judge cannot be had.
+        UsageError: there is no such judge, or none is named.
+    """
+    asked = read_pairs(path)
+    return priced(require_judge(judging, run).plan(asked), run)
+
+
+def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decision]) -> int:
+    """Write one line for each distinct pair with a verdict, as ``table:FILE`` reads them.
+
+    Returns:
+        Number of pairs, repeats counted, that are entailed.
+    """
+    with atomic_file(path) as file:
+        for pair in dict.fromkeys(pairs):
+            verdict = found[pair]
+            if isinstance(verdict, Verdict):
+                row: dict[str, object] = {
+                    "premise": pair.premise,
+                    "hypothesis": pair.hypothesis,
+                    "verdict": "undecided" if verdict.undecided else verdict.entailed,
+                    "margin": verdict.margin,
+                }
+                if verdict.support is not None:
+                    row["support"] = level_name(verdict.support)
+                file.write(msgspec.json.encode(row) + b"\n")
+    return sum(isinstance(v := found[p], Verdict) and v.entailed for p in pairs)

@@ -1,0 +1,1 @@
+"""How many queries, labels and judges are needed, before anybody is asked."""

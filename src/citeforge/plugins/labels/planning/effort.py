@@ -1,0 +1,244 @@
+"""Which of more queries, runs, judges, repeats or labels narrows an interval most for its cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    estimate_all,
+    jackknife_pseudovalues,
+    mean_sample,
+)
+from citeforge.evaluator.statistics.intervals import quantile
+from citeforge.evaluator.statistics.variance import SOURCES, Components, shares_of, spread_at
+from citeforge.plugins.labels.options import EffortOptions
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
+
+_MORE = 0.1
+"""Share of queries, or labels, that a step adds; of all others it adds one."""
+_UNKNOWN = {
+    "runs": "one run: score a submission with two or more",
+    "judges": "one judge: give score files of the same submission by several",
+    "repeats": "one verdict a pair: score with --judge-repeats 2 or more",
+    "labels": "no labels: score with --labels, and one judge",
+}
+"""Why nothing can be said of more of a source."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """More of one source.
+
+    Attributes:
+        source: ``queries``, ``runs``, ``judges``, ``repeats`` or ``labels``.
+        now: how many there are.
+        then: how many there would be.
+        half: half of the 95 % interval to expect then, as displayed.
+        narrower: by how much that is less than now.
+        cost: of what is added.
+    """
+
+    source: str
+    now: int
+    then: int
+    half: float
+    narrower: float
+    cost: float
+
+    @property
+    def per_cost(self) -> float:
+        """What a unit of cost narrows."""
+        return self.narrower / self.cost if self.cost else math.inf * self.narrower
+
+
+@dataclass(frozen=True)
+class EffortPlan:
+    """What narrows the interval of a value.
+
+    Attributes:
+        measure: name.
+        system: whose answers.
+        value: as displayed; the mean over judges.
+        low: lower end of its 95 % interval over all sources.
+        high: upper end.
+        half: half of the interval to expect of such a design; with labels, of the corrected value.
+        levels: how many there are of every source.
+        shares: of the squared standard error, by source.
+        steps: the one that narrows most for its cost first.
+        unknown: sources of which nothing is known, with what would tell.
+    """
+
+    measure: str
+    system: str
+    value: float
+    low: float
+    high: float
+    half: float
+    levels: dict[str, int]
+    shares: dict[str, float]
+    steps: list[Step]
+    unknown: dict[str, str]
+
+
+def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPlan:
+    """What more of everything would do to the interval of a value.
+
+    Args:
+        files: score files of one submission, by one judge each.
+        options: the measure, and what things cost.
+
+    Raises:
+        InputError: files of different submissions, of one judge, or without an interval.
+        UnknownValueError: a file lacks the measure.
+    """
+    require_values(files, "plan")
+    entries = _entries(files, options.measure)
+    name, scale = entries[0].name, entries[0].scale
+    value, low, high, levels, components = _measured(name, [
+        _values(f, e) for f, e in zip(files, entries, strict=True)
+    ])  # fmt: skip
+    value, low, high = (scale * v for v in (value, low, high))
+    components = {k: v * scale**2 for k, v in components.items()}
+    if len(files) == 1 and (known := entries[0].variance) is not None:
+        value, low, high = (math.nan if v is None else v for v in _ends(entries[0]))
+        levels, components = {str(s): known.levels[s] for s in SOURCES}, known.components
+    if math.isnan(low) or levels["queries"] < 2:
+        raise InputError(f"{name} has no interval", allowed="a measure with one, of some queries")
+    corrected = entries[0].corrected if len(files) == 1 else None
+    half = _HalfWidth(components, levels, corrected)
+    now = dict(levels) | ({"labels": half.n_labels} if half.n_labels else {})
+    steps = []
+    for source, n in now.items():
+        if n > 1:
+            more = math.ceil(n * _MORE) if source in ("queries", "labels") else 1
+            then = now | {source: n + more}
+            if then.get("labels", 0) > then["queries"]:
+                continue
+            cost = _cost(then, options) - _cost(now, options)
+            after = half.at(then)
+            narrower = max(0.0, half.at(now) - after)
+            steps.append(Step(source, n, n + more, after, narrower, cost))
+    steps.sort(key=lambda s: -s.per_cost)
+    unknown = {s: why for s, why in _UNKNOWN.items() if now.get(s, 1) < 2}
+    shares = shares_of(components, levels)
+    return EffortPlan(
+        name, files[0].system, value, low, high, half.at(now), now, shares, steps, unknown
+    )
+
+
+class _HalfWidth:
+    """Half of the interval to expect of a value; of the corrected one where labels correct it.
+
+    The corrected value varies by the judge's, times its weight, and by the labels.
+    """
+
+    def __init__(
+        self, components: Components, levels: dict[str, int], corrected: Corrected | None
+    ) -> None:
+        self._components, self.n_labels = components, 0
+        self._sources, self._weight, self._of_labels = list(levels), 1.0, 0.0
+        if corrected is not None and corrected.stderr is not None and corrected.labelled:
+            self.n_labels, self._weight = corrected.n_labels, corrected.tuning or 0.0
+            judged = self._weight * spread_at(components, levels).stderr
+            self._of_labels = max(0.0, corrected.stderr**2 - judged**2) * self.n_labels
+
+    def at(self, levels: dict[str, int]) -> float:
+        """With so many of every source."""
+        spread = spread_at(self._components, {s: levels[s] for s in self._sources})
+        judged = self._weight * quantile(spread.df) * spread.stderr
+        if not self.n_labels:
+            return judged
+        n = levels["labels"]
+        return math.hypot(judged, quantile(n - 1) * math.sqrt(self._of_labels / n))
+
+
+def _cost(levels: dict[str, int], costs: EffortOptions) -> float:
+    answers = levels["queries"] * levels["runs"]
+    return (
+        levels["queries"] * costs.query_cost
+        + answers * costs.answer_cost
+        + answers * levels["judges"] * levels["repeats"] * costs.judging_cost
+        + levels.get("labels", 0) * costs.label_cost
+    )
+
+
+def _ends(entry: MeasureScore) -> tuple[float | None, float | None, float | None]:
+    return entry.value, entry.low, entry.high
+
+
+def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore]:
+    """One measure of every file.
+
+    Raises:
+        InputError: files of different submissions, or of one judge.
+        UnknownValueError: a file lacks the measure.
+    """
+    known = [{m.name: m for m in file.measures} for file in files]
+    judged = [n for n, m in known[0].items() if "|judge:" in m.signature and m.n > 1]
+    name = asked or next(iter([*judged, *known[0]]), "")
+    for of_file in known:
+        if name not in of_file:
+            raise UnknownValueError("measure", name, of_file)
+    if len({(f.submission_sha256, f.benchmark_hash, f.context, f.protocol) for f in files}) > 1:
+        raise InputError(
+            "the score files are of different answers, so that judges cannot be told from systems",
+            allowed="one submission on one benchmark, context set and protocol, by several judges",
+        )
+    recipes = [of_file[name].signature for of_file in known]
+    if len(set(recipes)) < len(recipes):
+        raise InputError("two score files are by one judge", allowed="one score file a judge")
+    return [of_file[name] for of_file in known]
+
+
+def _values(file: ScoreFile, entry: MeasureScore) -> Floats:
+    """Raw values with the measure's value as mean, shape (runs, repeats, queries or clusters)."""
+    known = entry.variance
+    if known is not None and known.values:
+        return np.array(known.values).reshape(known.levels["runs"], known.levels["repeats"], -1)
+    values = jackknife_pseudovalues(entry)
+    here = ~np.isnan(values)
+    found = values[here]
+    if file.clusters:
+        _, clusters = np.unique(np.array(file.clusters)[here], return_inverse=True)
+        sums = np.bincount(clusters, found)
+        return np.asarray(sums * (len(sums) / len(found)), np.float64)[None, None]
+    return found[None, None]
+
+
+def _measured(
+    name: str, values: Sequence[Floats]
+) -> tuple[float, float, float, dict[str, int], Components]:
+    """Value, interval, levels and components of all judges' values together.
+
+    Raises:
+        InputError: other queries enter the value by one judge than by another; or there is no
+            interval.
+    """
+    if len({v.shape[2] for v in values}) > 1:
+        raise InputError(
+            f"{name}: other queries have a value by one judge than by another",
+            allowed="a measure that all judges define on the same queries",
+        )
+    for axis in (1, 0):  # unequal designs enter by their means
+        if len({v.shape[axis] for v in values}) > 1:
+            values = [v.mean(axis=axis, keepdims=True) for v in values]
+    judges, _, repeats, n = rows = np.stack(values).shape
+    if n < 2:
+        raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")
+    declared = find_measure(name.partition("[")[0])
+    sample = mean_sample(name, np.stack(values).reshape(-1, n))
+    if declared is not None:
+        sample = replace(sample, within=declared.range)
+    (found,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])
+    if found.spread is None:
+        levels = dict(zip(map(str, SOURCES), rows, strict=True))
+        return found.value, found.low, found.high, levels, {"queries": n * found.stderr**2}
+    return found.value, found.low, found.high, found.spread.levels, found.spread.components

@@ -1,0 +1,248 @@
+"""How many queries a difference needs, and how many labels a corrected value needs."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.engines.draws import generator, sample_ids
+from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
+from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.scores import MeasureScore, ScoreFile
+
+_LEVEL = 0.05
+_MOST = 10_000_000
+
+
+@dataclass(frozen=True)
+class QueryPlan:
+    """Queries that a paired t-test needs.
+
+    Attributes:
+        measure: name.
+        systems: whose difference; one where the other is unknown.
+        sd: standard deviation of a query's difference, as displayed.
+        n_now: queries that both define.
+        n_needed: queries needed; None where nothing varies, or more than ten million.
+        power_now: power that ``n_now`` queries have.
+    """
+
+    measure: str
+    systems: tuple[str, ...]
+    sd: float
+    n_now: int
+    n_needed: int | None
+    power_now: float
+
+
+def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[QueryPlan]:
+    """Queries needed to find a difference, from the variance that score files show.
+
+    With several files, of each pair's differences; with one, of the difference to a system that
+    varies as much and answers independently, which is the worst case.
+
+    Args:
+        files: score files of one benchmark.
+        options: the difference, as displayed, and the power.
+
+    Raises:
+        InputError: files of other queries.
+        UnknownValueError: no measure of that name.
+    """
+    require_values(files, "plan")
+    plans = []
+    names = _names(files, options.measure)
+    pairs = list(itertools.combinations(files, 2)) or [(files[0], files[0])]
+    for first, second in pairs:
+        if first.query_ids != second.query_ids:
+            raise InputError(f"{first.system} and {second.system} list other queries")
+        for name in names:
+            a, b = _entry(first, name), _entry(second, name)
+            if a is None or b is None:
+                continue
+            moved = a.scale * jackknife_pseudovalues(a) if first is second else change(a, b)
+            known = moved[~np.isnan(moved)]
+            if len(known) < 2:
+                continue
+            sd = float(np.std(known, ddof=1)) * (math.sqrt(2) if first is second else 1.0)
+            systems = tuple(dict.fromkeys([first.system, second.system]))
+            needed = queries_needed(options.effect, sd, options.power)
+            power = power_of(options.effect, sd, len(known))
+            plans.append(QueryPlan(name, systems, sd, len(known), needed, power))
+    return plans
+
+
+def power_of(effect: float, sd: float, n: int) -> float:
+    """Power of a two-sided paired t-test at level .05 (noncentral t).
+
+    Args:
+        effect: true mean difference.
+        sd: standard deviation of the differences.
+        n: queries.
+    """
+    from scipy.special import nctdtr, stdtrit
+
+    if n < 2:
+        return 0.0
+    if sd == 0:
+        return 1.0
+    df, shift = n - 1, abs(effect) / sd * math.sqrt(n)
+    bound = float(stdtrit(df, 1 - _LEVEL / 2))
+    found = float(1 - nctdtr(df, shift, bound) + nctdtr(df, shift, -bound))
+    return 1.0 if math.isnan(found) else found
+
+
+def queries_needed(effect: float, sd: float, power: float) -> int | None:
+    """Fewest queries with that power; None for more than ten million, or where nothing varies."""
+    if sd == 0:
+        return None
+    low, high = 1, 2
+    while power_of(effect, sd, high) < power:
+        low, high = high, 2 * high
+        if high > _MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        if power_of(effect, sd, middle) < power:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@dataclass(frozen=True)
+class LabelPlan:
+    """Labelled answers that an interval of a given width needs.
+
+    Attributes:
+        measure: name.
+        system: whose answers.
+        n_answers: answers that there are.
+        sd: standard deviation of an answer's value, as displayed.
+        correlation: of the judge's values with people's; None where nobody knows it.
+        pilot: labelled answers that ``sd`` and ``correlation`` come from; 0 without.
+        alone: labels needed without the judge; None where all answers are too few.
+        with_judge: labels needed with it; None likewise, and where the correlation is unknown.
+        least: half width that labels of all answers would give.
+        queries: the answers to label, drawn at random.
+    """
+
+    measure: str
+    system: str
+    n_answers: int
+    sd: float
+    correlation: float | None
+    pilot: int
+    alone: int | None
+    with_judge: int | None
+    least: float
+    queries: list[str]
+
+
+def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
+    """Labels needed before anybody labels, and which answers.
+
+    From a pilot, where the score file has corrected values; else the spread is that of the judge's
+    values, and the correlation what the options say.
+
+    Args:
+        file: score file of the answers, by the judge.
+        options: half width, as displayed, design and seed.
+
+    Raises:
+        UnknownValueError: no judged measure of that name.
+        UsageError: the file has none at all.
+    """
+    require_values([file], "plan")
+    entry = _judged(file, options.measure)
+    judged = entry.scale * column(entry.per_query)
+    here = ~np.isnan(judged)
+    sd, correlation, pilot = float(np.std(judged[here], ddof=1)), options.correlation, 0
+    if entry.corrected is not None and entry.corrected.labelled:
+        rows = entry.corrected.labelled
+        people = entry.scale * column([entry.corrected.human[i] for i in rows])
+        pilot, sd = len(rows), float(np.std(people, ddof=1))
+        spread = float(np.std(judged[rows], ddof=1))
+        correlation = float(np.corrcoef(judged[rows], people)[0, 1]) if spread > 0 else 0.0
+        correlation = max(0.0, correlation)  # a weight is not negative
+    total = int(here.sum())
+    alone = labels_needed(options.half_width, sd, total, 0.0)
+    known = None if correlation is None else min(1.0, abs(correlation))
+    helped = None if known is None else labels_needed(options.half_width, sd, total, known)
+    size = helped or alone or total
+    ids = [q for q, k in zip(file.query_ids, here.tolist(), strict=True) if k]
+    chosen = _draw(ids, judged[here].tolist(), size, options)
+    return LabelPlan(
+        entry.name, file.system, total, sd, known, pilot, alone, helped,
+        half_width(sd, total, total, 0.0), chosen,
+    )  # fmt: skip
+
+
+def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
+    """Half of a corrected value's 95 % interval: PPI++ with the best weight of the judge.
+
+    The variance of labels alone, sd² / labels, less the part that the judge explains, as far as
+    there are answers without labels (PPI++, section 6).
+    """
+    from scipy.special import stdtrit
+
+    if labels < 2:
+        return math.inf
+    explained = correlation**2 * (answers - labels) / answers
+    return float(stdtrit(labels - 1, 0.975)) * sd * math.sqrt((1 - explained) / labels)
+
+
+def labels_needed(half: float, sd: float, answers: int, correlation: float) -> int | None:
+    """Fewest labelled answers with an interval of ± ``half``; None where all are too few."""
+    widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
+    return next((n for n, width in enumerate(widths, 2) if width <= half), None)
+
+
+def _draw(
+    ids: Sequence[str], values: Sequence[float], size: int, options: LabelPlanOptions
+) -> list[str]:
+    """Queries to label; every one as likely as any other."""
+    if options.design == "random":
+        return sample_ids(ids, size, options.seed, "annotate plan")
+    # Every N/n-th of the answers in the order of the judge's values, from a random start.
+    rng = generator(options.seed, "annotate plan, stratified")
+    ties = [rng.random() for _ in ids]
+    order = sorted(range(len(ids)), key=lambda i: (values[i], ties[i]))
+    start = rng.random()
+    places = {order[int((start + i) * len(ids) / size)] for i in range(size)}
+    return [q for i, q in enumerate(ids) if i in places]
+
+
+def _names(files: Sequence[ScoreFile], asked: str | None) -> list[str]:
+    known = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if asked is None:
+        return known
+    if asked not in known:
+        raise UnknownValueError("measure", asked, known)
+    return [asked]
+
+
+def _entry(file: ScoreFile, name: str) -> MeasureScore | None:
+    return next((m for m in file.measures if m.name == name), None)
+
+
+def _judged(file: ScoreFile, asked: str | None) -> MeasureScore:
+    """The measure that labels are planned for: the first judged one, unless it is named."""
+    known = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
+    if not known:
+        raise UsageError(
+            f"{file.submission}: holds no judged measure; score it with --judge, say "
+            "--measures ALCE.CitRec"
+        )
+    if asked is None:
+        return known[0]
+    found = next((m for m in known if m.name == asked), None)
+    if found is None:
+        raise UnknownValueError("judged measure", asked, [m.name for m in known])
+    return found

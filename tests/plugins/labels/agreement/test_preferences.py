@@ -1,0 +1,228 @@
+"""Pairwise preferences of people against a measure."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
+
+from citeforge.plugins.labels.agreement.preferences import (
+    PreferencePair,
+    agreed,
+    annotator_agreement,
+    decision,
+    pairwise_agreement,
+    read_preferences,
+    tie_threshold,
+    win_rates,
+    with_scores,
+)
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from conftest import Cli, write_jsonl
+
+Pair = tuple[float, float]
+
+
+def comparisons(
+    *rows: tuple[Pair, Pair | None], systems: tuple[str, str] = ("a", "b")
+) -> list[PreferencePair]:
+    """(people, measure) of questions 0, 1, …"""
+    return [
+        PreferencePair(f"q{i}", systems, people, measure)
+        for i, (people, measure) in enumerate(rows)
+    ]
+
+
+ROWS = comparisons(
+    ((1, 0), (0.9, 0.1)),  # concordant
+    ((1, 0), (0.8, 0.1)),  # concordant
+    ((0, 1), (0.1, 0.9)),  # concordant
+    ((0, 1), (0.9, 0.1)),  # discordant
+    ((1, 0), (0.5, 0.5)),  # the measure ties
+    ((1, 1), (0.7, 0.1)),  # people tie
+    ((0, 0), (0.3, 0.32)),  # both tie within .05
+    ((1, 0), None),
+)
+
+
+def test_agreement_and_tau_by_hand() -> None:
+    """C = 3, D = 1, T_h = 2, T_m = 2 of n = 7."""
+    found = pairwise_agreement(ROWS, 0.05)
+    assert (found.n, found.n_left_out, found.threshold) == (7, 1, 0.05)
+    assert found.agreement == (3 + 1) / 7
+    assert found.tau == (3 - 1) / math.sqrt((7 - 2) * (7 - 2))
+    # Without a threshold the measure ties once: the last comparison is one of people's ties alone.
+    exact = pairwise_agreement(ROWS, 0)
+    assert exact.agreement == 3 / 7
+    assert exact.tau == (3 - 1) / math.sqrt((7 - 2) * (7 - 1))
+
+
+def test_nothing_to_speak_of() -> None:
+    empty = pairwise_agreement([])
+    assert (empty.n, empty.threshold) == (0, 0)
+    assert all(map(math.isnan, (empty.agreement, empty.tau, empty.system_tau)))
+    tied = pairwise_agreement(comparisons(((1, 1), (0, 1)), ((1, 1), (1, 0))), 0)
+    assert tied.agreement == 0
+    assert math.isnan(tied.tau)
+    assert math.isnan(annotator_agreement([ROWS]).strict)
+
+
+def test_the_threshold_at_which_ties_are_as_frequent() -> None:
+    """People tie in 2 of 7; the measure does within .02 (0 and .02), the least such threshold."""
+    assert tie_threshold(ROWS) == pytest.approx(0.02)
+    assert tie_threshold(ROWS, [0.01, 0.05, 0.1]) == 0.05
+    assert tie_threshold(comparisons(((1, 0), (1, 0)), ((1, 0), (0.5, 0.5)))) == 0
+    everything = comparisons(((1, 1), (1, 0)), ((0, 0), (0.5, 0.2)))
+    assert tie_threshold(everything) == 1
+    assert decision((0.5, 0.2), 0.3) == 0
+
+
+def test_systems_by_hand() -> None:
+    """a beats b and c, b ties c by people; the measure puts c above b."""
+    rows = [
+        *comparisons(((1, 0), (2, 1)), ((1, 0.5), (1, 2))),
+        *comparisons(((1, 0), (2, 1)), systems=("a", "c")),
+        *comparisons(((1, 1), (0, 1)), systems=("b", "c")),
+    ]
+    people, measure = win_rates(rows)
+    assert people == {"a": 3 / 3, "b": (0 + 0 + 0.5) / 3, "c": (0 + 0.5) / 2}
+    assert measure == {"a": 2 / 3, "b": (0 + 1 + 0) / 3, "c": (0 + 1) / 2}
+    found = pairwise_agreement(rows, 0).system_tau
+    assert found == kendalltau([1, 1 / 6, 1 / 4], [2 / 3, 1 / 3, 1 / 2]).statistic
+
+
+def test_annotators_by_hand() -> None:
+    """Alike in 2 of 5, one tie against a decision twice, opposite once; q5 has one label."""
+    first = comparisons(
+        *[((a, b), None) for a, b in ((1, 0), (0, 1), (1, 1), (1, 0), (1, 0), (1, 0))]
+    )
+    second = comparisons(*[((a, b), None) for a, b in ((1, 0), (0, 1), (1, 0), (1, 1), (0, 1))])
+    found = annotator_agreement([first, second])
+    assert (found.n, found.strict, found.half_credit) == (5, 2 / 5, (2 + 2 * 0.5) / 5)
+    assert [c.question for c in agreed([first, second])] == ["q0", "q1"]
+
+
+def test_rows_of_scholarqa_and_ours(tmp_path: Path) -> None:
+    rows = [
+        {"question": "Why?", "models": ["b", "a"], "preference_ranking_norm": [0.5, 1.0],
+         "model_overall": [0.25, 0.75], "question_intent": "Why"},
+        {"question": "Who?", "models": ["a", "b"], "preference_ranking_norm": [1.0, 1.0],
+         "model_overall": [0.25, None]},
+    ]  # fmt: skip
+    path = tmp_path / "ann1.json"
+    path.write_text(json.dumps(rows))
+    found = read_preferences(path, "preference_ranking_norm", "model_overall")
+    assert found[0] == [
+        PreferencePair("Why?", ("a", "b"), (1.0, 0.5), (0.75, 0.25)),
+        PreferencePair("Who?", ("a", "b"), (1.0, 1.0), None),
+    ]
+    ours = write_jsonl(tmp_path / "o.jsonl", [
+        {"query_id": "q01", "systems": ["s", "t"], "preference": [0, 1]}])  # fmt: skip
+    assert read_preferences(ours) == ([PreferencePair("q01", ("s", "t"), (0.0, 1.0))], 0)
+
+
+GOOD = {"question": "q", "models": ["a", "b"], "preference": [1, 0], "m": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({**GOOD, "models": ["a"]}, "is no comparison .*models"),
+        ({**GOOD, "preference": None}, "is no comparison .*two numbers each"),
+        ({**GOOD, "preference": ["a", "b"]}, "is no comparison"),
+        ({**GOOD, "m": None}, "is no comparison .*preference and m"),
+        ({**GOOD, "models": ["a", "a"]}, "names no question with two systems"),
+        ({**GOOD, "question": ""}, "names no question with two systems"),
+        ({**GOOD, "question": "first", "models": ["b", "a"]},
+         "compares b and a on 'first' otherwise than item 1"),
+        ([1], "is no comparison"),
+    ],
+)  # fmt: skip
+def test_a_wrong_comparison(tmp_path: Path, row: object, message: str) -> None:
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([{**GOOD, "question": "first"}, row]))
+    with pytest.raises(InputError, match=rf"p\.json.*item 2.*{message}"):
+        read_preferences(path, measure="m")
+
+
+PREFERENCES = [
+    {"query_id": f"q{i}", "systems": systems, "preference": [i % 2, i % 3], "m": [i / 7, 0.4]}
+    for i in range(8)
+    for systems in (["a", "b"], ["a", "c"])
+]
+
+
+@given(st.permutations(PREFERENCES), st.lists(st.sampled_from(PREFERENCES), max_size=5))
+def test_order_and_repeats_change_no_figure(
+    tmp_path_factory: pytest.TempPathFactory, order: list[object], repeats: list[object]
+) -> None:
+    folder = tmp_path_factory.mktemp("preferences")
+    (first, none), (other, n) = (
+        read_preferences(write_jsonl(folder / "p.jsonl", rows), measure="m")
+        for rows in (PREFERENCES, [*order, *repeats])
+    )
+    assert (none, n) == (0, len(repeats))
+    assert pairwise_agreement(other) == pairwise_agreement(first)
+    assert annotator_agreement([other, first]) == annotator_agreement([first, other])
+
+
+def files() -> list[ScoreFile]:
+    return [_score_file("s", [80.0, None]), _score_file("t", [40.0, 50.0])]
+
+
+def _score_file(system: str, values: list[float | None]) -> ScoreFile:
+    score = MeasureScore(
+        name="M", signature="M|p:strict", scale=100, value=None, low=None, high=None, stderr=None,
+        interval="none", n=len(values), n_undefined=0, per_query=values,
+    )  # fmt: skip
+    return ScoreFile(
+        system=system, submission="s", submission_sha256="", benchmark="b", benchmark_hash="",
+        protocol="strict", context="c", counts=Counts(n_queries=2, n_runs=1, n_answered=0,
+        n_missing=0, n_unparsed=0), query_ids=["q0", "q1"], measures=[score],
+    )  # fmt: skip
+
+
+def test_values_of_score_files() -> None:
+    rows = [PreferencePair(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
+    assert [c.measure for c in with_scores(rows, files(), "M")] == [(80.0, 40.0), None]
+    with pytest.raises(UnknownValueError, match="measure"):
+        with_scores(rows, files(), "N")
+    with pytest.raises(UnknownValueError, match="query"):
+        with_scores([PreferencePair("q9", ("s", "t"), (1, 0))], files(), "M")
+    with pytest.raises(InputError, match="'u' has no score file"):
+        with_scores([PreferencePair("q0", ("s", "u"), (1, 0))], files(), "M")
+
+
+def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
+    for name, last in (("ann", [1, 0]), ("bob", [0, 1])):
+        rows = [
+            {"query_id": "q0", "systems": ["s", "t"], "preference": [1, 0], "m": [3, 1]},
+            {"query_id": "q1", "systems": ["s", "t"], "preference": last, "m": [1, 3]},
+        ]
+        write_jsonl(tmp_path / f"{name}.jsonl", rows)
+    both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
+    found = cli(*both, "--measure", "m")
+    assert found.returncode == 0, found.stderr
+    write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
+    repeated = cli(*both, "--measure", "m").stdout.splitlines()
+    repeated.remove("  left out  1: the row repeats another one")
+    assert repeated == found.stdout.splitlines()
+    lines = {words[0]: words[1:4] for x in found.stdout.splitlines() if (words := x.split())}
+    assert lines["ann"] == ["2", "50.00", "0.000"]
+    assert lines["bob"] == ["2", "100.00", "1.000"]
+    assert lines["mean"][:2] == ["75.00", "0.500"]
+    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in found.stdout
+    assert "agreed" in cli(*both, "--measure", "m", "--agreed").stdout
+    wrong = cli(*both)
+    assert (wrong.returncode, "--preferences needs --measure" in wrong.stderr) == (2, True)
+    for file in files():
+        (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
+    scored = cli(*both, "--measure", "M", "--scores", "s.json", "--scores", "t.json")
+    assert scored.returncode == 0, scored.stderr
+    assert "left out  2: M has no value of both answers" in scored.stdout

@@ -1,0 +1,118 @@
+"""Orders of systems by two judges."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import kendalltau
+
+from citeforge.plugins.labels.agreement.system_order import (
+    compare_orders,
+    gap_weighted_tau,
+    kendall_tau_b,
+    spearman,
+    tau_ap,
+)
+from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from conftest import Cli
+
+TRUTH = np.array([4.0, 3.0, 2.0, 1.0])
+
+
+def test_by_hand() -> None:
+    top = np.array([3.0, 4.0, 2.0, 1.0])  # the two best swapped
+    end = np.array([4.0, 3.0, 1.0, 2.0])  # the two worst swapped
+    for swapped in (top, end):
+        # 5 pairs of 6 agree: (5 - 1) / 6; rho = 1 - 6 · (1 + 1) / (4 · 15).
+        assert kendall_tau_b(swapped, TRUTH) == pytest.approx(4 / 6)
+        assert spearman(swapped, TRUTH) == pytest.approx(1 - 12 / 60)
+    # At the top the second place has 0 of 1 right, the others all: 2 · (0 + 1 + 1) / 3 - 1;
+    # at the end the last place has 2 of 3 right: 2 · (1 + 1 + 2/3) / 3 - 1.
+    assert tau_ap(top, TRUTH) == pytest.approx(1 / 3)
+    assert tau_ap(end, TRUTH) == pytest.approx(7 / 9)
+    # Gaps of all pairs: 1+2+3+1+2+1 = 10; a swap of neighbours takes 2 · 1.
+    assert gap_weighted_tau(top, TRUTH) == pytest.approx(8 / 10)
+    assert gap_weighted_tau(np.array([10.0, 3.0, 1.0, 2.0]), np.array([10.0, 9.0, 1.1, 1.0])) > 0.98
+    for correlation in (kendall_tau_b, spearman, tau_ap, gap_weighted_tau):
+        assert correlation(TRUTH, TRUTH) == pytest.approx(1)
+        assert correlation(-TRUTH, TRUTH) == pytest.approx(-1)
+        assert np.isnan(correlation(TRUTH, np.ones(4))) or correlation is tau_ap
+
+
+def test_tau_ap_over_all_orders_is_kendalls_tau() -> None:
+    """Over all orders of a judge both have the mean 0, and they agree where errors are spread."""
+    orders = [np.array(o, float) for o in itertools.permutations(TRUTH)]
+    assert sum(tau_ap(o, TRUTH) for o in orders) == pytest.approx(0)
+    assert sum(kendalltau(o, TRUTH).statistic for o in orders) == pytest.approx(0)
+
+
+def file(system: str, values: list[float | None], queries: int = 40) -> ScoreFile:
+    score = MeasureScore(
+        name="M", signature="M|p:strict", scale=100, value=None, low=None, high=None, stderr=None,
+        interval="none", n=len(values), n_undefined=0, per_query=values,
+    )  # fmt: skip
+    return ScoreFile(
+        system=system, submission="s", submission_sha256="", benchmark="b", benchmark_hash="",
+        protocol="strict", context="c", counts=Counts(n_queries=queries, n_runs=1, n_answered=0,
+        n_missing=0, n_unparsed=0), query_ids=[f"q{i}" for i in range(queries)], measures=[score],
+    )  # fmt: skip
+
+
+def side(levels: dict[str, float], noise: int) -> list[ScoreFile]:
+    rng = np.random.default_rng(noise)
+    return [
+        file(name, [float(v) for v in np.clip(rng.normal(level, 0.2, 40), 0, 1)])
+        for name, level in levels.items()
+    ]
+
+
+def test_intervals_over_queries() -> None:
+    truth = side({"a": 0.8, "b": 0.6, "c": 0.4, "d": 0.2}, 1)
+    alike, unlike = (
+        side({"a": 0.8, "b": 0.6, "c": 0.4, "d": 0.2}, 2),
+        side({"a": 0.5, "b": 0.5, "c": 0.5, "d": 0.5}, 3),
+    )
+    for good, bad in zip(
+        compare_orders(alike, truth, "M"), compare_orders(unlike, truth, "M"), strict=True
+    ):
+        assert good.low <= good.value <= good.high
+        assert good.value == pytest.approx(1)
+        assert good.low > 0.6
+        assert bad.high - bad.low > good.high - good.low
+    assert compare_orders(alike, truth, "M") == compare_orders(alike, truth, "M")
+
+
+def test_sides_that_do_not_fit() -> None:
+    four = side({"a": 0.8, "b": 0.6, "c": 0.4, "d": 0.2}, 1)
+    with pytest.raises(InputError, match="'d' has scores on one side only"):
+        compare_orders(four, four[:3], "M")
+    with pytest.raises(InputError, match="2 systems have no order"):
+        compare_orders(four[:2], four[:2], "M")
+    with pytest.raises(InputError, match="comes twice"):
+        compare_orders([*four, four[0]], four, "M")
+    with pytest.raises(UnknownValueError, match="measure 'N'"):
+        compare_orders(four, four, "N")
+    other = [f.model_copy(update={"query_ids": [f"x{i}" for i in range(40)]}) for f in four]
+    with pytest.raises(InputError, match="different queries"):
+        compare_orders(four, other, "M")
+
+
+def test_meta_eval_compares_orders(cli: Cli, tmp_path: Path) -> None:
+    levels = {"a": 0.8, "b": 0.6, "c": 0.4}
+    words: list[str] = []
+    for option, noise in (("--scores", 1), ("--against", 2)):
+        for made in side(levels, noise):
+            path = tmp_path / f"{made.system}{noise}.json"
+            path.write_text(made.model_dump_json())
+            words += [option, path.name]
+    found = cli("labels", "meta-eval", *words, "--measure", "M")
+    assert found.returncode == 0, found.stderr
+    assert "3 systems ordered by M" in found.stdout
+    assert "gap-weighted tau    1.000" in found.stdout
+    wrong = cli("labels", "meta-eval", *words)
+    assert wrong.returncode == 2
+    assert "--measure" in wrong.stderr

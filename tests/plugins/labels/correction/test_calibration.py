@@ -1,0 +1,129 @@
+"""`calibrate`: a judge's error rates, kept in a package, and scores corrected by them."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from scipy import stats
+
+from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.corrections import calibration_of
+from citeforge.library.scores import score_files
+from citeforge.package.package import Package
+from citeforge.plugins.labels.correction.calibration import (
+    Shares,
+    calibrate,
+    write_calibration,
+)
+from citeforge.plugins.labels.pairs import labelled_pairs
+from citeforge.plugins.plots.charts.people import judges_and_people
+from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.errors import InputError, UsageError
+from conftest import Cli, write_jsonl
+
+ROCK = "granite rock"
+
+
+def expertqa(n: int, wrong: int = 1) -> list[dict[str, object]]:
+    """Answers of two systems, four claims each. People support the first two; the judge, which
+    looks for the words, supports the first and, in every ``wrong``-th answer, the last."""
+    rows = []
+    for i in range(n):
+        claims = [
+            {"claim": f"{ROCK} [1].", "support": "Complete", "evidence": [f"[1] {ROCK}"]},
+            {"claim": "basalt stone.", "support": "Complete", "evidence": [ROCK]},
+            {"claim": "basalt stone.", "support": "Partial", "evidence": [f"{ROCK} {i}"]},
+            {"claim": ROCK, "support": "Incomplete", "evidence": [ROCK if i % wrong == 0 else "x"]},
+            {"claim": "nobody knows", "support": "N/A", "evidence": [ROCK]},
+            {"claim": "nothing is cited", "support": "Missing", "evidence": []},
+        ]
+        rows.append({"question": f"q{i}", "system": "ab"[i % 2], "answer": "", "claims": claims})
+    return rows
+
+
+def test_rates_by_hand(tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "e.jsonl", expertqa(12, wrong=2))
+    found = calibrate(labelled_pairs([path]).pairs, JudgeSession(LexicalJudge()))
+    # 24 supported, 12 found; 24 not, of which 6 are wrongly called supported: system a's.
+    assert (found.n, found.n_answers, found.judge) == (48, 12, "lexical@1")
+    assert (found.rates.sensitivity, found.rates.specificity) == (12 / 24, 18 / 24)
+    assert found.rates.sensitivity_stderr == 0  # half in every answer
+    assert found.accuracy == 30 / 48
+    assert found.by_system == {"a": 12 / 24, "b": 18 / 24}
+    theirs = stats.chi2_contingency([[12, 12], [18, 6]], correction=False).pvalue
+    assert found.drift == pytest.approx(theirs)
+    # Of 24 statements in 6 answers people support 12; the judge 6 + 6 of a, 6 of b.
+    assert found.shares == {
+        "a": Shares(24, 6, 12 / 24, 12 / 24),
+        "b": Shares(24, 6, 6 / 24, 12 / 24),
+    }
+    figure = judges_and_people(found.shares, found.judge)
+    assert figure.title == (
+        "Of b the judge finds 25.0 % of the statements supported, people 50.0 %, the largest gap"
+    )
+    rows = list(csv.DictReader(figure.csv.splitlines()))
+    ends = stats.binomtest(3, 6).proportion_ci(method="wilson")  # 6 answers, not 24 statements
+    found_ends = [float(rows[1][k]) for k in ("people low", "people high")]
+    assert found_ends == pytest.approx([100 * ends.low, 100 * ends.high])
+
+
+def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cli: Cli) -> None:
+    folder = tmp_path / "facts"
+    shutil.copytree(package, folder)
+    before = Package(folder).hash
+    write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=4))
+    shown = cli("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
+    assert shown.returncode == 0, shown.stderr
+    assert "sensitivity  0.5000" in shown.stdout
+    more = ("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical", "--out")
+    assert cli(*more, "judge.svg").returncode == 0
+    assert "furthest" not in (drawn := (tmp_path / "judge.svg").read_text())
+    assert ">supported for people (%), 95 % interval</text>" in drawn
+    refused = cli(*more, "judge.docx")
+    assert (refused.returncode, "a plot is written as .svg" in refused.stderr) == (2, True)
+    assert Package(folder).hash == before
+    assert cli("verify", "facts").returncode == 0
+    ids = Package(folder).query_ids
+    rows = [{"query_id": q, "output": f"Xylo {i} is so [1]."} for i, q in enumerate(ids)]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    options = ScoreOptions(judge="lexical", measures=("ALCE.CitRec", "ALCE.CitPrec"))
+    file = score_files([path], folder, options).scores[0].file
+    recall, precision = file.measures
+    assert recall.corrected is not None
+    # Nothing is found supported: (0 − 15/120) / (.5 + 105/120 − 1) lies below 0.
+    assert (recall.corrected.value, recall.corrected.method) == (0, "rogan-gladen")
+    assert "corr:rogan-gladen,n=60" in recall.corrected.signature
+    assert precision.corrected is None
+    # The judge is wrong with one system alone.
+    assert any("errs more in some systems" in w for w in file.warnings)
+    correction, _ = calibration_of(Package(folder), JudgeSession(LexicalJudge()))
+    assert correction is not None
+    assert correction.rates is not None
+    assert correction.rates.specificity == pytest.approx(105 / 120)
+    assert calibration_of(Package(package), JudgeSession(LexicalJudge())) == (None, "")
+
+
+def test_labels_that_calibrate_nothing(tmp_path: Path) -> None:
+    judge = JudgeSession(LexicalJudge())
+    few = labelled_pairs([write_jsonl(tmp_path / "few.jsonl", expertqa(9))]).pairs
+    with pytest.raises(InputError, match="labels are of 9 answers with 36 statements"):
+        calibrate(few, judge)
+    rows = expertqa(12)
+    text = json.dumps(rows).replace("Partial", "Complete").replace("Incomplete", "Complete")
+    alike = labelled_pairs([write_jsonl(tmp_path / "a.jsonl", json.loads(text))]).pairs
+    with pytest.raises(InputError, match="48 of them supported"):
+        calibrate(alike, judge)
+    ours = {"system": "a", "query_id": "q", "statement": 0, "label": "full"}
+    path = write_jsonl(tmp_path / "ours.jsonl", [ours])
+    with pytest.raises(UsageError, match="needs the score files"):
+        labelled_pairs([path])
+    found = calibrate(
+        labelled_pairs([write_jsonl(tmp_path / "e.jsonl", expertqa(12))]).pairs, judge
+    )
+    with pytest.raises(InputError, match="is not a benchmark package"):
+        write_calibration(tmp_path, found)

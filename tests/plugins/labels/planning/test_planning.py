@@ -1,0 +1,168 @@
+"""Plans: power against statsmodels, labels against what corrected intervals turn out to be."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from citeforge.plugins.labels.correction.ppi import Units, powered
+from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
+from citeforge.plugins.labels.planning.planning import (
+    half_width,
+    labels_needed,
+    plan_labels,
+    plan_queries,
+    power_of,
+    queries_needed,
+)
+from citeforge.plugins.labels.tables import render_label_plan, render_query_plans
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.scores import Corrected, ScoreFile
+from conftest import Cli
+
+SIGNATURE = "ALCE.CitRec|p:strict|judge:lexical@1|v:1"
+
+
+def file(values: list[float | None], system: str = "a", **corrected: object) -> ScoreFile:
+    """A score file of one judged measure."""
+    entry = {
+        "name": "ALCE.CitRec", "signature": SIGNATURE, "scale": 100, "value": 1.0, "low": None,
+        "high": None, "stderr": None, "interval": "none", "n": len(values), "n_undefined": 0,
+        "per_query": values,
+    }  # fmt: skip
+    if corrected:
+        entry["corrected"] = Corrected(
+            value=1, low=1, high=1, stderr=1, method="ppi++", n_labels=1, signature=SIGNATURE,
+            **corrected,  # type: ignore[arg-type]
+        )  # fmt: skip
+    names = ("n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed")
+    counts = dict.fromkeys(names, 1)
+    return ScoreFile.model_validate({
+        "system": system, "submission": f"{system}.jsonl", "submission_sha256": "",
+        "counts": counts,
+        "benchmark": "b", "benchmark_hash": "", "protocol": "strict", "context": "c",
+        "query_ids": [f"q{i}" for i in range(len(values))], "measures": [entry],
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("effect, sd, power", [(2, 20, 0.8), (5, 8, 0.9), (1, 0.5, 0.8)])
+def test_queries_are_those_of_statsmodels(effect: float, sd: float, power: float) -> None:
+    from statsmodels.stats.power import TTestPower
+
+    theirs = TTestPower().solve_power(effect / sd, power=power, alpha=0.05)
+    n = queries_needed(effect, sd, power)
+    assert n == math.ceil(float(np.ravel(theirs)[0]))
+    assert n is not None
+    assert power_of(effect, sd, n) == pytest.approx(TTestPower().power(effect / sd, n, 0.05))
+
+
+def test_plans_of_pairs_and_of_one_system() -> None:
+    one = file([0.0, 1.0, 0.5, None, 1.0])
+    two = file([0.0, 0.5, 1.0, 0.0, 0.0], "b")
+    (pair,) = plan_queries([one, two], PlanOptions(effect=10))
+    sd = float(np.std([0, -50, 50, -100], ddof=1))
+    assert (pair.n_now, pair.systems, pair.sd) == (4, ("a", "b"), pytest.approx(sd))
+    assert pair.n_needed == queries_needed(10, sd, 0.8)
+    (alone,) = plan_queries([one], PlanOptions(effect=10))
+    assert alone.sd == pytest.approx(math.sqrt(2) * np.std([0, 100, 50, 100], ddof=1))
+    assert "b − a" in render_query_plans([pair], 0.8)
+    assert "a alone" in render_query_plans([alone], 0.8)
+    with pytest.raises(UnknownValueError):
+        plan_queries([one], PlanOptions(effect=10, measure="CiteP"))
+    with pytest.raises(InputError, match="list other queries"):
+        plan_queries([one, file([0.0])], PlanOptions(effect=10))
+
+
+def test_half_widths_are_those_of_corrected_values() -> None:
+    """A judge with correlation r: the mean width of 60 draws is the planned one."""
+    rng = np.random.default_rng(1)
+    widths = []
+    for _ in range(60):
+        human = rng.normal(0, 1, 400)
+        judged = 0.7 * human + math.sqrt(1 - 0.7**2) * rng.normal(0, 1, 400)
+        labelled = np.arange(400) < 60
+        units = Units(judged[:, None], human[:, None], labelled, np.zeros(400, bool))
+        found = powered(units, lambda s: s[..., 0])
+        widths.append((found.high - found.low) / 2)
+    assert np.mean(widths) == pytest.approx(half_width(1, 60, 400, 0.7), rel=0.05)
+    # Labels alone: t · sd / √n.
+    assert half_width(2, 16, 100, 0) == pytest.approx(2.131449545559323 * 2 / 4)
+    n = labels_needed(0.25, 1, 400, 0.7)
+    assert n is not None
+    assert half_width(1, n, 400, 0.7) <= 0.25 < half_width(1, n - 1, 400, 0.7)
+
+
+def test_a_pilot_tells_what_the_judge_saves() -> None:
+    rng = np.random.default_rng(2)
+    people = rng.integers(0, 5, 200) / 4
+    judged = np.clip(people + rng.normal(0, 0.1, 200), 0, 1)
+    human = [float(v) if i < 30 else None for i, v in enumerate(people)]
+    scored = file(judged.tolist(), human=human, labelled=list(range(30)))
+    plan = plan_labels(scored, LabelPlanOptions(half_width=6))
+    assert (plan.pilot, plan.n_answers) == (30, 200)
+    assert plan.sd == pytest.approx(100 * np.std(people[:30], ddof=1))
+    assert plan.alone is not None
+    assert plan.with_judge is not None
+    assert plan.with_judge < plan.alone
+    assert len(plan.queries) == plan.with_judge
+    assert "needs" in render_label_plan(plan, 6)
+    noise = file(rng.random(200).round(3).tolist(), human=human, labelled=list(range(30)))
+    noise.measures[0].per_query[:30] = [0.5] * 30
+    useless = plan_labels(noise, LabelPlanOptions(half_width=6))
+    assert "saves nothing" in render_label_plan(useless, 6)
+    unknown = plan_labels(file(judged.tolist()), LabelPlanOptions(half_width=6))
+    assert unknown.with_judge is None
+    assert "not known" in render_label_plan(unknown, 6)
+    short = plan_labels(file([0.0, 1.0, 0.0, 1.0]), LabelPlanOptions(half_width=1))
+    assert "cannot be reached" in render_label_plan(short, 1)
+
+
+@pytest.mark.parametrize("design", ["random", "stratified"])
+def test_every_answer_is_as_likely(design: str) -> None:
+    values = file([i / 40 for i in range(40)])
+    counts = dict.fromkeys(values.query_ids, 0)
+    for seed in range(300):
+        options = LabelPlanOptions.model_validate(
+            {"half_width": 18, "design": design, "seed": seed}
+        )
+        plan = plan_labels(values, options)
+        assert plan.alone is not None
+        assert len(plan.queries) == plan.alone
+        for query in plan.queries:
+            counts[query] += 1
+    share = plan.alone / 40
+    # 300 draws: six standard errors.
+    error = math.sqrt(share * (1 - share) / 300)
+    assert all(abs(n / 300 - share) < 6 * error for n in counts.values())
+    assert plan_labels(values, options).queries == plan.queries
+
+
+def test_what_is_no_judged_measure() -> None:
+    plain = file([0.0, 1.0])
+    with pytest.raises(UnknownValueError):
+        plan_labels(plain, LabelPlanOptions(half_width=5, measure="CiteP"))
+    plain.measures[0].signature = "ALCE.CitRec|p:strict"
+    with pytest.raises(UsageError, match="holds no judged measure"):
+        plan_labels(plain, LabelPlanOptions(half_width=5))
+
+
+def test_commands(cli: Cli, tmp_path: Path) -> None:
+    values = [i % 5 / 4 for i in range(50)]
+    (tmp_path / "a.json").write_text(file(list(values)).model_dump_json())
+    shown = cli("labels", "plan-queries", "a.json", "--effect", "5")
+    assert shown.returncode == 0, shown.stderr
+    assert "needed for 80%" in shown.stdout
+    shown = cli("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
+    assert shown.returncode == 0, shown.stderr
+    drawn = json.loads((tmp_path / "plan.json").read_text())
+    assert f"plan.json: {len(drawn['queries'])} queries" in shown.stdout
+    (tmp_path / "plan.json").write_text('{"queries": 3}')
+    asked = ("labels", "export", "a.json", "--task", "utility", "--queries", "plan.json")
+    shown = cli(*asked, "--out", "x.csv")
+    assert shown.returncode == 1
+    assert "plan.json: is no plan" in shown.stderr
+    assert cli(*asked, "--sample", "3", "--out", "x.csv").returncode == 2
