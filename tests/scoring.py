@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.evaluator.labels.correct import Correction
+from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.score import ScoringSetup
 from citeforge.evaluator.score import score as score_file

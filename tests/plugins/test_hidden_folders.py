@@ -102,7 +102,7 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         out = str(tmp_path / "s.jsonl")
         asked = ["--llm", "template", "--benchmark", str(package), "--out", out]
         commands.append((["run", system, *asked], 1))
-    if folder == "openvino":
+    if folder == "offline_models":
         build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
         int8 = ["--embedder", "offline", "--compute", "int8", "--device", "cpu"]
         commands.append(([*build, *int8, "--out", str(tmp_path / "built")], 1))
@@ -121,7 +121,7 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         assert "calibration of lexical@1 corrects nothing: the plugin that gives correct" in told
     if folder == "ray":
         assert "the plugin that gives --engine ray is not part of this copy" in done.stderr
-    if folder == "openvino":
+    if folder == "offline_models":
         assert "the plugin that gives --compute int8 is not part of this copy" in done.stderr
     if command:
         command = command.rpartition(" ")[0]

@@ -13,8 +13,8 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.rebuild import rebuild
 from citeforge.builders.shards.share import embed_shard, mine_shard
 from citeforge.engines.models import compute
-from citeforge.plugins.openvino import convert
-from citeforge.plugins.openvino.store import VARIABLE
+from citeforge.plugins.offline_models.openvino import convert
+from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError
@@ -115,7 +115,7 @@ def test_shares_nominate_and_the_build_decides(
     quantised = []
     make = convert.int8_model
     monkeypatch.setattr(
-        "citeforge.plugins.openvino.embed.int8_model",
+        "citeforge.plugins.offline_models.openvino.embed.int8_model",
         lambda *given: quantised.append(1) or make(*given),
     )
     for n in (2, 1):

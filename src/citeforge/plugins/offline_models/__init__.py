@@ -1,4 +1,4 @@
-"""Language models without an endpoint's help: the embedded LLM, and perplexity by any model.
+"""Models on this machine: the embedded LLM, perplexity by any model, and OpenVINO (`openvino`).
 
 Reaches the core through ``engines``. Begin at `declared`, then `offline` and `causal`.
 """

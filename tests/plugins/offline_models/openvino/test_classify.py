@@ -13,7 +13,7 @@ from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.files import local_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
-from citeforge.plugins.openvino.store import VARIABLE
+from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.errors import UsageError
 from servers import tiny_rerankers
 from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer

@@ -16,8 +16,13 @@ import numpy as np
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.models.files import Located
-from citeforge.plugins.openvino.runtime import Arrays, Compiled, engine_name, openvino
-from citeforge.plugins.openvino.store import kept
+from citeforge.plugins.offline_models.openvino.runtime import (
+    Arrays,
+    Compiled,
+    engine_name,
+    openvino,
+)
+from citeforge.plugins.offline_models.openvino.store import kept
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
 

@@ -14,9 +14,14 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.files import Located
-from citeforge.plugins.openvino.convert import TorchModel, float32_model, int8_identity, int8_model
-from citeforge.plugins.openvino.runtime import Compiled, engine_name, widened
-from citeforge.plugins.openvino.store import kept
+from citeforge.plugins.offline_models.openvino.convert import (
+    TorchModel,
+    float32_model,
+    int8_identity,
+    int8_model,
+)
+from citeforge.plugins.offline_models.openvino.runtime import Compiled, engine_name, widened
+from citeforge.plugins.offline_models.openvino.store import kept
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.compute import Chosen
 

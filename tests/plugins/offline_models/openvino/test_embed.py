@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.plugins.openvino import convert
-from citeforge.plugins.openvino.embed import FastEmbedder
-from citeforge.plugins.openvino.store import VARIABLE
+from citeforge.plugins.offline_models.openvino import convert
+from citeforge.plugins.offline_models.openvino.embed import FastEmbedder
+from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.errors import InputError
 from servers.tiny_embedder import make_embedder_folder, passages
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from citeforge.engines.models.compute import BatchScorer
 from citeforge.engines.models.files import Located
-from citeforge.plugins.openvino.convert import TorchModel, float32_model
-from citeforge.plugins.openvino.runtime import Compiled, widened
+from citeforge.plugins.offline_models.openvino.convert import TorchModel, float32_model
+from citeforge.plugins.offline_models.openvino.runtime import Compiled, widened
 
 
 def classifier(located: Located, model: Any, example: dict[str, Any], pad: int) -> BatchScorer:
