@@ -111,14 +111,14 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     from citeforge.engines.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
-    judge, how, llm = None, run_options(parameters), parameters.get("llm")
+    judge, how = None, run_options(parameters)
     if getattr(options, "rerank", None) is not None:
-        judge = judge_session(options.judging, how, store=replay_store(how, llm))
+        judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
     ran = run_one(
         "all-gold" if getattr(options, "all_gold", False) else system.name,
         parameters["benchmark"],
         parameters["out"],
-        llm=llm,
+        llm=parameters.get("llm"),
         contexts=parameters["contexts"],
         runs=parameters["runs"],
         seed=parameters["seed"],

@@ -10,7 +10,7 @@ from citeforge.engines.models.files import find_model
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.commands.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.extras import extras_named, require
 
 _MAUVE_BATCH = 8  # ALCE's
 _BERTSCORE_BATCH = 64  # bert-score's own
@@ -37,11 +37,11 @@ class BertScore:
             MissingExtraError: bert-score is not installed.
             InputError: the model cannot be had.
         """
-        with extras_named():
-            from bert_score import BERTScorer
-            from transformers.utils import logging
+        require("bert_score")
+        folder, self.revision = locate(model)  # before seconds of imports
+        from bert_score import BERTScorer
+        from transformers.utils import logging
 
-        folder, self.revision = locate(model)
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         self._scorer: Any = BERTScorer(model_type=folder, num_layers=layer, device="cpu")
 

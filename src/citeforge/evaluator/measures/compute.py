@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from citeforge.engines.io.progress import INTERVAL, Lines
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Compute, Measure
 from citeforge.evaluator.reports.entries import Row
@@ -25,18 +26,22 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | st
         measures: all of them read the same.
     """
     samples: dict[str, Measured | str] = {}
-    for function, together in _by_function(measures).items():
-        try:
-            results = dict(function(inputs, together))
-        except CannotError as error:
-            samples.update(dict.fromkeys((m.name for m in together), str(error)))
-            continue
-        for measure in together:
-            result = results[measure.name]
-            if isinstance(result, Measured) and not _is_defined(result):
-                result = "no query defines it"
-            samples[measure.name] = result
+    with Lines("measuring", len(measures), "measures", INTERVAL) as lines:
+        for function, together in _by_function(measures).items():
+            lines.advance(0, together[0].name)
+            samples |= _samples(inputs, function, together)
+            lines.advance(len(together))
     return samples
+
+
+def _samples(
+    inputs: Any, function: Compute, measures: Sequence[Measure]
+) -> dict[str, Measured | str]:
+    try:
+        results = dict(function(inputs, measures))
+    except CannotError as error:
+        return dict.fromkeys((m.name for m in measures), str(error))
+    return {m.name: _defined(results[m.name]) for m in measures}
 
 
 def compute_rows(inputs: Any, measures: Sequence[Measure]) -> Results:
@@ -73,9 +78,8 @@ def _by_function(measures: Sequence[Measure]) -> dict[Compute, list[Measure]]:
     return together
 
 
-def _is_defined(measured: Measured) -> bool:
-    """Whether some query defines it; measures of whole sets need none."""
-    sample = measured.sample
-    if sample.always or not sample.has_interval:
-        return True
-    return not np.isnan(sample.per_query).all()
+def _defined(result: Measured | str) -> Measured | str:
+    """The same, or that no query defines it; measures of whole sets need none."""
+    if isinstance(result, str) or result.sample.always or not result.sample.has_interval:
+        return result
+    return "no query defines it" if np.isnan(result.sample.per_query).all() else result
