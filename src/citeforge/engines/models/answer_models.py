@@ -131,12 +131,13 @@ def mauve_value(human: Sequence[str], written: Sequence[str], model: str = MAUVE
         MissingExtraError: mauve-text is not installed.
         InputError: the model cannot be had.
     """
+    require("mauve")
+    folder, _ = locate(model)  # before seconds of imports
     with extras_named():
         from mauve import compute_mauve
         from mauve.utils import get_model, get_tokenizer
         from threadpoolctl import threadpool_limits
 
-    folder, _ = locate(model)
     written, human = list(written), list(human)
     try:
         tokenizer = get_tokenizer(folder)
