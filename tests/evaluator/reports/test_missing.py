@@ -107,6 +107,7 @@ def test_tables_of_reports_mark_trivial_measures() -> None:
         alone = report_text(files, ending, TableOptions(measures=("CiteR",)))
         assert "trivial" not in alone
     assert "| CiteP (trivial) |" in report_text(files, "md")
+    assert [f["trivial"] for f in json.loads(report_text(files, "json"))] == [["CiteP"]] * 2
 
 
 def test_a_column_that_is_trivial_in_one_context_set_alone_is_marked_there() -> None:

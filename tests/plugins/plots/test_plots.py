@@ -7,9 +7,10 @@ import io
 
 import pytest
 
+from citeforge.evaluator.reports.missing import trivial_lines
 from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.errors import UsageError
-from conftest_plots import answer, many, scored
+from conftest_plots import answer, many, scored, trivial_files
 
 
 def table(text: str) -> list[dict[str, str]]:
@@ -45,6 +46,21 @@ def test_a_single_system_is_compared_with_a_reference() -> None:
     one.is_control = True
     with pytest.raises(UsageError, match="two systems are needed"):
         plot([gold, one], "differences")
+
+
+def test_plots_mark_trivial_measures() -> None:
+    files = trivial_files()
+    drawn = {figure.name: figure for figure in page_figures(files)}
+    marked, other = drawn["intervals-CiteP"], drawn["intervals-CiteR"]
+    assert marked.title.startswith("two has the highest CiteP (trivial), 100.0")
+    assert marked.columns[1] == "CiteP (trivial) (%)"
+    (line,) = trivial_lines(files)
+    assert line in marked.note
+    assert ">CiteP (trivial) (%), 95 % interval</text>" in marked.svg
+    pair = drawn["precision-recall-CiteP"].svg
+    assert ">CiteP (trivial) (%), 95 % interval</text>" in pair
+    assert ">CiteR (%), 95 % interval</text>" in pair
+    assert "trivial" not in other.svg + other.title + other.note
 
 
 def test_means_by_position_and_by_citations() -> None:

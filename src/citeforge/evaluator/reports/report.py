@@ -108,8 +108,12 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
 
 
 def render_json(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """The score files as one list, without answers."""
-    content = [f.model_dump(mode="json", exclude={"answers"}) for f in files]
+    """The score files as one list, without answers, each with its trivial measures."""
+    content = [
+        f.model_dump(mode="json", exclude={"answers"})
+        | {"trivial": [m.name for m in f.measures if is_trivial(f, m.name)]}
+        for f in files
+    ]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.reports.missing import is_trivial, marked_name, trivial_lines
 from citeforge.evaluator.reports.rows import main_measure, of_cells
 from citeforge.plugins.plots.charts.answers import by_citations, by_position
 from citeforge.plugins.plots.charts.bias import bias
@@ -148,7 +150,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
         figure = chosen.make(_best_first(files), measure or main_measure(files))
     if figure is None:
         raise UsageError(f"--plot {name}: {chosen.needs}")
-    return figure
+    return _marked(figure, files)
 
 
 def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
@@ -160,7 +162,17 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
     for one in plots().values():
         if one.of_cells == of_cells(files):
             figures = (one.make(files, measure) for measure in one.page_measures(files, main))
-            yield from (figure for figure in figures if figure is not None)
+            yield from (_marked(figure, files) for figure in figures if figure is not None)
+
+
+def _marked(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
+    """A figure that marks every measure it names that any citation satisfies."""
+    for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
+        if figure.names(name):
+            note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()
+            marked = figure.renamed(name, marked_name(files, name))
+            figure = replace(marked, note=note)
+    return figure
 
 
 def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:

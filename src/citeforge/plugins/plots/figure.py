@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +64,26 @@ class Figure:
         """Data as CSV; no cell starts a formula."""
         return Table(self.columns, self.rows).csv()
 
+    def names(self, measure: str) -> bool:
+        """Whether its words name a measure."""
+        words = " ".join([self.title, self.alt, *self.columns])
+        return _whole(measure).search(words) is not None
+
+    def renamed(self, measure: str, name: str) -> Figure:
+        """The same with another name of a measure in all that people read."""
+
+        def words(text: str) -> str:
+            return _whole(measure).sub(name, text)
+
+        return replace(
+            self,
+            title=words(self.title),
+            alt=words(self.alt),
+            note=words(self.note),
+            columns=tuple(map(words, self.columns)),
+            spec=json.loads(words(json.dumps(self.spec, ensure_ascii=False))),
+        )
+
     def inline(self) -> str:
         """Drawing for a page: its colours are the page's, its ids its own, and it is named."""
         svg = palette.with_variables(self.svg)
@@ -87,6 +108,11 @@ def _in_order(pdf: bytes) -> bytes:
     lines are sorted, which moves nothing else in the file."""
     lines = re.compile(rb"(?:^ +/[A-Za-z]+\d+ \d+ 0 R\n)+", re.MULTILINE)
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
+
+
+def _whole(measure: str) -> re.Pattern[str]:
+    """Finds a measure's name that is no part of a longer one."""
+    return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
 
 
 def _id(name: str) -> str:
