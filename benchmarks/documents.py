@@ -1,25 +1,32 @@
-"""Documents to passages: time and memory against the number of pages; and the checks of questions.
+"""Documents to benchmarks: time and memory by the number of pages, and what the checks take.
 
-Pages are PDFs of 50 pages, each page with words of its own. Each size is read in a process of its
-own: written as a corpus, and put in the order in which questions are asked. The checks are tried
-on an LLM that errs on purpose in every other question (`tests/plugins/documents/village.py`).
+Pages are PDFs of 50 pages, each page with words of its own. Each size is built in a process of its
+own, with questions and answers by a script that takes no time. The checks are tried on an LLM that
+errs on purpose in every other question (`tests/plugins/documents/village.py`).
 """
 
 from __future__ import annotations
 
 import random
+import re
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.measure import machine, measure, vocabulary
+
+if TYPE_CHECKING:
+    from citeforge.engines.llm.records import Request, Result
 
 SIZES = (1_000, 3_000, 10_000)
 PER_FILE = 50
 WORDS = 400
 VILLAGES = 400
 WANTED = 160
+QUESTIONS = 40
 sys.path.append(str(Path(__file__).parent.parent / "tests"))
 
 
@@ -28,6 +35,7 @@ def write_pdfs(folder: str, pages: int) -> Path:
     from plugins.documents.pdfs import pdf
 
     rng, known = random.Random(7), vocabulary(7)
+    Path(folder).mkdir()
     for number in range(pages // PER_FILE):
         texts = []
         for _ in range(PER_FILE):
@@ -38,16 +46,44 @@ def write_pdfs(folder: str, pages: int) -> Path:
     return Path(folder)
 
 
-def read(folder: Path) -> int:
-    """Read PDFs into a corpus; the number of passages that questions can be asked about."""
-    from citeforge.builders.stages.corpus import write_corpus
-    from citeforge.plugins.documents.drawing import PassagePool
-    from citeforge.plugins.documents.reading.source import DocumentFolder
+class WordLlm:
+    """Asks which words follow three others, and reads whether passages tell."""
 
-    corpus = folder / "corpus"
-    corpus.mkdir()
-    write_corpus(DocumentFolder(folder), None, corpus)
-    return len(PassagePool(sorted(corpus.glob("*.parquet")), 0).order)
+    def identity(self) -> dict[str, Any]:
+        return {"name": "openai:words"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        from citeforge.engines.llm.records import LlmReply
+
+        return [LlmReply(self._reply(r.task, dict(r.values))) for r in requests]
+
+    def _reply(self, task: str, values: dict[str, Any]) -> str:
+        texts = [" ".join(p["text"].split()) for p in values["passages"]]
+        if task == "question":
+            words = texts[0].partition(". ")[2].split()
+            three, answer = " ".join(words[1:4]), " ".join(words[4:6])
+            return (
+                f"Quote: {three} {answer}\nAnswer: {answer}\n"
+                f"Question: Which two words follow {three}?\n"
+                f"Statement: The words {answer} follow {three}."
+            )
+        three = values["question"].partition("follow ")[2].rstrip("?")
+        found = (re.search(rf"\b{re.escape(three)} (\S+ \S+)", text) for text in texts)
+        return next((m[1] for m in found if m), "NOT ANSWERED")
+
+
+def build(folder: Path) -> tuple[int, int]:
+    """Build a benchmark; the numbers of passages and of accepted questions."""
+    from citeforge.plugins.documents.build import build_documents
+    from citeforge.plugins.documents.recipe import DocumentsRecipe
+    from citeforge.schemas.recipes.run import RunOptions
+
+    recipe = DocumentsRecipe(
+        source=f"folder:{folder}", llm="openai:words", n_queries=QUESTIONS,
+        shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
+    )  # fmt: skip
+    manifest = build_documents(recipe, RunOptions(out=folder.parent / "out"), WordLlm())
+    return manifest.stats["passages"], manifest.counts["questions accepted: single"]
 
 
 def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dict[str, str]]:
@@ -82,9 +118,10 @@ def main() -> None:
     print(machine("pypdf", "nupunkt", "datasketch"))
     for pages in SIZES:
         with tempfile.TemporaryDirectory() as folder:
-            done = measure(write_pdfs, read, folder, pages)
-        size = f"{done.result} passages, {done.seconds:.1f} s, {done.peak_mb:.0f} MB"
-        print(f"{pages:>6} pages: {size}", flush=True)
+            done = measure(write_pdfs, build, f"{folder}/docs", pages)
+        passages, accepted = done.result
+        told = f"{passages} passages, {accepted} questions, {done.seconds:.1f} s"
+        print(f"{pages:>6} pages: {told}, {done.peak_mb:.0f} MB", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         found, caught_by = errors_and_checks(folder)
     sound = sum(n for (error, _), n in found.items() if not error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 from dataclasses import dataclass
@@ -11,11 +12,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from citeforge import InputError, load
+from citeforge import InputError, load, score
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.drawing import PassagePool
@@ -23,6 +25,7 @@ from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.commands.command_options import AnnotationOptions
 from citeforge.schemas.recipes.run import RunOptions
 from plugins.documents.village import (
     CAUGHT_BY,
@@ -101,9 +104,12 @@ def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
     by_name = {v.name: v for v in map(village, range(150))}
     kinds = {r["_id"]: r for r in erring.rows}
     items = list(benchmark.items("mix"))
-    assert len(items) == 48
+    assert len(items) == 64
     for item in items:
         row = kinds[item.query_id]
+        if row["form"] == "absent":
+            assert not any(p.is_relevant for p in item.passages)
+            continue
         assert {p.id for p in item.passages if p.is_relevant} == set(row["evidence"])
         (answer,) = item.gold.answers
         assert list(answer.citations) == row["evidence"]
@@ -112,6 +118,96 @@ def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
         wanted = crops if row["form"] == "list" else (leader,)
         assert tuple(a for g in item.gold.qa_pairs for a in g.aliases) == wanted
     assert set(erring.manifest.config["prompts"]) == {"question", "answer", "examples"}
+
+
+def test_questions_without_an_answer_count_for_abstention_alone(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 40)
+    benchmark = load(built(tmp_path, ErringLlm(errs=False), n_queries=8).folder)
+    forms = {
+        r["_id"]: r["form"] for r in Package(tmp_path / "out").table("questions", "all").to_pylist()
+    }
+    refusal = "The passages do not answer this question."
+    lines = []
+    for item in benchmark.items("mix"):
+        marks = "".join(f"[{n}]" for n, p in enumerate(item.passages, 1) if p.is_relevant)
+        lines.append({"query_id": item.query_id, "output": f"So it is. {marks}".strip()})
+    absent = [line for line in lines if forms[line["query_id"]] == "absent"]
+    others = [line for line in lines if forms[line["query_id"]] != "absent"]
+    assert (len(absent), len(others)) == (2, 6)
+    absent[0]["output"] = others[0]["output"] = refusal
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    scores = score(tmp_path / "a.jsonl", benchmark)
+    assert {
+        m: scores[m].value for m in ("Abstain.R", "Abstain.Wrong", "Abstain.P", "Abstain.F1")
+    } == {
+        "Abstain.R": pytest.approx(100 * 1 / 2),
+        "Abstain.Wrong": pytest.approx(100 * 1 / 6),
+        "Abstain.P": pytest.approx(100 * 1 / 2),
+        "Abstain.F1": pytest.approx(100 * 2 * 1 / (2 + 2)),
+    }
+    assert "refusals=rules-de,en,es,fr,it,nl,pt,zh@" in scores["Abstain.R"].signature
+    # The right passages and nothing else are cited in 5 of the 6 that have an answer.
+    assert scores["CiteF1"].value == pytest.approx(100 * 5 / 6)
+    assert scores["CiteF1"].n == 6
+    # A missing answer is wrong either way.
+    (tmp_path / "b.jsonl").write_text(json.dumps(others[1]) + "\n")
+    missing = score(tmp_path / "b.jsonl", benchmark)
+    assert missing["Abstain.R"].value == 0
+    assert missing["Abstain.Wrong"].value == pytest.approx(100 * 5 / 6)
+
+
+def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 30)
+    for number in range(30):
+        one = village(number)
+        text = (
+            f"Of {one.name} they say much. {one.leader} is old, and is led by the hand. So be it."
+        )
+        (tmp_path / "docs" / f"z-news-{one.name}.md").write_text(f"# News\n\n{text} {text[:40]}\n")
+    built(tmp_path, ErringLlm(errs=False), n_queries=4, shares=SINGLE)
+    sheet = tmp_path / "sheet.csv"
+    options = AnnotationOptions(task="unsure-relevance", benchmark=tmp_path / "out", out=sheet)
+    task, n = export_sheet(options)
+    package = Package(tmp_path / "out")
+    unsure = package.table("mapping", "unsure").to_pylist()
+    assert n == len(unsure) > 1
+    shown = {
+        (row["query_id"], d["corpus-id"])
+        for row in package.context_table("mix").to_pylist() for d in row["docs"]
+    }  # fmt: skip
+    assert not shown & {(u["query-id"], u["corpus-id"]) for u in unsure}
+    with sheet.open() as file:
+        rows = list(csv.DictReader(file))
+    key = json.loads((tmp_path / "sheet.csv.key.json").read_text())["items"]
+    for number, row in enumerate(rows):
+        row["label"] = task.labels[number % 2]
+    with sheet.open("w") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    labels = tmp_path / "labels.jsonl"
+    import_sheets([sheet], tmp_path / "sheet.csv.key.json", out=labels)
+    (tmp_path / "again").mkdir()
+    (tmp_path / "docs").rename(tmp_path / "again" / "docs")
+    again = built(tmp_path / "again", ErringLlm(errs=False), n_queries=4, shares=SINGLE,
+                  labels=(labels,))  # fmt: skip
+    by_label = {label: {(key[r["item"]]["query_id"], key[r["item"]]["passage"]) for r in rows
+                        if r["label"] == label} for label in task.labels}  # fmt: skip
+    found = Package(again.folder)
+    assert found.table("mapping", "unsure").num_rows == 0
+    relevant = {(r["query-id"], r["corpus-id"]) for r in found.mappings["relevant"].to_pylist()}
+    assert by_label["relevant"] <= relevant
+    assert not by_label["not relevant"] & relevant
+    assert again.manifest.counts["passages that people call relevant"] == -(-n // 2)
+
+
+def test_labels_of_another_build_are_refused(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 8)
+    labels = tmp_path / "labels.jsonl"
+    row = {"query_id": "q1", "question": "Who?", "passage": "x", "label": "relevant"}
+    labels.write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match=r"labels.jsonl:1 .*question 'q1'.*--store"):
+        built(tmp_path, ErringLlm(errs=False), n_queries=2, shares=SINGLE, labels=(labels,))
 
 
 def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:

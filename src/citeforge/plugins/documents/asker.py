@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.plugins.documents.examples import EXAMPLES
 from citeforge.plugins.documents.questions import Evidence, Question
@@ -16,7 +16,7 @@ from citeforge.plugins.documents.recipe import LIST
 QUESTION, ANSWER = "question", "answer"
 """Tasks, and names of their templates."""
 _FOLDER = Path(__file__).parent / "templates"
-_WRITTEN, _SHORT, _LONG = 400, 48, 160
+_WRITTEN, _SHORT, _LONG = 256, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
 _WARM = 0.7
 """Temperature of further tries without a passage, so that they differ from the first."""
@@ -26,7 +26,7 @@ class TextReply(NamedTuple):
     """What came back.
 
     Attributes:
-        text: of the reply; empty where there is none.
+        text: of the reply; of one that was cut, without its last line; empty where there is none.
         failure: why there is none; empty where there is one.
     """
 
@@ -54,9 +54,10 @@ class PromptedLlm:
     def to_write(self, question: Question) -> Request:
         """Ask for a question about its evidence."""
         values = {"form": question.form, "passages": _as_rows(question.evidence)}
-        passages, reply = EXAMPLES[question.form]
-        example = self._filled(QUESTION, {"form": question.form, "passages": passages})
-        turns = (("user", example), ("assistant", reply))
+        turns: list[tuple[str, str]] = []
+        for passages, reply in EXAMPLES[question.form]:
+            shown = {"form": question.form, "passages": passages}
+            turns += ("user", self._filled(QUESTION, shown)), ("assistant", reply)
         return self._request(QUESTION, values, _WRITTEN, turns=turns)
 
     def to_answer(
@@ -82,13 +83,12 @@ class PromptedLlm:
         values: Mapping[str, object],
         most_tokens: int,
         sample: int = 0,
-        turns: tuple[tuple[str, str], ...] = (),
+        turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
         params = {"temperature": _WARM if sample else 0.0, "max_tokens": most_tokens}
         messages = (*turns, ("user", self._filled(task, values)))
-        # A reader that goes on and on has said enough.
-        needs_text = task == QUESTION
-        return Request(messages, params, sample, task, values, needs_text)
+        # What goes on and on may have said enough before.
+        return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
         """Ask all of them; equal ones, and what is stored, cost nothing."""
@@ -98,8 +98,11 @@ class PromptedLlm:
             self.tokens[1] += result.completion_tokens
             if isinstance(result, Failure):
                 replies.append(TextReply("", f"{result.reason}: {result.message}"))
-            else:
-                replies.append(TextReply(result.text.strip()))
+                continue
+            text = result.text.strip()
+            if result.finish_reason == TRUNCATED:
+                text = text.rpartition("\n")[0] or text
+            replies.append(TextReply(text))
         return replies
 
 

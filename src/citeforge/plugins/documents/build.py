@@ -21,7 +21,7 @@ from citeforge.builders.shards.folder import EMBEDDINGS
 from citeforge.builders.stages.build import Build, Stats, building
 from citeforge.builders.stages.records import Records
 from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.io.files import write_text
+from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.session import JudgeSession
@@ -39,11 +39,12 @@ from citeforge.plugins.documents.corpus import open_documents, read_documents
 from citeforge.plugins.documents.drawing import PassagePool
 from citeforge.plugins.documents.questions import Question
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
+from citeforge.plugins.documents.relevance import take_labels
 from citeforge.plugins.documents.rounds import make_questions, tally
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.plugins.documents.trials import Trials
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES, RELEVANT
+from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES, RELEVANT, UNSURE
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked, model_name
 from citeforge.schemas.recipes.rage import RageRecipe
@@ -109,14 +110,16 @@ def build_documents(
         )  # fmt: skip
         questions = make_questions(recipe, trials)
         _require_some(recipe, questions, beside(run.folder, ".questions.jsonl"))
-        counts = tally(recipe, questions)
+        counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = trials.passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, _records(questions, counts), [info], corpus)
         mappings, mined_by = make_mappings(material, build.workspace, recipe.seed)
-        sure = mappings[RELEVANT].filter(pc.equal(mappings[RELEVANT]["score"], _SURE))
+        judged = mappings[RELEVANT]
+        sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
         material.records.relevant = sure
         writer = build.package()
+        writer.add("mapping", UNSURE, unsure.cast(MAPPING))
         stats, learnt = write_rage_tables(
             writer, material, audited(material, {**mappings, RELEVANT: sure}), recipe.seed
         )
@@ -190,11 +193,13 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
     named = recipe.model_copy(
         update={
             "llm": model_name(identities, WRITER),
+            "labels": tuple(Path(path.name) for path in recipe.labels),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )
     info = info_of(source, recipe.licence)
-    config = named.recorded(prompts=models.asker.prompts, corpus="all")
+    labels = [sha256_file(path) for path in recipe.labels]
+    config = named.recorded(prompts=models.asker.prompts, corpus="all", labels_sha256=labels)
     return build.draft(
         config, [info], recipe.licence or info.licence, identities,
         GrammarInfo(base=models.rage.base),
@@ -226,13 +231,14 @@ def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], reject
 
 
 def _records(questions: Sequence[Question], counts: dict[str, int]) -> Records:
-    """Queries, judgements and gold of the accepted questions that have an answer."""
+    """Queries, judgements and gold of the accepted questions; without an answer, queries alone."""
     queries, judged, gold = [], [], []
     for question in questions:
-        if not question.is_open or question.form == ABSENT:
+        if not question.is_open:
             continue
-        about = json.dumps({"form": question.form})
-        queries.append((question.id, question.text, about))
+        queries.append((question.id, question.text, None))
+        if question.form == ABSENT:
+            continue
         short = json.dumps(question.answers, ensure_ascii=False)
         evidence = [e.id for e in question.evidence]
         for score, names in ((_SURE, [*evidence, *question.relevant]), (_UNSURE, question.unsure)):

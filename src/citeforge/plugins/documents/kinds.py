@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
-from citeforge.plugins.documents.recipe import ABSENT, DocumentsRecipe
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
@@ -14,6 +14,7 @@ from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
+    from citeforge.evaluator.statements.reading import SubmissionReader
     from citeforge.package.package import Package
 
 
@@ -25,7 +26,8 @@ class DocumentsKind(RageKind):
     has_plan = True
     about = "questions that an LLM wrote about documents, checked, with the passages that answer"
     tables = RageKind.tables | TABLES
-    default_measures = ("rage", "alce")
+    annotation = (*RageKind.annotation, "unsure-relevance")
+    default_measures = ("rage", "alce", "abstention")
 
     def build(self, recipe: DocumentsRecipe, run: RunOptions) -> Manifest:
         from citeforge.plugins.documents.build import build_documents
@@ -37,12 +39,16 @@ class DocumentsKind(RageKind):
 
         return plan_documents(recipe, run)
 
+    def reading(self, reads: str) -> type[SubmissionReader]:
+        from citeforge.plugins.documents.measures import DocumentsReading
+
+        return DocumentsReading
+
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         yield from super().problems(package)
         rows = package.table("questions", "all").to_pylist()
-        asked = [r["_id"] for r in rows if r["accepted"] and r["form"] != ABSENT]
-        if asked != package.query_ids:
-            yield "questions", "the accepted ones that have an answer are not the queries"
+        if [r["_id"] for r in rows if r["accepted"]] != package.query_ids:
+            yield "questions", "the accepted ones are not the queries"
 
 
 DOCUMENTS = DocumentsKind()

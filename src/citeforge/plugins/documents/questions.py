@@ -9,11 +9,12 @@ from typing import NamedTuple
 
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
+from citeforge.plugins.documents.tables import REFUSALS
 from citeforge.schemas.text import normalise_answer
 
-LANGUAGES = "rules:de,en,es,fr,it,nl,pt,zh"
+_LABELS = ("question", "answer", "statement", "quote")
 _LINE = re.compile(
-    r"^[ \t>*#_-]{0,6}(question|answer|statement|quote)[ \t]*\d{0,2}[*_ \t]*:[*_ \t]*(.*)$", re.I
+    rf"^[ \t>*#_-]{{0,6}}({'|'.join(_LABELS)})[ \t]*\d{{0,2}}[*_ \t]*:[*_ \t]*(.*)$", re.I
 )
 _QUOTES = "\"'“”„«»‘’`* \t"
 _NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
@@ -101,23 +102,23 @@ def read_question(reply: str, question: Question) -> str | None:
     Returns:
         What is wrong with the format; None where nothing is.
     """
-    parts: dict[str, list[str]] = {n: [] for n in ("question", "answer", "statement", "quote")}
-    current: list[str] | None = None
+    parts: dict[str, list[str]] = {}
+    label = ""
     for line in reply.splitlines():
         if match := _LINE.match(line):
-            current = parts[match[1].lower()]
-            current.append(match[2])
-        elif current and line.strip():
-            current[-1] += f"\n{line}"
-    found = {
-        name: [t for one in texts if (t := one.strip(_QUOTES))] for name, texts in parts.items()
-    }
+            if match[1].lower() in parts.keys() - {label}:
+                break  # a second question begins
+            label = match[1].lower()
+            parts.setdefault(label, []).append(match[2])
+        elif label and line.strip():
+            parts[label][-1] += f"\n{line}"
+    found = {n: [t for one in parts.get(n, ()) if (t := one.strip(_QUOTES))] for n in _LABELS}
     question.text = " ".join(" ".join(found["question"]).split())
     question.answers = list(dict.fromkeys(found["answer"]))
     question.statement = " ".join(" ".join(found["statement"]).split())
     question.quotes = found["quote"]
     if len(found["question"]) != 1:
-        refused = is_refusal(reply, LANGUAGES) and not found["question"]
+        refused = is_refusal(reply, REFUSALS) and not found["question"]
         told = "refuses" if refused else f"has {len(found['question'])} questions"
         return f"{told}: {reply[:100]!r}"
     if question.form == ABSENT:
@@ -138,7 +139,7 @@ def read_question(reply: str, question: Question) -> str | None:
 
 def is_not_answered(reply: str) -> bool:
     """Whether a reader says that there is no answer."""
-    return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, LANGUAGES)
+    return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, REFUSALS)
 
 
 def holds_answer(text: str, answer: str) -> bool:

@@ -99,6 +99,8 @@ class DocumentsRecipe(Licensed):
     """Context set, repeatable (default mix=3,3,3)."""
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
     """Drop negatives that an audit decided are relevant."""
+    labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
+    """What people say of passages (labels import), repeatable: relevant ones become so."""
 
     @property
     def wanted(self) -> dict[str, int]:

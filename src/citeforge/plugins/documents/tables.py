@@ -7,6 +7,8 @@ import pyarrow as pa
 PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""
 MOST_MEGABYTES = 100
+REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
+"""How refusals of all who answer are detected."""
 
 DOCUMENTS = pa.schema(
     [

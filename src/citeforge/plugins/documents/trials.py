@@ -123,47 +123,61 @@ class Trials:
         return {name: [texts[i] for i in found] for name, found in ids.items()}
 
     def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Find other passages that answer: by the judge, and by the LLM that reads them."""
-        suspects = {q.id: near[q.id] for q in questions}
-        if self.judge is not None:
-            suspects = self._judged(questions, near)
+        """Find other passages that answer: judge and LLM agree; where they do not, nobody knows."""
+        verdicts = self._judged(questions, near)
+        suspects = {
+            q.id: [
+                (p, verdicts.get((q.id, p.id)))
+                for place, p in enumerate(near[q.id])
+                if p.id not in {*q.relevant, *q.unsure}
+                and (self.judge is None or place < self.asking.shown or verdicts[q.id, p.id])
+            ]
+            for q in questions
+        }
 
         def settle(question: Question, replies: list[TextReply]) -> None:
-            for reply, passage in zip(replies, suspects[question.id], strict=True):
-                if not reply.failure and gives(reply.text, question.answers, _SOME):
+            for reply, (passage, verdict) in zip(replies, suspects[question.id], strict=True):
+                is_read = not reply.failure and gives(reply.text, question.answers, _SOME)
+                if is_read and verdict is not False:
                     if question.form == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
                     question.relevant.append(passage.id)
-                elif self.judge is not None or reply.failure:
+                elif is_read or verdict or reply.failure:
                     question.unsure.append(passage.id)
 
         self._try(
-            _open(questions),
-            lambda q: [self.asker.to_answer(q, [p]) for p in suspects[q.id]],
+            questions,
+            lambda q: [self.asker.to_answer(q, [p]) for p, _ in suspects[q.id]],
             settle,
         )
 
     def _judged(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
-    ) -> dict[str, list[Evidence]]:
-        """Passages for the LLM to read; those that entail a part of an answer are relevant."""
-        assert self.judge is not None
+    ) -> dict[tuple[str, str], bool]:
+        """Whether passages entail answers, by ids of question and passage; empty without a judge.
+
+        Those that entail a part of an answer become relevant, those on which the judge fails, or
+        that support an answer in part, unsure.
+        """
+        if self.judge is None:
+            return {}
         pairs = [
             (q, p, [Pair(premise_of(p.title, p.text), h) for h in q.hypotheses])
             for q in questions
             for p in near[q.id]
         ]
         verdicts = self.judge.ask(pair for _, _, some in pairs for pair in some)
-        suspects: dict[str, list[Evidence]] = {q.id: [] for q in questions}
+        found = {}
         for question, passage, some in pairs:
             whole, *parts = (verdicts[pair] for pair in some)
+            found[question.id, passage.id] = _is_yes(whole)
             if _is_yes(whole):
-                suspects[question.id].append(passage)
-            elif any(map(_is_yes, parts)):
+                continue
+            if any(map(_is_yes, parts)):
                 question.relevant.append(passage.id)
-            elif any(isinstance(v, JudgeFailure) for v in (whole, *parts)):
+            elif any(isinstance(v, JudgeFailure) or v.level > 0 for v in (whole, *parts)):
                 question.unsure.append(passage.id)
-        return suspects
+        return found
 
     def _needed(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         def near_others(question: Question) -> list[Evidence]:

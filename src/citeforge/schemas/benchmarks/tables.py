@@ -126,6 +126,8 @@ IRRELEVANT = "irrelevant"
 SEEMINGLY_RELEVANT = "seemingly_relevant"
 UNJUDGED = "unjudged"
 """Label of a shown passage that nobody judged; it stands in no mapping."""
+UNSURE = "unsure"
+"""Split of ``mapping`` with passages that may be relevant, for people to decide; shown nowhere."""
 
 LABELS = (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT)
 

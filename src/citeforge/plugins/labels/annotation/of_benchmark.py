@@ -18,7 +18,7 @@ from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.plugins.labels.annotation.export import Sheet, SheetRow
 from citeforge.plugins.labels.annotation.tasks import AnnotationTask
-from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.benchmarks.tables import RELEVANT, UNSURE
 from citeforge.schemas.errors import InputError
 
 
@@ -62,32 +62,40 @@ DEFAULT = 200
 def negative_rows(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
-    """Rows of a sample of (query, negative) pairs.
+    """Rows of a sample of (query, negative) pairs, or of those that nobody could decide.
 
     Where an audit of these tables had a strong judge, the sample is drawn within the strata that
     it left (suspects decided relevant, suspects cleared, the rest), else from all alike.
 
     Args:
-        task: ``audit-negative``.
+        task: ``audit-negative``, or ``unsure-relevance``.
         package: benchmark.
-        sample: pairs; None for 200.
+        sample: pairs; None for 200, or for all that are unsure.
         seed: seed of sample and order.
 
     Raises:
-        InputError: the benchmark has no mapped negatives.
+        InputError: the benchmark has no such pairs.
     """
     base = Base(package.folder, package.manifest)
-    strata = _strata(base, package)
-    pairs = sample_negatives(base, sample or DEFAULT, seed, strata)
-    if not pairs:
-        raise InputError("has no mapped negatives", path=package.folder)
-    texts = base.texts({p for _, p in pairs})
+    strata = None
+    if task.unit == UNSURE:
+        table = package.table("mapping", UNSURE)
+        found = list(pairs(table["query-id"], table["corpus-id"]))
+        chosen = found if sample is None else sample_ids(found, sample, seed, "annotate unsure")
+    else:
+        strata = _strata(base, package)
+        chosen = sample_negatives(base, sample or DEFAULT, seed, strata)
+    if not chosen:
+        raise InputError(f"has nothing for {task.name}", path=package.folder)
+    texts = base.texts({p for _, p in chosen})
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     sheet = Sheet(task, seed)
-    for query, passage in pairs:
+    for query, passage in chosen:
         title, text = texts[passage]
         shown = {"question": asked[query], "passage": f"{title}: {text}" if title else text}
         where: dict[str, object] = {"query_id": query, "passage": passage}
+        if task.unit == UNSURE:
+            where["question"] = asked[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
         sheet.add(where, shown)
@@ -161,7 +169,8 @@ def twin_rows(
 
 
 _MAKERS = {
-    "twin": twin_rows, "negative": negative_rows, "question": kalma_rows, "knowledge": kalma_rows,
+    "twin": twin_rows, "negative": negative_rows, UNSURE: negative_rows,
+    "question": kalma_rows, "knowledge": kalma_rows,
 }  # fmt: skip
 
 

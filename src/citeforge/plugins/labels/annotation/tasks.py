@@ -15,8 +15,9 @@ class AnnotationTask(FrozenRecord):
     Attributes:
         name: as in ``labels export --task``.
         unit: what one row is: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
-            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark), or
-            ``negative`` (of any benchmark with mapped negatives).
+            (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark),
+            ``negative`` (of any benchmark with mapped negatives), or ``unsure`` (of one that keeps
+            what its models could not decide).
         instruction: what the annotator is asked.
         columns: columns shown, in order.
         labels: allowed labels.

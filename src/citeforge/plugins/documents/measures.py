@@ -1,0 +1,130 @@
+"""Measures of abstention, and how answers to a benchmark of documents are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.reports.entries import Row
+from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
+from citeforge.evaluator.statements.passages import PassageReading
+from citeforge.evaluator.statements.reading import Results
+from citeforge.evaluator.statistics.estimates import (
+    Floats,
+    Measured,
+    Sample,
+    mean_sample,
+    ratio,
+)
+from citeforge.package.package import Package
+from citeforge.plugins.documents.recipe import ABSENT
+from citeforge.plugins.documents.tables import REFUSALS
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.models.refusals import signed_detector
+
+FAMILY = "abstention"
+
+
+def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
+    """Whether each query is one that the documents do not answer."""
+    if "questions" not in package.kind.tables:
+        return np.zeros(len(package.query_ids), np.bool_)
+    table = package.table("questions", "all").select(["_id", "form"]).to_pylist()
+    forms = {row["_id"]: row["form"] for row in table}
+    return np.array([forms.get(query) == ABSENT for query in package.query_ids], np.bool_)
+
+
+def abstention(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    """Refusals of questions that the documents do not answer, and of those that they do.
+
+    Raises:
+        CannotError: there are no unanswered questions, or nobody says which they are.
+    """
+    absent = absent_rows(inputs.benchmark)
+    if not absent.any():
+        raise CannotError("needs questions without an answer (build documents --absent)")
+    # A missing answer is the wrong thing for either sort of question.
+    refused = inputs.column(
+        {
+            (run, item.row): float(
+                not absent[item.row] if item.is_missing else _refuses(item, inputs.grammar)
+            )
+            for run, item in inputs.items()
+        }
+    )
+    right = np.where(absent, refused, np.nan)
+    wrong = np.where(absent, np.nan, refused)
+    above, all_refusals = np.nan_to_num(right), np.nan_to_num(refused)
+    n_absent = (~np.isnan(right)).astype(np.float64)
+    samples = {
+        "Abstain.P": _quotient("Abstain.P", above, all_refusals),
+        "Abstain.R": mean_sample("Abstain.R", right),
+        "Abstain.F1": _quotient("Abstain.F1", 2 * above, all_refusals + n_absent),
+        "Abstain.Wrong": mean_sample("Abstain.Wrong", wrong),
+    }
+    yield from ((m.name, Measured(samples[m.name])) for m in wanted)
+
+
+def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
+    markers = grammar.parse(item.output, len(item.passages)).markers
+    return is_refusal(without_markers(item.output, markers), REFUSALS, cites=bool(markers))
+
+
+def _quotient(name: str, above: Floats, below: Floats) -> Sample:
+    """A quotient of sums over queries."""
+    sums = np.stack([above, below], axis=-1)
+    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), ratio(above, below))
+
+
+class DocumentsReading(PassageReading):
+    """Answers to questions about documents: unanswered ones count for abstention alone.
+
+    What they should cite, or say, nobody knows: other measures would call any answer wrong.
+    """
+
+    def results(self) -> Results:
+        rows, missing = super().results()
+        absent = absent_rows(self.benchmark)
+        return [r if r.measure.family == FAMILY else _without(r, absent) for r in rows], missing
+
+
+def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:
+    """A value without some queries."""
+
+    def left(sample: Sample) -> Sample:
+        return replace(
+            sample,
+            sums=np.where(queries[:, None], 0.0, sample.sums),
+            per_query=np.where(queries, np.nan, sample.per_query),
+        )
+
+    measured = row.measured
+    upper = None if measured.upper is None else left(measured.upper)
+    return replace(row, measured=Measured(left(measured.sample), upper))
+
+
+_abstain = partial(
+    percent,
+    family=FAMILY,
+    source="ours",
+    compute=abstention,
+    needs="questions without an answer",
+    options=lambda tools, protocol: signed_detector(REFUSALS),
+)
+MEASURES = (
+    _abstain("Abstain.P", definition="questions without an answer among all that are refused"),
+    _abstain("Abstain.R", definition="refused among questions without an answer"),
+    _abstain("Abstain.F1", definition="harmonic mean of both"),
+    _abstain(
+        "Abstain.Wrong",
+        definition="refused among questions that have an answer",
+        higher_is_better=False,
+    ),
+)
