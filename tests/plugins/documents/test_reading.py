@@ -80,7 +80,7 @@ def test_what_cannot_be_read_is_named_and_counted(tmp_path: Path) -> None:
         "broken.pdf": "broken",
         "empty.txt": "empty",
         "good.txt": None,
-        "large.txt": "too large",
+        "large.txt": "above --largest-file",
         "link.txt": "a link",
         "locked.pdf": "locked with a password",
         "photo.png": "of another format",

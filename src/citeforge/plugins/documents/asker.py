@@ -18,6 +18,8 @@ QUESTION, ANSWER = "question", "answer"
 _FOLDER = Path(__file__).parent / "templates"
 _WRITTEN, _SHORT, _LONG = 256, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
+_END = "\nEND"
+"""What examples end with, so that a small LLM does not go on with a question of its own."""
 _WARM = 0.7
 """Temperature of further tries without a passage, so that they differ from the first."""
 
@@ -52,12 +54,14 @@ class PromptedLlm:
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
     def to_write(self, question: Question) -> Request:
-        """Ask for a question about its evidence."""
-        values = {"form": question.form, "passages": _as_rows(question.evidence)}
+        """Ask for a question about its evidence, as in the examples."""
+        values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for passages, reply in EXAMPLES[question.form]:
-            shown = {"form": question.form, "passages": passages}
-            turns += ("user", self._filled(QUESTION, shown)), ("assistant", reply)
+            shown = self._filled(QUESTION, values | {"passages": passages})
+            turns += ("user", shown), ("assistant", reply + _END)
+            values["is_first"] = False
+        values["passages"] = _as_rows(question.evidence)
         return self._request(QUESTION, values, _WRITTEN, turns=turns)
 
     def to_answer(
@@ -85,7 +89,8 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
-        params = {"temperature": _WARM if sample else 0.0, "max_tokens": most_tokens}
+        params: dict[str, object] = {"temperature": _WARM if sample else 0.0}
+        params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._filled(task, values)))
         # What goes on and on may have said enough before.
         return Request(messages, params, sample, task, values, needs_text=False)

@@ -16,7 +16,7 @@ from citeforge.ir_convert.corpus import PassageRow
 from citeforge.schemas.errors import InputError
 
 EMPTY = "empty"
-LARGE = "too large"
+LARGE = "above --largest-file"
 OTHER = "of another format"
 BROKEN = "broken"
 LOCKED = "locked with a password"

@@ -93,6 +93,8 @@ class DocumentFolder(PassagesAlone):
             for entry in folder_entries(self.folder):
                 if entry.passed_over or entry.path.suffix.lower() not in READERS:
                     continue
+                if _closed(entry.path) or self._is_too_large(entry.path):
+                    continue
                 self._sha256[entry.name] = sha256_file(entry.path)
                 listing.update(f"{self._sha256[entry.name]} {entry.name}\n".encode())
             self.own_info.files = {f"{len(self._sha256)} files": listing.hexdigest()}
@@ -145,10 +147,12 @@ class DocumentFolder(PassagesAlone):
         document.sha256 = self._sha256.get(entry.name)
         has_text = False
         try:
+            if closed := _closed(entry.path):
+                raise UnreadableError(closed)
             document.bytes = entry.path.stat().st_size
             if not document.bytes:
                 raise UnreadableError(EMPTY)
-            if document.bytes > self.limit and ending not in IN_LINES:
+            if self._is_too_large(entry.path):
                 raise UnreadableError(LARGE, f"{document.bytes:,} bytes")
             for page in reader(entry.path, document.notes):
                 document.pages += 1
@@ -160,8 +164,9 @@ class DocumentFolder(PassagesAlone):
         except UnreadableError as error:
             document.problem = error.problem
             document.notes += [str(error)] if str(error) else []
-        except OSError as error:
-            document.problem = f"not to be opened ({error.strerror or error})"
+
+    def _is_too_large(self, path: Path) -> bool:
+        return path.suffix.lower() not in IN_LINES and path.stat().st_size > self.limit
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
         """What was read and what was not, by reason, with the first name of each."""
@@ -182,6 +187,15 @@ class DocumentFolder(PassagesAlone):
             "passages that nearly repeat another one, joined": len(self.repeats) - exact,
             "passages that nearly repeat another one with other numbers": finder.n_other_numbers,
         }
+
+
+def _closed(path: Path) -> str:
+    """Why a file cannot be opened; empty where it can."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        return f"not to be opened ({error.strerror or error})"
+    return ""
 
 
 def _whole(text: str) -> str:

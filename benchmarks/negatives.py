@@ -1,0 +1,136 @@
+"""How many of the negatives that `build documents` shows are relevant, where people judged.
+
+The passages of HAGRID become documents. A script writes HAGRID's own questions about them, and
+reads: it overlooks the answer in a share of the passages that people judged relevant, and sees one
+in a share of the others. Needs CITEFORGE_REAL_DATA.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.measure import machine
+
+if TYPE_CHECKING:
+    from citeforge.engines.llm.records import Request, Result
+
+QUESTIONS = 300
+ERRORS = ((0.0, 0.0), (0.1, 0.02), (0.3, 0.02), (1.0, 0.0))
+"""Shares of relevant passages overlooked, and of others in which an answer is seen; at the end a
+reader who finds no other passage at all."""
+
+
+def hagrid() -> Path:
+    """The BEIR folder of HAGRID."""
+    return Path(os.environ["CITEFORGE_REAL_DATA"]) / "beir_hagrid"
+
+
+@dataclass
+class HagridLlm:
+    """Writes HAGRID's questions, and reads with errors.
+
+    Attributes:
+        overlooks: share of relevant passages whose answer it does not see.
+        invents: share of other passages in which it sees one.
+    """
+
+    overlooks: float
+    invents: float
+    relevant: dict[str, set[str]] = field(default_factory=dict)
+    _id_of: dict[str, str] = field(default_factory=dict)
+    _name: dict[str, str] = field(default_factory=dict)
+    _written: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for line in (hagrid() / "corpus.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            self._id_of[row["text"]] = row["_id"]
+        for line in (hagrid() / "queries.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            self._name[row["text"]] = row["_id"]
+        for line in (hagrid() / "qrels" / "dev.tsv").read_text().splitlines()[1:]:
+            query, passage, _ = line.split("\t")
+            self.relevant.setdefault(query, set()).add(passage)
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "openai:hagrid"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        from citeforge.engines.llm.records import LlmReply
+
+        return [LlmReply(self._reply(r.task, dict(r.values))) for r in requests]
+
+    def _reply(self, task: str, values: dict[str, Any]) -> str:
+        passages = [(self._id_of[p["text"]], p["text"]) for p in values["passages"]]
+        if task == "question":
+            return self._question(*passages[0])
+        query = self._name[values["question"]]
+        return f"fact {query}" if any(self._sees(query, p) for p, _ in passages) else "NOT ANSWERED"
+
+    def _question(self, passage: str, text: str) -> str:
+        for question, query in self._name.items():
+            if passage in self.relevant.get(query, ()) and query not in self._written:
+                self._written[query] = passage
+                return (
+                    f"Quote: {text[:60]}\nAnswer: fact {query}\nQuestion: {question}\n"
+                    f"Statement: {text} So fact {query} says."
+                )
+        return "There is nothing to ask."
+
+    def _sees(self, query: str, passage: str) -> bool:
+        draw = random.Random(f"{query} {passage}").random()
+        if passage == self._written.get(query):
+            return True
+        if passage in self.relevant[query]:
+            return draw >= self.overlooks
+        return draw < self.invents
+
+
+def main() -> None:
+    """Print the share of relevant ones among the negatives shown, with its exact interval."""
+    from scipy.stats import binomtest
+
+    from citeforge.package.package import Package
+    from citeforge.plugins.documents.build import build_documents
+    from citeforge.plugins.documents.recipe import DocumentsRecipe
+    from citeforge.schemas.recipes.run import RunOptions
+
+    print(machine("sentence-transformers"))
+    with tempfile.TemporaryDirectory() as folder:
+        for overlooks, invents in ERRORS:
+            llm = HagridLlm(overlooks, invents)
+            recipe = DocumentsRecipe(
+                source=f"corpus:{hagrid() / 'corpus.jsonl'}", llm="openai:hagrid",
+                n_queries=QUESTIONS, licence="apache-2.0", asking={"longest_copy": 100},
+                shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
+            )  # fmt: skip
+            out = Path(folder) / f"{overlooks}-{invents}"
+            run = RunOptions(out=out, embeddings=Path(folder) / "vectors")
+            build_documents(recipe, run, llm)
+            package = Package(out)
+            texts = dict(zip(package.query_ids, package.questions("mix"), strict=True))
+            names = {query: llm._name[text] for query, text in texts.items()}
+            shown = [
+                doc["corpus-id"] in llm.relevant[names[row["query_id"]]]
+                for row in package.context_table("mix").to_pylist()
+                for doc in row["docs"]
+                if doc["label"] != "relevant"
+            ]
+            share = binomtest(sum(shown), len(shown)).proportion_ci(0.95, method="exact")
+            print(
+                f"overlooks {overlooks:.0%}, invents {invents:.0%}: {len(texts)} questions, "
+                f"{sum(shown)} of {len(shown)} negatives shown are relevant "
+                f"({sum(shown) / len(shown):.2%} [{share.low:.2%}, {share.high:.2%}])",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
