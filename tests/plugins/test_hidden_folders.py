@@ -46,6 +46,8 @@ class Without(PathFinder):
         away = name == sys.argv[1] or name.startswith(sys.argv[1] + ".")
         return None if away else super().find_spec(name, path, target)
 
+# What forks this has imported no more of citeforge than its schemas.
+assert not {"citeforge.engines", "citeforge.plugins"} & {*sys.modules}
 sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 from citeforge.cli.main import main
 for args, expected in json.load(sys.stdin):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,13 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
 from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
 from citeforge.package.package import Package
+from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -249,6 +253,54 @@ def test_no_accepted_question_says_what_took_them(tmp_path: Path) -> None:
     rows = [json.loads(x) for x in (tmp_path / "out.questions.jsonl").read_text().splitlines()]
     assert {r["reason"] for r in rows} == {"no reply (exhausted: no luck)"}
     assert not (tmp_path / "out").exists()
+
+
+SET = "Quote: It is led by Ada\nQuestion: Who leads?\nAnswer: Ada\nStatement: Ada leads."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        SET,
+        f"Sure! Here it is:\n\n{SET}",
+        f"{SET}\nQuote: More\nQuestion: Who else?\nAnswer: Bo",  # goes on with a second one
+        "\n".join([SET] * 9),  # repeats itself
+        SET.replace("Quote: ", '**Quote 1:** "').replace("Ada\nQuestion", 'Ada"\n\n- Question'),
+    ],
+)
+def test_the_first_whole_question_of_a_reply_counts(reply: str) -> None:
+    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    assert read_question(reply, question) is None
+    assert (question.text, question.answers) == ("Who leads?", ["Ada"])
+    assert (question.statement, question.quotes) == ("Ada leads.", ["It is led by Ada"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "wrong"),
+    [
+        ("", "says nothing"),
+        ("I'm sorry, but I cannot help with that.", "refuses"),
+        ('{"question": "Who?"}', "has 0 questions"),
+        ("Question: Who?\nQuestion: What?\nAnswer: Ada", "has 2 questions"),
+        (SET.partition("Answer")[0], "has 0 of at least 1 lines with Answer"),
+    ],
+)
+def test_a_reply_in_another_form_is_named(reply: str, wrong: str) -> None:
+    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    assert (read_question(reply, question) or "").startswith(wrong)
+
+
+def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
+    cut = LlmReply(f"{SET}\nQuote: It is l", finish_reason=TRUNCATED)
+
+    class CutLlm(ErringLlm):
+        def complete(self, requests: Sequence[Request]) -> list[Result]:
+            return [cut for _ in requests]
+
+    asker = PromptedLlm(CutLlm())
+    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    (reply,) = asker.ask([asker.to_write(question)])
+    assert reply.text == SET
 
 
 def test_a_reader_that_fails_vouches_for_nothing(tmp_path: Path) -> None:

@@ -93,6 +93,24 @@ def test_what_cannot_be_read_is_named_and_counted(tmp_path: Path) -> None:
     assert sum(n for what, n in counts.items() if "(first: " in what) == 10
 
 
+def test_a_file_that_cannot_be_opened_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("closed.txt", "open.txt"):
+        (tmp_path / name).write_text("Water boils at 100 degrees.")
+    real = Path.open
+
+    def opened(path: Path, *args: Any, **more: Any) -> Any:
+        if path.name == "closed.txt":
+            raise PermissionError(13, "Permission denied")
+        return real(path, *args, **more)
+
+    monkeypatch.setattr(Path, "open", opened)  # root may open everything
+    source, rows = read(tmp_path)
+    assert [r["_id"] for r in rows] == ["open.txt#1"]
+    assert problems(source)["closed.txt"] == "not to be opened (Permission denied)"
+
+
 def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
     words = "Der Käse reift in kühlen Höhlen über Monate. Die Bäuerin prüft ihn täglich. "
     (tmp_path / "latin.txt").write_bytes((words * 3).encode("cp1252"))

@@ -16,9 +16,9 @@ from citeforge.plugins.documents.recipe import LIST
 QUESTION, ANSWER = "question", "answer"
 """Tasks, and names of their templates."""
 _FOLDER = Path(__file__).parent / "templates"
-_WRITTEN, _SHORT, _LONG = 256, 48, 160
+_WRITTEN, _SHORT, _LONG = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
-_END = "\nEND"
+_END = "\nEnd"
 """What examples end with, so that a small LLM does not go on with a question of its own."""
 _WARM = 0.7
 """Temperature of further tries without a passage, so that they differ from the first."""

@@ -28,22 +28,22 @@ EXAMPLES = {
         (
             [_KETTLE],
             "Quote: To remove scale, fill it with half a litre of vinegar\n"
-            "Answer: vinegar\n"
             "Question: Which liquid takes the scale out of a K2 kettle?\n"
+            "Answer: vinegar\n"
             "Statement: Scale in the K2 kettle is removed with vinegar.",
         ),
         (
             [_LOCK],
             "Quote: Its keeper, Ada Lindqvist, lived in the white house\n"
-            "Answer: Ada Lindqvist\n"
             "Question: Who looked after Heron Lock?\n"
+            "Answer: Ada Lindqvist\n"
             "Statement: Ada Lindqvist was the keeper of Heron Lock.",
         ),
         (
             [_HOLIDAY],
             "Quote: at least 14 days before the first day\n"
-            "Answer: 14 days\n"
             "Question: How long in advance must staff ask for leave?\n"
+            "Answer: 14 days\n"
             "Statement: Staff must ask for leave at least 14 days in advance.",
         ),
     ),
@@ -52,8 +52,8 @@ EXAMPLES = {
             [_LOCK, _KEEPER],
             "Quote: Its keeper, Ada Lindqvist, lived in the white house\n"
             "Quote: Ada Lindqvist was born in Ystad\n"
-            "Answer: Ystad\n"
             "Question: In which town was the keeper of Heron Lock born?\n"
+            "Answer: Ystad\n"
             "Statement: The keeper of Heron Lock was born in Ystad.",
         ),
     ),
@@ -61,10 +61,10 @@ EXAMPLES = {
         (
             [_LOCK],
             "Quote: opened in 1871 for barges with coal, timber and salt\n"
+            "Question: What did boats carry through Heron Lock?\n"
             "Answer: coal\n"
             "Answer: timber\n"
             "Answer: salt\n"
-            "Question: What did boats carry through Heron Lock?\n"
             "Statement: Barges with coal, timber and salt went through Heron Lock.",
         ),
     ),

@@ -117,6 +117,8 @@ def read_question(reply: str, question: Question) -> str | None:
     question.answers = list(dict.fromkeys(found["answer"]))
     question.statement = " ".join(" ".join(found["statement"]).split())
     question.quotes = found["quote"]
+    if not reply:
+        return "says nothing"
     if len(found["question"]) != 1:
         refused = is_refusal(reply, REFUSALS) and not found["question"]
         told = "refuses" if refused else f"has {len(found['question'])} questions"
