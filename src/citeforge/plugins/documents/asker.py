@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from citeforge.engines.io.files import digest
+from citeforge.engines.io.textfiles import read_yaml
 from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
-from citeforge.plugins.documents.examples import EXAMPLES
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
 
 QUESTION, ANSWER = "question", "answer"
 """Tasks, and names of their templates."""
-_FOLDER = Path(__file__).parent / "templates"
+_FOLDER = Path(__file__).parent / "data"
 _WRITTEN, _SHORT, _LONG = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
 _END = "\nEnd"
@@ -49,7 +49,8 @@ class PromptedLlm:
         self.tokens = [0, 0]
         texts = {n: (_FOLDER / f"{n}.j2").read_text("utf-8") for n in (QUESTION, ANSWER)}
         self.prompts = {name: digest(text) for name, text in texts.items()}
-        self.prompts["examples"] = digest(EXAMPLES)
+        self._examples = read_yaml(_FOLDER / "examples.yaml")
+        self.prompts["examples"] = digest(self._examples)
         environment = BoundedEnvironment()
         self._templates = {n: environment.from_string(t) for n, t in texts.items()}
 
@@ -57,9 +58,9 @@ class PromptedLlm:
         """Ask for a question about its evidence, as in the examples."""
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
-        for passages, reply in EXAMPLES[question.form]:
-            shown = self._filled(QUESTION, values | {"passages": passages})
-            turns += ("user", shown), ("assistant", reply + _END)
+        for example in self._examples[question.form]:
+            shown = self._filled(QUESTION, values | {"passages": example["passages"]})
+            turns += ("user", shown), ("assistant", example["reply"] + _END)
             values["is_first"] = False
         values["passages"] = _as_rows(question.evidence)
         return self._request(QUESTION, values, _WRITTEN, turns=turns)
