@@ -74,6 +74,7 @@ class WordLlm:
 
 def build(folder: Path) -> tuple[int, int]:
     """Build a benchmark; the numbers of passages and of accepted questions."""
+    from citeforge.package.package import Package
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
     from citeforge.schemas.recipes.run import RunOptions
@@ -83,7 +84,8 @@ def build(folder: Path) -> tuple[int, int]:
         shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
     )  # fmt: skip
     manifest = build_documents(recipe, RunOptions(out=folder.parent / "out"), WordLlm())
-    return manifest.stats["passages"], manifest.counts["questions accepted: single"]
+    n_passages = sum(b.num_rows for b in Package(folder.parent / "out").passages(["_id"]))
+    return n_passages, manifest.counts["questions accepted: single"]
 
 
 def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dict[str, str]]:
