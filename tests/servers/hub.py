@@ -23,6 +23,8 @@ import yaml
 MODELS = "models/"
 """Before the names of model repositories in `Hub.repos`."""
 LFS = (".parquet", ".bin", ".safetensors", ".gz")
+Reply = tuple[int, dict[str, str], Any]
+"""Status, headers, and what is sent as JSON, or as it is where it is bytes."""
 
 
 @dataclass
@@ -88,18 +90,6 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *args: Any) -> None:
         pass
 
-    def do_GET(self) -> None:
-        self.exchange()
-
-    def do_HEAD(self) -> None:
-        self.exchange()
-
-    def do_POST(self) -> None:
-        self.exchange()
-
-    def do_PUT(self) -> None:
-        self.exchange()
-
     def exchange(self) -> None:
         with self.hub.lock:
             self.hub.active += 1
@@ -110,6 +100,8 @@ class Handler(BaseHTTPRequestHandler):
         finally:
             with self.hub.lock:
                 self.hub.active -= 1
+
+    do_GET = do_HEAD = do_POST = do_PUT = exchange
 
     def answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -145,14 +137,14 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.close()
 
-    def error(self, status: int, code: str, message: str) -> tuple[int, dict[str, str], Any]:
+    def error(self, status: int, code: str, message: str) -> Reply:
         headers = {"X-Error-Code": code, "X-Error-Message": message}
         return status, headers, {"error": message}
 
     def authorised(self) -> bool:
         return self.headers.get("Authorization") == f"Bearer {self.hub.token}"
 
-    def route(self, path: str, body: bytes) -> tuple[int, dict[str, str], Any]:
+    def route(self, path: str, body: bytes) -> Reply:
         hub = self.hub
         if path == "/api/whoami-v2":
             if not self.authorised():
@@ -193,7 +185,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.api(name, match[3] or "", body)
         return self.error(404, "", f"no such page: {path}")
 
-    def validate(self, given: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+    def validate(self, given: dict[str, Any]) -> Reply:
         match = re.match(r"---\n(.*?)\n---", given["content"], re.DOTALL)
         try:
             content = yaml.safe_load(match[1]) if match else {}
@@ -207,7 +199,7 @@ class Handler(BaseHTTPRequestHandler):
                 errors.append({"message": '"configs" need config_name and data_files'})
         return (400 if errors else 200), {}, {"errors": errors, "warnings": []}
 
-    def create(self, given: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+    def create(self, given: dict[str, Any]) -> Reply:
         if not self.authorised() or self.hub.role == "read":
             return self.error(403, "", "You don't have the rights to create a dataset")
         name = f"{given.get('organization') or self.hub.user}/{given['name']}"
@@ -223,7 +215,7 @@ class Handler(BaseHTTPRequestHandler):
         repo.commit("main", files, "initial commit")
         return 200, {}, {"url": url, "name": name, "id": name}
 
-    def batch(self, name: str, given: dict[str, Any]) -> tuple[int, dict[str, str], Any]:
+    def batch(self, name: str, given: dict[str, Any]) -> Reply:
         objects = []
         for item in given["objects"]:
             oid, size = item["oid"], item["size"]
@@ -240,7 +232,7 @@ class Handler(BaseHTTPRequestHandler):
         repo = self.hub.repos.get(name)
         return None if repo is None or (repo.private and not self.authorised()) else repo
 
-    def api(self, name: str, rest: str, body: bytes) -> tuple[int, dict[str, str], Any]:
+    def api(self, name: str, rest: str, body: bytes) -> Reply:
         repo = self.visible(name)
         if repo is None:
             return self.error(404 if self.authorised() else 401, "RepoNotFound", "not found")
@@ -293,7 +285,7 @@ class Handler(BaseHTTPRequestHandler):
             return 200, {}, b""
         return self.error(404, "", rest)
 
-    def discussions(self, repo: Repo) -> tuple[int, dict[str, str], Any]:
+    def discussions(self, repo: Repo) -> Reply:
         asked = {k: v[0] for k, v in parse_qs(urlparse(self.path).query).items()}
         found = [
             pull for pull in repo.pulls
@@ -304,9 +296,7 @@ class Handler(BaseHTTPRequestHandler):
         page = {"count": len(found), "start": at, "discussions": found[at : at + 10]}
         return 200, {}, page
 
-    def propose(
-        self, name: str, repo: Repo, revision: str, body: bytes
-    ) -> tuple[int, dict[str, str], Any]:
+    def propose(self, name: str, repo: Repo, revision: str, body: bytes) -> Reply:
         """A commit to a pull request: a new one, or `refs/pr/N`."""
         number = len(repo.pulls) + 1
         branch = revision if revision.startswith("refs/pr/") else f"refs/pr/{number}"
@@ -325,10 +315,10 @@ class Handler(BaseHTTPRequestHandler):
         commit = f"{self.hub.url}/{model}/commit/{branch}"
         return status, headers, {**content, "pullRequestUrl": url, "commitUrl": commit}
 
-    def no_revision(self, revision: str) -> tuple[int, dict[str, str], Any]:
+    def no_revision(self, revision: str) -> Reply:
         return self.error(404, "RevisionNotFound", f"Invalid rev id: {revision}")
 
-    def info(self, name: str, repo: Repo, oid: str) -> tuple[int, dict[str, str], Any]:
+    def info(self, name: str, repo: Repo, oid: str) -> Reply:
         files = repo.commits[oid]["files"]
         return 200, {}, {
             "id": name, "_id": "1", "sha": oid, "private": repo.private, "gated": False,
@@ -346,7 +336,7 @@ class Handler(BaseHTTPRequestHandler):
             found["lfs"] = lfs
         return found
 
-    def tree(self, repo: Repo, oid: str, folder: str) -> tuple[int, dict[str, str], Any]:
+    def tree(self, repo: Repo, oid: str, folder: str) -> Reply:
         query = parse_qs(urlparse(self.path).query)
         recursive = query.get("recursive", ["false"])[0].lower() == "true"
         prefix = f"{folder}/" if folder else ""
@@ -366,9 +356,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.error(404, "EntryNotFound", folder)
         return 200, {}, list(found.values())
 
-    def preupload(
-        self, repo: Repo, revision: str, given: dict[str, Any]
-    ) -> tuple[int, dict[str, str], Any]:
+    def preupload(self, repo: Repo, revision: str, given: dict[str, Any]) -> Reply:
         files = repo.commits[repo.branches[revision]]["files"]
         found = []
         for item in given["files"]:
@@ -379,9 +367,7 @@ class Handler(BaseHTTPRequestHandler):
                           **({"oid": oid} if oid else {})})  # fmt: skip
         return 200, {}, {"files": found}
 
-    def commit(
-        self, name: str, repo: Repo, branch: str, body: bytes
-    ) -> tuple[int, dict[str, str], Any]:
+    def commit(self, name: str, repo: Repo, branch: str, body: bytes) -> Reply:
         files = dict(repo.commits[repo.branches[branch]]["files"])
         title = ""
         for line in body.splitlines():
@@ -405,7 +391,7 @@ class Handler(BaseHTTPRequestHandler):
         url = f"{self.hub.url}/datasets/{name}/commit/{oid}"
         return 200, {}, {"success": True, "commitOid": oid, "commitUrl": url, "hookOutput": ""}
 
-    def resolve(self, name: str, revision: str, path: str) -> tuple[int, dict[str, str], Any]:
+    def resolve(self, name: str, revision: str, path: str) -> Reply:
         repo = self.visible(name)
         if repo is None:
             return self.error(401, "RepoNotFound", "Repository not found")

@@ -19,7 +19,6 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
-from citeforge.evaluator.labels.annotation.sheets import export_sheet, import_sheets
 from citeforge.package.package import Package
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
@@ -27,9 +26,10 @@ from citeforge.plugins.documents.drawing import PassagePool
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.labels.annotation.sheets import export_sheet, import_sheets
+from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS
-from citeforge.schemas.commands.command_options import AnnotationOptions
 from citeforge.schemas.recipes.run import RunOptions
 from plugins.documents.village import (
     CAUGHT_BY,

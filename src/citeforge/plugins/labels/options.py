@@ -77,7 +77,8 @@ class AnnotationOptions(Part):
     task: str = Field(
         description="utility, statement-support, citation-support, knowledge-support (of score "
         "files); audit-negative, unsure-relevance, twin-relevant, twin-nonrelevant, "
-        "kalma-authenticity, kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."
+        "kalma-authenticity, kalma-relevance, kalma-naturalness, kalma-significance (of a "
+        "benchmark)."
     )
     """Name of the task."""
     benchmark: Path | None = None
