@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from citeforge.engines.io.progress import progress
@@ -92,8 +92,7 @@ class KnowledgeGraph:
         ids = list(dict.fromkeys(qids))
         with progress("fetching sub-graphs", len(ids), "entities") as advance:
             for part, rows in self._batched(ids, self._subgraph_rows):
-                for graph in self._graphs(part, rows):
-                    graphs[graph.qid] = graph
+                graphs |= {graph.qid: graph for graph in self._graphs(part, rows)}
                 advance(len(part))
         return {q: graphs[q] for q in ids if q in graphs}
 
@@ -181,38 +180,37 @@ class KnowledgeGraph:
 
     def find(self, names: Iterable[str], of_class: bool = True) -> dict[str, list[str]]:
         """Entities of each name, by label or alias; in the domain's class unless told otherwise."""
-        unique = list(dict.fromkeys(names))
-        ids_of: dict[str, set[str]] = {n: set() for n in unique}
         condition = ""
         if of_class:
             link = iri(self.domain.direct_iri + self.domain.instance_of)
             condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
-
-        def ask(part: Sequence[str]) -> list[Row]:
-            values = " ".join(literal(n, lang) for n in part for lang in self.languages)
-            text = query("entities_by_name", names=values, **{"class": condition})
-            return _asked_for(self.engine.select(text), "name", part, "entity")
-
-        for _, rows in self._batched(unique, ask):
-            for row in rows:
-                if row["entity"].value.startswith(self.domain.entity_iri):
-                    ids_of[row["name"].value].add(self._id(row["entity"]))
-        return {n: sorted(ids, key=_by_number) for n, ids in ids_of.items()}
+        return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
         """Ids of the relations of each label or alias; empty lists where there is none."""
-        unique = list(dict.fromkeys(labels))
-        ids_of: dict[str, set[str]] = {n: set() for n in unique}
+        return self._ids_by_name("properties_by_label", labels, "prop", {}, all_ids=True)
+
+    def _ids_by_name(
+        self,
+        template: str,
+        names: Iterable[str],
+        variable: str,
+        parts: Mapping[str, str],
+        all_ids: bool = False,
+    ) -> dict[str, list[str]]:
+        """Name to the ids of what has it; rows that are no ids are refused or left out."""
+        ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
             values = " ".join(literal(n, lang) for n in part for lang in self.languages)
-            text = query("properties_by_label", names=values)
-            rows = _asked_for(self.engine.select(text), "name", part, "prop")
-            return self._require_ids(rows, "prop")
+            rows = self.engine.select(query(template, names=values, **parts))
+            rows = _asked_for(rows, "name", part, variable)
+            return self._require_ids(rows, variable) if all_ids else rows
 
-        for _, rows in self._batched(unique, ask):
+        for _, rows in self._batched(list(ids_of), ask):
             for row in rows:
-                ids_of[row["name"].value].add(self._id(row["prop"]))
+                if row[variable].value.startswith(self.domain.entity_iri):
+                    ids_of[row["name"].value].add(self._id(row[variable]))
         return {n: sorted(ids, key=_by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
@@ -230,8 +228,7 @@ class KnowledgeGraph:
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
         """Other names of entities."""
-        unique = list(dict.fromkeys(qids))
-        names_of: dict[str, set[str]] = {q: set() for q in unique}
+        names_of: dict[str, set[str]] = {q: set() for q in qids}
 
         def ask(part: Sequence[str]) -> list[Row]:
             entities = " ".join(self._entity(q) for q in part)
@@ -240,7 +237,7 @@ class KnowledgeGraph:
             ids = [self.domain.entity_iri + q for q in part]
             return _asked_for(rows, "entity", ids, "alias")
 
-        for _, rows in self._batched(unique, ask):
+        for _, rows in self._batched(list(names_of), ask):
             for row in rows:
                 names_of[self._id(row["entity"])].add(self._clean(row["alias"].value))
         return {q: sorted(names - {""}) for q, names in names_of.items()}

@@ -342,9 +342,9 @@ def test_models_without_a_profile_are_refused(t5: Path, roberta: Path, llama: Pa
     with pytest.raises(InputError, match="profile mnli"):
         JudgeSession(judge(t5, "mnli"))
     with pytest.raises(UsageError, match="--judge-profile says how a model is asked"):
-        make_judge("lexical", profile="mnli")
+        make_judge("lexical", hf=HfOptions(profile="mnli"))
     with pytest.raises(UsageError, match="is asked with hf:MODEL"):
-        make_judge("openai:m", profile="granite-guardian")
+        make_judge("openai:m", hf=HfOptions(profile="granite-guardian"))
 
 
 def test_only_declared_models_are_comparable(t5: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge import registry
+from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
@@ -218,7 +219,7 @@ def test_an_llm_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             assert found[pair] == JudgeFailure("no verdict in 3 replies")
         assert session.n_failed == 2
         assert len(server.requests()) == 4 + 2 + 2
-        payload = next(iter(replay.export()))["payload"]
+        payload = next(iter(replay.export())).payload
         assert payload["temperature"] == 0
         assert payload["response_format"]["json_schema"]["strict"] is True
         JudgeSession(judge, store).ask([yes, no])
@@ -263,7 +264,7 @@ def test_three_levels_of_an_llm_are_stored_and_written(
         VerdictStore(tmp_path / "v.db") as store,
     ):
         options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
-        judge = make_judge("openai:m", client=options, profile="llm-three-level")
+        judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-three-level"))
         assert judge.signature.startswith("openai:m@llm-three-level@")
         found = JudgeSession(judge, store).ask([*pairs, odd])
         assert [found[p] for p in pairs] == expected
@@ -295,7 +296,7 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
         VerdictStore(tmp_path / "v.db") as store,
     ):
         options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
-        judge = make_judge("openai:m", client=options, profile="llm-fact")
+        judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-fact"))
         found = JudgeSession(judge, store).ask(pairs)
         assert [found[p] for p in pairs] == expected
         again = JudgeSession(judge, store)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from citeforge.cli.main import cli
 from citeforge.engines.embedding.embed import make_embedder
@@ -129,7 +130,7 @@ def test_a_store_with_numbers_is_exported_and_taken_in(tmp_path: Path) -> None:
             other = make_embedder("openai:m", options=options, store=store)
             assert np.array_equal(other.encode(TEXTS, "query"), vectors)
         assert len(server.requests()) == before
-        strange = {**rows[0], "payload": {"model": "m"}}
+        strange = replace(rows[0], payload={"model": "m"})
         with ReplayStore(tmp_path / "c.db") as store, pytest.raises(CiteforgeError, match="none"):
             store.import_rows(iter([strange]))
 

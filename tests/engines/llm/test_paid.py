@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import asdict
 
 from citeforge.engines.io import sqlite
 from citeforge.engines.llm.client import OpenAiLlm
@@ -217,7 +218,9 @@ def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:
     from citeforge.engines.llm.stores.replay import exported_row
 
     request = requests()[0]
-    row = exported_row(request.key("m"), request.payload("m"), 0, LlmReply("yes", 1, 2, "m"))
+    row = asdict(
+        exported_row(request.key("m"), request.payload("m"), 0, LlmReply("yes", 1, 2, "m"))
+    )
     spill = tmp_path / f"s.db.spill.{os.getpid()}"
     spill.write_bytes(json.dumps(row).encode() + b"\n" + json.dumps(row).encode()[:40] + b"\0" * 99)
     with ReplayStore(tmp_path / "s.db") as store:

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,7 +63,7 @@ def test_rows_that_do_not_fit_are_refused_as_a_whole(
     fill(tmp_path / "a.db")
     with ReplayStore(tmp_path / "a.db") as a, ReplayStore(tmp_path / "b.db") as b:
         rows = list(a.export())
-        rows[1] = {**rows[1], **change}
+        rows[1] = msgspec.structs.replace(rows[1], **change)
         with pytest.raises(InputError, match="line 2"):
             b.import_rows(iter(rows))
         assert b.stats().answers == 0

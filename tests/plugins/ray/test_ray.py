@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -230,7 +231,9 @@ def test_a_t5_on_workers_gives_every_margin_to_the_last_bit(
     asked = [Pair(*make_pair(rng, rng.randint(2, 60))[:2]) for _ in range(300)]
     options = HfOptions(device="cpu", profile="true-t5")
     here = make_judge(f"hf:{tmp_path}", hf=options)
-    there = make_judge(f"hf:{tmp_path}", hf=options, runner=RayRunner(cluster))
+    there = make_judge(
+        f"hf:{tmp_path}", hf=options, client=ClientOptions(runner=RayRunner(cluster))
+    )
     assert isinstance(there, ClusterJudge)
     assert there.identity() == here.identity()
     assert (there.signature, there.comparable) == (here.signature, here.comparable)
@@ -297,7 +300,9 @@ def test_the_embedded_llm_on_workers_writes_and_keeps_what_it_does_here(
     found = OfflineLlm(stores[0], runner).complete(requests)
     assert found == OfflineLlm(stores[1]).complete(requests)
     assert "do not fit" in found[2].message
-    there, here = ([row | {"created": 0} for row in store.export()] for store in stores)
+    there, here = (
+        [msgspec.structs.replace(row, created=0) for row in store.export()] for store in stores
+    )
     assert there == here
     assert len(here) == 2
     with pytest.raises(UsageError, match="does not take top_k"):

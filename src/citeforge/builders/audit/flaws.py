@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from citeforge.builders.audit.records import Flaw
 from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.files import find_model
@@ -145,9 +146,7 @@ def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> l
 
 def _gold_texts(base: Base) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {q: [] for q in base.query_ids}
-    for query, text in zip(
-        base.gold["query_id"].to_pylist(), base.gold["text"].to_pylist(), strict=True
-    ):
+    for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
             found[query].append(text)
     asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))

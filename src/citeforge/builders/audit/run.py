@@ -20,6 +20,7 @@ from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import validated
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
@@ -171,7 +172,7 @@ def suspects(
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     negative: dict[str, Docs] = {q: [] for q in ids}
     for label, table in tables.items():
-        pairs = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        pairs = rows_of(table, "query-id", "corpus-id")
         for query, passage in pairs:
             if label == RELEVANT:
                 relevant[query].append(passage)
@@ -335,7 +336,7 @@ def drop_decided(
     there = {
         pair
         for label, table in tables.items() if label != RELEVANT
-        for pair in zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        for pair in rows_of(table, "query-id", "corpus-id")
     }  # fmt: skip
     for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
         counts[f"negatives dropped: decided to be relevant by {who}"] = n
@@ -347,7 +348,7 @@ def _without(tables: dict[str, pa.Table], pairs: set[tuple[str, str]]) -> dict[s
     """Mappings without some negatives."""
     kept: dict[str, pa.Table] = {}
     for label, table in tables.items():
-        ids = zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True)
+        ids = rows_of(table, "query-id", "corpus-id")
         stays = [label == RELEVANT or pair not in pairs for pair in ids]
         kept[label] = table.filter(pa.array(stays, pa.bool_()))
     return kept

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from citeforge.builders.audit.records import Flaw
 from citeforge.builders.packaging.stats import WordLengths
 from citeforge.builders.twins.facts import language_of
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 
 LONG = 1000
@@ -68,7 +69,7 @@ def survey(package: Package, wanted: Iterable[str]) -> Survey:
         )
         flaws += map(_odd, odd["_id"].to_pylist(), odd["words"].to_pylist())
         named = batch.filter(pc.is_in(batch["_id"], value_set=ids))
-        texts.update(zip(named["_id"].to_pylist(), named["text"].to_pylist(), strict=True))
+        texts.update(rows_of(named, "_id", "text"))
         for what, pattern in _PERSONAL.items():
             personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
         for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():

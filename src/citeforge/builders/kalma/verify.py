@@ -7,6 +7,7 @@ from collections import Counter
 
 from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.packaging.verify import Found
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Triple, from_row
 
@@ -51,7 +52,7 @@ def _partial_relations(package: Package, shown: dict[str, list[Triple]]) -> Foun
     for row in package.gold.to_pylist():
         gold.setdefault(row["query_id"], []).append(from_row(row))
     questions = package.forms[package.kind.questions]
-    rows = zip(questions["_id"].to_pylist(), questions["metadata"].to_pylist(), strict=True)
+    rows = rows_of(questions, "_id", "metadata")
     for query, text in rows:
         metadata, mine = json.loads(text), gold.get(query, [])
         link = [*metadata["entities"], metadata["relation"]]

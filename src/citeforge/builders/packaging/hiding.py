@@ -21,6 +21,7 @@ from citeforge.engines.io.tables import (
     TableWriter,
     iter_batches,
     read_table,
+    rows_of,
     shard_paths,
     write_table,
 )
@@ -76,7 +77,7 @@ def _name(secret: bytes, passage: str) -> str:
 def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
     table = _read(writer, "contexts", split)
     places, rows = {}, []
-    for query, docs in zip(table["query_id"].to_pylist(), table["docs"].to_pylist(), strict=True):
+    for query, docs in rows_of(table, "query_id", "docs"):
         keys = [pseudonym(secret, "order", split, query, doc["corpus-id"]) for doc in docs]
         order = sorted(range(len(docs)), key=keys.__getitem__)
         places[query] = {before: now for now, before in enumerate(order)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import get_args
 
-from citeforge.builders.shards.folder import compute_of
+from citeforge.builders.shards.folder import vector_facts
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
@@ -48,7 +48,7 @@ def settle_compute(
         UsageError: this machine cannot, or the embedder does not compute here.
     """
     if run.from_shards is not None:  # the processor that made them may be another
-        made = compute_of(run.from_shards)
+        made = vector_facts(run.from_shards).compute
         if recipe.compute == "auto":
             recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": made})
         return recipe, None

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.corpus import find_rows, take_rows
+from citeforge.engines.io.tables import rows_of
 from citeforge.schemas.text import normalise_passages
 
 
@@ -111,14 +112,10 @@ def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list
     """Gold short answers of each query, from its judgements and its gold rows, without repeats."""
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
     found: list[dict[str, None]] = [{} for _ in row_of]
-    for name, text in zip(
-        relevant["query-id"].to_pylist(), relevant["short_answers"].to_pylist(), strict=True
-    ):
+    for name, text in rows_of(relevant, "query-id", "short_answers"):
         if text is not None:
             found[row_of[name]].update(dict.fromkeys(json.loads(text)))
-    for name, aliases in zip(
-        gold["query_id"].to_pylist(), gold["aliases"].to_pylist(), strict=True
-    ):
+    for name, aliases in rows_of(gold, "query_id", "aliases"):
         if aliases and name in row_of:
             found[row_of[name]].update(dict.fromkeys(aliases))
     return [list(answers) for answers in found]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from citeforge.engines.draws import generator
+from citeforge.engines.io.tables import rows_of
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
@@ -28,9 +29,7 @@ class Pools:
     def add(self, label: str, mapping: pa.Table) -> None:
         """Take in one mapping table (schema MAPPING)."""
         pool: dict[str, list[str]] = {name: [] for name in self.query_ids}
-        for query, passage in zip(
-            mapping["query-id"].to_pylist(), mapping["corpus-id"].to_pylist(), strict=True
-        ):
+        for query, passage in rows_of(mapping, "query-id", "corpus-id"):
             pool[query].append(passage)
         self.by_label[label] = pool
 

@@ -16,7 +16,7 @@ from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
 from citeforge.builders.rage.nearness import count_far
 from citeforge.builders.rage.ranked import RankedCandidates
 from citeforge.builders.rage.screening import note_above, note_screened
-from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, shard_rows
+from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, vector_facts
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
 from citeforge.builders.stages.records import only
 from citeforge.builders.stages.workspace import Workspace
@@ -148,7 +148,7 @@ def make_vectors(material: Material, folder: Path) -> Embedded:
         names = sources.source.queries()["_id"].to_pylist()
         return from_others(sources.vectors, corpus, names, records.ids, folder, rows)
     folder_of_shares = None if shares is None else shares / EMBEDDINGS
-    rows = rows if shares is None else shard_rows(shares)
+    rows = rows if shares is None else vector_facts(shares).shard_rows
     embedder, search = sources.embedder(), make_runner(run).first_stage(run.device)
     work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search, folder_of_shares)
     return work.of(queries, recipe.mining)

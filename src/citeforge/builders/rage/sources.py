@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.rage.compute import EmbedderMaker, recipe_embedder, settle_compute
-from citeforge.builders.shards.folder import VECTORS_WITHOUT, embedder_of
+from citeforge.builders.shards.folder import VECTORS_WITHOUT, vector_facts
 from citeforge.builders.stages.build import Build
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Embedder
@@ -101,7 +101,7 @@ class RageSources:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
         shards = self.run.from_shards
-        return self.embedder().fingerprint() if shards is None else embedder_of(shards)
+        return self.embedder().fingerprint() if shards is None else vector_facts(shards).embedder
 
     def vectors_without(self) -> frozenset[str]:
         """Fields of the recipe that vectors do not depend on.

@@ -15,7 +15,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Recipe
 
 _ABSENT = object()
-_SHOWN = 6
+_MOST_LISTED = 6
 
 
 def recipe_of(manifest: Manifest) -> Recipe | None:
@@ -109,11 +109,16 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
 
 
 def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
-    found = list(different)
-    if found:
-        more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
+    if differences := differences_text(different):
         raise InputError(
-            f"is {what} of another recipe ({'; '.join(found[:_SHOWN])}{more})",
+            f"is {what} of another recipe ({differences})",
             path=path,
             allowed=f"{allowed}, or --overwrite",
         )
+
+
+def differences_text(differences: Iterable[str]) -> str:
+    """The first of some differences, and how many more there are; empty where there are none."""
+    first = list(differences)
+    more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
+    return "; ".join(first[:_MOST_LISTED]) + more

@@ -19,11 +19,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
-from citeforge.builders.recipes.changes import unlike
+from citeforge.builders.recipes.changes import differences_text, unlike
 from citeforge.builders.stages.embedding import Embedded, of_shards
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Kind
@@ -32,7 +33,14 @@ from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.files import atomic_file, read_json, storage_errors
 from citeforge.engines.io.folders import file_lock, is_temporary, refuse_strangers
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches, read_table, shard_paths, table_of, write_table
+from citeforge.engines.io.tables import (
+    iter_batches,
+    read_table,
+    rows_of,
+    shard_paths,
+    table_of,
+    write_table,
+)
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError
 
@@ -52,10 +60,27 @@ _SHARE = re.compile(r"mined-(\d+)-of-(\d+)\.json")
 _MINED = pa.schema(
     [("row", pa.int64()), ("position", pa.int64()), ("score", pa.float64()), ("rank", pa.int64())]
 )
-_SHOWN = 6
-
 
 WHOLE = Shard(number=1, of=1)
+
+
+class VectorFacts(msgspec.Struct):
+    """What the vectors of a folder depend on, as ``embed.json`` says it.
+
+    Attributes:
+        embedder: fingerprint of what made them.
+        shard_rows: passages an embedding shard.
+        config: choices of the recipe.
+    """
+
+    embedder: dict[str, Any]
+    shard_rows: int
+    config: dict[str, Any] = {}
+
+    @property
+    def compute(self) -> str:
+        """What the vectors were computed in."""
+        return str(self.config.get("compute", "auto"))
 
 
 class ShardFolder(Workspace):
@@ -108,24 +133,22 @@ def require_facts(folder: Path, facts: dict[str, Any]) -> None:
     Raises:
         InputError: it holds none, or others; names what differs.
     """
-    known(folder)
+    vector_facts(folder)
     _compare(folder / EMBED, facts)
 
 
 def _compare(path: Path, facts: dict[str, Any]) -> None:
     begun = read_json(path)
     same = {name: begun.get(name) for name in facts} if isinstance(begun, dict) else {}
-    found = list(unlike("", same, facts))
-    if found:
-        more = f"; and {len(found) - _SHOWN} more" if found[_SHOWN:] else ""
+    if differences := differences_text(unlike("", same, facts)):
         raise InputError(
-            f"holds shards of another build ({'; '.join(found[:_SHOWN])}{more})",
+            f"holds shards of another build ({differences})",
             path=path.parent,
             allowed="the options it began with, on the same kind of processor, or another folder",
         )
 
 
-def known(folder: Path) -> dict[str, Any]:
+def vector_facts(folder: Path) -> VectorFacts:
     """What the vectors of a folder depend on.
 
     Raises:
@@ -138,34 +161,12 @@ def known(folder: Path) -> dict[str, Any]:
             path=folder,
             allowed="the --out of `citeforge shard embed --shard I/N`",
         )
-    content = read_json(path)
-    if not (
-        isinstance(content, dict)
-        and isinstance(content.get("embedder"), dict)
-        and isinstance(content.get("shard_rows"), int)
-    ):
-        raise InputError("is damaged", path=path, allowed="embed anew into another folder")
-    return content
-
-
-def embedder_of(folder: Path) -> dict[str, Any]:
-    """Fingerprint of what made the vectors.
-
-    Raises:
-        InputError: it holds no shards.
-    """
-    found: dict[str, Any] = known(folder)["embedder"]
-    return found
-
-
-def compute_of(folder: Path) -> str:
-    """What the vectors were computed in.
-
-    Raises:
-        InputError: it holds no shards.
-    """
-    config = known(folder).get("config")
-    return str(config.get("compute", "auto")) if isinstance(config, dict) else "auto"
+    try:
+        return msgspec.convert(read_json(path), VectorFacts)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"is damaged ({error})", path=path, allowed="embed anew into another folder"
+        ) from error
 
 
 def query_texts(texts: pa.ChunkedArray, rows: int) -> Iterator[pa.Array]:
@@ -185,26 +186,17 @@ def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> E
     Raises:
         InputError: a shard is missing, is damaged, or is of other texts or another model.
     """
-    fingerprint, rows = embedder_of(folder), shard_rows(folder)
+    facts = vector_facts(folder)
+    rows = facts.shard_rows
     total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     texts = {"passage": embedding_texts(corpus, rows), "query": query_texts(queries, rows)}
-    found: dict[Kind, list[VectorShard]] = {}
+    vectors: dict[Kind, list[VectorShard]] = {}
     for side, plural in PLURALS.items():
         with progress(f"checking vectors of {plural}", total, plural) as advance:
-            found[side] = require_shards(
-                folder / EMBEDDINGS, plural, texts[side], fingerprint, side, advance
+            vectors[side] = require_shards(
+                folder / EMBEDDINGS, plural, texts[side], facts.embedder, side, advance
             )
-    return of_shards(found["passage"], found["query"])
-
-
-def shard_rows(folder: Path) -> int:
-    """Passages an embedding shard.
-
-    Raises:
-        InputError: it holds no shards.
-    """
-    found: int = known(folder)["shard_rows"]
-    return found
+    return of_shards(vectors["passage"], vectors["query"])
 
 
 def keep(place: ShardFolder, shard: Shard, key: Any, rows: range, miner: SeeminglyRelevant) -> None:
@@ -250,7 +242,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
     shares = _shares(folder)
     if not shares:
         return None
-    found: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
+    passages_of: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
     place = ShardFolder(folder)
     passages = sum(b.num_rows for b in iter_batches(miner.corpus, ["_id"]))
     for shard in shares:
@@ -268,12 +260,11 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
                 path=folder / name,
                 allowed=f"`shard mine --shard {shard}` again, with the options of this build",
             )
-        columns = [table[c].to_pylist() for c in _MINED.names]
-        for row, position, score, rank in zip(*columns, strict=True):
-            found[row].append(Mined(position, score, rank))
+        for row, position, score, rank in rows_of(table, *_MINED.names):
+            passages_of[row].append(Mined(position, score, rank))
         miner.dropped += Counter({int(v): n for v, n in record["dropped"].items()})
         miner.above += Counter(record["above"])
-    return found
+    return passages_of
 
 
 def _is_sound(table: pa.Table, record: dict[str, Any], queries: int, passages: int) -> bool:

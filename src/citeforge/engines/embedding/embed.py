@@ -18,7 +18,7 @@ from citeforge.engines.io.progress import Advance, ProgressCounter
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
-from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.steps import layer_steps
 from citeforge.engines.registry import Registry, expected
@@ -191,14 +191,9 @@ class TransformerEmbedder:
     def _model(self) -> Any:
         import torch
 
-        try:
+        allowed = f"a model folder or Hub id, or --embedder {OFFLINE}"
+        with loading_errors("is not a sentence-transformers model", self.name, allowed):
             model = self._load(self._located.folder, self.device)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise InputError(
-                f"is not a sentence-transformers model ({str(error)[:160]})",
-                path=self.name,
-                allowed=f"a model folder or Hub id, or --embedder {OFFLINE}",
-            ) from error
         return model.to(torch.bfloat16 if self.dtype == "bfloat16" else torch.float32).eval()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:

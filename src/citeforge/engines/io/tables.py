@@ -175,6 +175,11 @@ def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_batches([batch_of(rows, schema)])
 
 
+def rows_of(table: pa.Table | pa.RecordBatch, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Rows of a table with the columns of these names alone, in that order."""
+    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+
+
 def shard_paths(folder: Path, name: str) -> list[Path]:
     """Shards of a table in order."""
     return sorted(folder.glob(f"{name}-?????-of-?????.parquet"))

@@ -10,8 +10,8 @@ from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, v
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import BatchScorer, require_openvino
-from citeforge.engines.models.files import Located
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.engines.models.files import Located, loading_errors
+from citeforge.schemas.errors import UsageError
 
 
 def load_model(settings: NliSettings) -> NliModel:
@@ -30,17 +30,13 @@ def load_model(settings: NliSettings) -> NliModel:
         if architecture != "classifier":
             raise UsageError(f"--runtime openvino: computes classifiers, not {architecture} models")
         require_openvino(settings.device, "--runtime openvino")
-    try:
+    with loading_errors(
+        f"is not an NLI model that can be loaded with the profile {settings.profile.name}",
+        settings.folder,
+        f"a model of the architecture {architecture}, or another --judge-profile",
+    ):
         config = AutoConfig.from_pretrained(settings.base, local_files_only=True)
-        return ARCHITECTURES[settings.profile.architecture](settings, config)
-    except (OSError, ValueError, KeyError, ImportError, RuntimeError, AttributeError) as error:
-        raise InputError(
-            f"is not an NLI model that can be loaded with the profile {settings.profile.name} "
-            f"({str(error)[:160]})",
-            path=settings.folder,
-            allowed=f"a model of the architecture {settings.profile.architecture}, or another "
-            "--judge-profile",
-        ) from error
+        return ARCHITECTURES[architecture](settings, config)
 
 
 def _suiting_dtype(settings: NliSettings) -> str:

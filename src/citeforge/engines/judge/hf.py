@@ -20,7 +20,7 @@ from citeforge.engines.judge.profiles import (
     prompt_version,
 )
 from citeforge.engines.judge.records import CLOSE_CALL, Decision, JudgeFailure, Keep, Pair, Verdict
-from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.steps import Share, layer_steps
 from citeforge.schemas.errors import InputError
@@ -97,14 +97,9 @@ class HfJudge:
         from transformers import AutoConfig
 
         mnli = built_in_profiles()[PLAIN]
-        try:
+        allowed = "a model with a judge profile, or a classifier with an entailment label"
+        with loading_errors("is not an NLI model that can be loaded", self.name, allowed):
             config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(
-                f"is not an NLI model that can be loaded ({str(error)[:160]})",
-                path=self.name,
-                allowed="a model with a judge profile, or a classifier with an entailment label",
-            ) from error
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
         classifies = any("SequenceClassification" in a for a in config.architectures or ())
         wanted = mnli.supported if label is None else (label,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Protocol
 
-from citeforge.schemas.errors import InputError
+from citeforge.engines.models.files import loading_errors
 from citeforge.schemas.extras import require
 
 _BYTES_PER_TOKEN = 3
@@ -52,15 +52,9 @@ class HfCounter:
         from transformers import AutoTokenizer
 
         self.name = model
-        try:
+        allowed = "a Hub id, a folder with tokenizer.json, or no --tokenizer for an estimate"
+        with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-        except (OSError, ValueError) as error:
-            raise InputError(
-                "has no tokenizer that can be loaded",
-                path=model,
-                field="--tokenizer",
-                allowed="a Hub id, a folder with tokenizer.json, or no --tokenizer for an estimate",
-            ) from error
 
     def count(self, text: str) -> int:
         ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.models.answer_models import locate
+from citeforge.engines.models.files import loading_errors
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.commands.command_options import QA_MODEL
-from citeforge.schemas.errors import InputError
 
 _LONGEST_INPUT = 384
 _STRIDE = 128
@@ -38,15 +38,11 @@ class ExtractiveQa:
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
+        with loading_errors("is not an extractive QA model", model):
             self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
             self._model: Any = AutoModelForQuestionAnswering.from_pretrained(
                 folder, local_files_only=True
             ).eval()
-        except (OSError, ValueError, KeyError) as error:
-            raise InputError(
-                f"is not an extractive QA model ({str(error)[:120]})", path=model
-            ) from error
         self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)
 
     def answer(self, question: str, context: str) -> str:

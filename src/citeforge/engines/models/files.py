@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from citeforge.engines.io.files import digest, remove_tree, sha256_file, storage_errors
 from citeforge.schemas.errors import InputError
+
+_UNLOADABLE = OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,32 @@ def find_model(
     if folder.is_dir():
         return local_model(folder, weights != "")
     return hub_model(name, revision, instead, weights)
+
+
+@contextmanager
+def loading_errors(
+    problem: str, path: str | Path, allowed: str | None = None, field: str | None = None
+) -> Iterator[None]:
+    """Turn what a library raises of files that it cannot load into one clear line.
+
+    Args:
+        problem: what they are not.
+        path: model that was asked for.
+        allowed: what would be right.
+        field: option that names the model.
+
+    Raises:
+        InputError: a library could not load them.
+    """
+    try:
+        yield
+    except (
+        OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
+    ) as error:  # fmt: skip
+        reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
+        raise InputError(
+            f"{problem} ({reason})", path=path, field=field, allowed=allowed
+        ) from error
 
 
 def http_errors() -> tuple[type[Exception], ...]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
@@ -59,14 +59,8 @@ def make_reranker(
 def _config(name: str, located: Located) -> Any:
     from transformers import AutoConfig
 
-    try:
+    with loading_errors("cannot be loaded", name, _ALLOWED):
         return AutoConfig.from_pretrained(located.folder, local_files_only=True)
-    except (OSError, ValueError, KeyError) as error:
-        raise _unusable(name, error) from error
-
-
-def _unusable(name: str, error: Exception) -> InputError:
-    return InputError(f"cannot be loaded ({str(error)[:160]})", path=name, allowed=_ALLOWED)
 
 
 class _Local:
@@ -141,10 +135,8 @@ class CrossEncoderReranker(_Local):
     def _model(self) -> Any:
         from sentence_transformers import CrossEncoder
 
-        try:
+        with loading_errors("cannot be loaded", self.name, _ALLOWED):
             model = CrossEncoder(str(self.located.folder), device=self.device)
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise _unusable(self.name, error) from error
         if model.num_labels != 1:
             raise InputError(
                 f"gives {model.num_labels} scores a pair", path=self.name, allowed=_ALLOWED
@@ -189,14 +181,9 @@ class MonoT5(_Local):
     def _tokeniser(self) -> Any:
         from transformers import AutoTokenizer
 
-        try:
+        allowed = "the files of its tokenizer (T5's) in the same folder"
+        with loading_errors("has no tokenizer that can be loaded", self.name, allowed):
             return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f"has no tokenizer that can be loaded ({str(error)[:120]})",
-                path=self.name,
-                allowed="the files of its tokenizer (T5's) in the same folder",
-            ) from error
 
     @cached_property
     def _model(self) -> Any:
@@ -204,12 +191,10 @@ class MonoT5(_Local):
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
+        with loading_errors("cannot be loaded", self.name, _ALLOWED):
             model = AutoModelForSeq2SeqLM.from_pretrained(
                 self.located.folder, local_files_only=True
             )
-        except (OSError, ValueError, RuntimeError, KeyError) as error:
-            raise _unusable(self.name, error) from error
         return model.to(self.device).float().eval()
 
     @cached_property

@@ -6,12 +6,12 @@ import hashlib
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from citeforge.engines.io.sqlite import Store
-from citeforge.kg.values.terms import Row, Term, variables_of
+from citeforge.kg.values.terms import Row, variables_of
 from citeforge.schemas.errors import InputError
 
 
@@ -85,17 +85,8 @@ class TruncatedError(ValueError):
     """A reply of status 200 that is not whole."""
 
 
-class _Bound(msgspec.Struct, gc=False):
-    """A bound value as SPARQL 1.1 Query Results JSON Format writes it."""
-
-    type: Literal["uri", "literal", "typed-literal", "bnode"]
-    value: str
-    language: str = msgspec.field(name="xml:lang", default="")
-    datatype: str = ""
-
-
 class _Results(msgspec.Struct, gc=False):
-    bindings: list[dict[str, _Bound]]
+    bindings: list[Row]
 
 
 class _Head(msgspec.Struct, gc=False):
@@ -125,12 +116,7 @@ def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
     absent = set(variables).difference(reply.head.vars)
     if absent:
         raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
-    return [{n: _term(bound) for n, bound in row.items()} for row in reply.results.bindings]
-
-
-def _term(bound: _Bound) -> Term:
-    kind = "literal" if bound.type == "typed-literal" else bound.type
-    return Term(kind, bound.value, bound.language, bound.datatype)
+    return reply.results.bindings
 
 
 def kept_rows(body: bytes, path: Path, variables: Iterable[str]) -> list[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from citeforge.schemas.errors import InputError
 
@@ -25,20 +26,19 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b
             "\f": "\\f"}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Term:
-    """A bound value.
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """A bound value, as SPARQL 1.1 Query Results JSON Format writes it.
 
     Attributes:
-        type: ``uri``, ``literal`` or ``bnode``.
+        type: ``typed-literal`` is an old name of ``literal``.
         value: IRI or lexical form.
         language: of a language-tagged string.
         datatype: IRI of a literal's datatype; empty for plain strings.
     """
 
-    type: Literal["uri", "literal", "bnode"]
+    type: Literal["uri", "literal", "typed-literal", "bnode"]
     value: str
-    language: str = ""
+    language: str = msgspec.field(name="xml:lang", default="")
     datatype: str = ""
 
 

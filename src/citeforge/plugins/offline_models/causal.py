@@ -14,13 +14,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.models.files import Located, find_model
+from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.packed import pack_linears
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.perplexity.records import PerplexitySettings
 from citeforge.engines.models.prefill import common_length
 from citeforge.plugins.offline_models import smollm
-from citeforge.schemas.errors import InputError
 
 _TOKENS = 512
 """Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""
@@ -96,12 +95,9 @@ class CausalModel:
         from transformers.utils import logging
 
         logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        try:
+        with loading_errors("is no causal language model", self.name):
             tokenizer: Any = AutoTokenizer.from_pretrained(self._located.folder)
             model: Any = AutoModelForCausalLM.from_pretrained(self._located.folder)
-        except (OSError, ValueError, KeyError) as error:
-            reason = str(error).splitlines()[0][:160]
-            raise InputError(f"is no causal language model ({reason})", path=self.name) from error
         if device == "cpu":
             pack_linears(model)
         return tokenizer, model

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.llm.stores.replay import ExportedRow, ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.stores.spill import ExportedRow
 from citeforge.schemas.errors import InputError
 
 
@@ -23,7 +26,8 @@ def export_store(store: Path, out: Path) -> int:
     count = 0
     with ReplayStore(store, readonly=True) as opened, atomic_file(out) as file:
         for row in opened.export():
-            file.write(json.dumps(row, ensure_ascii=False, sort_keys=True).encode() + b"\n")
+            text = json.dumps(asdict(row), ensure_ascii=False, sort_keys=True)
+            file.write(text.encode() + b"\n")
             count += 1
     return count
 
@@ -37,7 +41,7 @@ def import_store(store: Path, file: Path) -> tuple[int, int]:
     Raises:
         InputError: a line is not an exported answer, or its key is not that of its payload.
     """
-    rows = (row.as_dict() for _, row in read_rows(file, ExportedRow))
+    rows = (row for _, row in read_rows(file, ExportedRow))
     with ReplayStore(store) as opened:
         try:
             return opened.import_rows(rows)

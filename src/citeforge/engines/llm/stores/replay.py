@@ -16,7 +16,7 @@ import msgspec
 from citeforge.engines.io.files import canonical_json
 from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.records import Failure, LlmReply, request_key
-from citeforge.engines.llm.stores.spill import spilled_rows, spills
+from citeforge.engines.llm.stores.spill import ExportedRow, spilled_rows, spills
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -133,20 +133,20 @@ class ReplayStore(Store):
         models = dict(self.rows(f"SELECT {model}, count(*) FROM answers GROUP BY 1 ORDER BY 1"))
         return StoreStats(answers, sum(kinds.values()), *self.tokens(), kinds, models)
 
-    def export(self) -> Iterator[dict[str, Any]]:
+    def export(self) -> Iterator[ExportedRow]:
         """All answers as rows that ``import_rows`` takes, ordered by key; no failures."""
         with store_errors(self.path):
             rows = self._db.execute(
                 "SELECT key, payload, sample, answer, created FROM answers ORDER BY key"
             )
             for key, payload, sample, answer, created in rows:
-                yield {
-                    "key": key,
-                    "payload": self._stored(key, payload, _decode_object),
-                    "sample": sample,
-                    "answer": self._stored(key, answer, _decode_object),
-                    "created": created,
-                }
+                yield ExportedRow(
+                    key,
+                    self._stored(key, payload, _decode_object),
+                    sample,
+                    self._stored(key, answer, _decode_object),
+                    created,
+                )
 
     def _stored(self, key: str, text: str, decode: Callable[[str], T]) -> T:
         """What a JSON column holds; SQLite checks its pages, not what they hold."""
@@ -159,7 +159,7 @@ class ReplayStore(Store):
                 allowed="restore a copy, or name another store; the file was not touched",
             ) from error
 
-    def import_rows(self, rows: Iterable[dict[str, Any]], paid: bool = False) -> tuple[int, int]:
+    def import_rows(self, rows: Iterable[ExportedRow], paid: bool = False) -> tuple[int, int]:
         """Take in exported rows; what is there already stands.
 
         Args:
@@ -176,60 +176,35 @@ class ReplayStore(Store):
         with self.transaction() as db:
             for number, row in enumerate(rows, 1):
                 answer = check_row(row, number)
-                values = (
-                    row["key"], canonical_json(row["payload"]), row["sample"],
-                    canonical_json(row["answer"]), row["created"],
-                )  # fmt: skip
-                is_new = self._add(db, values)
+                payload, reply = canonical_json(row.payload), canonical_json(row.answer)
+                is_new = self._add(db, (row.key, payload, row.sample, reply, row.created))
                 added += is_new
                 if is_new and paid:  # else a run died between taking in and removing
-                    self._pay(db, row["key"], answer)
+                    self._pay(db, row.key, answer)
         return added, number - added
 
 
-class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of an exported store."""
-
-    key: str
-    payload: dict[str, Any]
-    sample: int
-    answer: dict[str, Any]
-    created: float
-
-    def as_dict(self) -> dict[str, Any]:
-        """The row as :meth:`ReplayStore.import_rows` takes it."""
-        return msgspec.structs.asdict(self)
-
-
-def check_row(row: dict[str, Any], number: int) -> LlmReply:
+def check_row(row: ExportedRow, number: int) -> LlmReply:
     """The answer of an exported row, after checking that its key is that of its payload.
 
     Raises:
-        InputError: it is not, or a field is missing or of the wrong type.
+        InputError: it is not, or the answer is none.
     """
     try:
-        key, payload, sample = row["key"], row["payload"], row["sample"]
-        answer = decode_answer(canonical_json(row["answer"]))
-        float(row["created"])
-        expected = request_key(payload, sample)
-    except (KeyError, TypeError, ValueError, msgspec.MsgspecError) as error:
+        answer = decode_answer(canonical_json(row.answer))
+        expected = request_key(row.payload, row.sample)
+    except (ValueError, msgspec.MsgspecError) as error:
         raise InputError(f"is not an exported answer ({error!r})", line=number) from error
-    if key != expected:
+    if row.key != expected:
         raise InputError("the key is not that of the payload", line=number, field="key")
     return answer
 
 
 def exported_row(
     key: str, payload: Mapping[str, Any], sample: int, answer: LlmReply
-) -> dict[str, Any]:
+) -> ExportedRow:
     """An answer as a row of an exported store."""
-    return {
-        "key": key,
-        "payload": dict(payload),
-        "sample": sample,
-        "answer": json.loads(encode_answer(answer)),
-        "created": time.time(),
-    }
+    return ExportedRow(key, dict(payload), sample, json.loads(encode_answer(answer)), time.time())
 
 
 def encode_answer(answer: LlmReply) -> str:

@@ -19,6 +19,16 @@ _MOST = 256 << 20
 _FIXED = 64 << 10
 
 
+class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
+    """An answer with its request, as a line of an exported store and of a spill."""
+
+    key: str
+    payload: dict[str, Any]
+    sample: int
+    answer: dict[str, Any]
+    created: float
+
+
 class Spill:
     """A file beside a store whose room is taken before anything is asked.
 
@@ -42,13 +52,13 @@ class Spill:
                 self.close()
                 raise
 
-    def write(self, row: dict[str, Any]) -> None:
+    def write(self, row: ExportedRow) -> None:
         """Keep one row, on the disk.
 
         Raises:
             InputError: it cannot be written even here.
         """
-        line = (canonical_json(row) + "\n").encode("utf-8", "surrogatepass")
+        line = (canonical_json(msgspec.structs.asdict(row)) + "\n").encode("utf-8", "surrogatepass")
         with storage_errors(self.path):
             done = 0
             while done < len(line):
@@ -80,7 +90,7 @@ def spills(store: Path) -> list[Path]:
     return sorted(store.parent.glob(f"{glob.escape(store.name)}.spill.*"))
 
 
-def spilled_rows(path: Path) -> Iterator[dict[str, Any]]:
+def spilled_rows(path: Path) -> Iterator[ExportedRow]:
     """Rows of such a file.
 
     Raises:
@@ -91,7 +101,7 @@ def spilled_rows(path: Path) -> Iterator[dict[str, Any]]:
             if not line.endswith(b"\n"):
                 return  # room that was not used, or a row that a dying process did not finish
             try:
-                row = msgspec.json.decode(line, type=dict[str, Any])
+                row = msgspec.json.decode(line, type=ExportedRow)
             except (msgspec.MsgspecError, UnicodeDecodeError) as error:
                 raise InputError(
                     f"is not a kept answer ({error})",
