@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from jinja2 import Environment, StrictUndefined
 
 from citeforge.builders.audit.records import Audit, checks_made
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
@@ -25,6 +26,7 @@ from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
 from citeforge.schemas.benchmarks.manifest import Manifest
 
+_TEMPLATE = Path(__file__).parent.parent / "templates" / "card.md.j2"
 _BARS = "▁▂▃▄▅▆▇█"
 _SIZES = ((1000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
           (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
@@ -87,7 +89,40 @@ def render_card(
     front = yaml.safe_dump(
         _header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
     )
-    return f"---\n{front}---\n\n{_body(manifest, stats, beside)}"
+    audit = beside.audit
+    shown = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    environment = Environment(
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    environment.filters |= {
+        "plain": _plain,
+        "percent": lambda share: f"{100 * share:.1f}",
+        "thousands": lambda number: f"{number:,}",
+    }
+    body = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
+        manifest=manifest,
+        kind=kind_of(manifest),
+        by_hand=beside.by_hand,
+        command=command_of(manifest),
+        seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
+        contexts=[
+            (f"`{name}`", _plain(context.description), len(context.short))
+            for name, context in manifest.contexts.items()
+        ],
+        statistics=shown,
+        audit=audit,
+        checks_made=checks_made,
+        flaws=[] if audit is None else _flaws(audit),
+        licences=[
+            (_plain(what), _plain(licence or "not stated"), licence_words(licence))
+            for what, licence in licences_of(manifest)
+        ],
+        binding=most_restrictive(manifest),
+        scores=_scores(beside.scores),
+        citations=_citations(manifest),
+        table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
+    )
+    return f"---\n{front}---\n\n{body}"
 
 
 def _header(
@@ -129,77 +164,6 @@ def bars(counts: Iterable[float]) -> str:
     return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
 
 
-def _body(manifest: Manifest, stats: dict[str, object], beside: Beside) -> str:
-    kind = kind_of(manifest)
-    shown = "triples of the sub-graphs" if kind.shows_triples else "passages"
-    counted = "" if kind.shows_triples else f", counted from {manifest.grammar.base}"
-    parts = [
-        f"# {manifest.name}",
-        f"A benchmark for cited generation: {kind.about}. A system "
-        f"is shown the {shown} of one context set for each query and cites them as "
-        f"`{manifest.grammar.form}`{counted}. The contexts are frozen, so that two systems are "
-        "always scored on the same ones.",
-        f"Version {manifest.version}. Benchmark hash: `{manifest.benchmark_hash}`",
-    ]
-    if beside.by_hand:
-        parts.append(beside.by_hand)
-    parts += [
-        "## How it was built",
-        _command(manifest),
-        f"With citeforge {manifest.citeforge}. {_seed(manifest)}Every choice stands in "
-        "`manifest.json`, with the sha256 of every file.",
-        _models(manifest),
-        "## Contexts",
-        Table(
-            ("context set", "what it holds", "queries that fall short"),
-            [(f"`{n}`", _plain(c.description), len(c.short)) for n, c in manifest.contexts.items()],
-        ).markdown(),
-        "## Statistics",
-        Table(
-            ("what", "value"),
-            [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)],
-        ).markdown(),
-    ]
-    if manifest.counts:
-        parts += ["### What was kept, merged, skipped or dropped",
-                  Table(("what", "count"), list(manifest.counts.items())).markdown()]  # fmt: skip
-    parts += [f"**Note:** {text}." for text in manifest.warnings]
-    parts += [*_audit(beside.audit), *_licences(manifest), *_scores(beside.scores)]
-    parts += [
-        "## Scoring",
-        "```\nciteforge check SUBMISSION.jsonl --benchmark .\n"
-        "citeforge score SUBMISSION.jsonl --benchmark .\n```",
-        'A submission has one JSON line a query: `{"query_id": …, "output": …}`, and `context` '
-        "where there are several context sets.",
-        "## Citation",
-        f"```bibtex\n{_citations(manifest)}\n```",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _command(manifest: Manifest) -> str:
-    command = command_of(manifest)
-    if command is None:
-        return "The manifest does not hold the choices of a `citeforge build`."
-    return f"```\n{command}\n```"
-
-
-def _seed(manifest: Manifest) -> str:
-    seed = manifest.config.get("seed", manifest.config.get("selection", {}).get("seed"))
-    return "" if seed is None else f"Seed {seed}. "
-
-
-def _models(manifest: Manifest) -> str:
-    lines = [
-        f"- {_plain(role)}: `{_plain(m.get('name')).replace('`', '')}` "
-        + ", ".join(f"{_plain(k)} {_plain(v)}" for k, v in m.items() if k != "name" and v != "")
-        for role, m in manifest.models.items()
-    ]
-    prompts = manifest.config.get("prompts", {})
-    lines += [f"- prompt {name}: sha256 `{sha}`" for name, sha in prompts.items()]
-    return "\n".join(lines) or "No model decided anything in this benchmark."
-
-
 def _plain(text: object) -> str:
     """What others say, as one line of Markdown without tags."""
     return " ".join(str(text).split()).replace("<", "&lt;")
@@ -213,83 +177,36 @@ def _value(value: object) -> str:
     return f"`{bars(numbers)}` {shown}{', …' if len(value) > 8 else ''}"
 
 
-def _audit(audit: dict[str, Any] | None) -> list[str]:
-    if audit is None:
-        return ["## Audit", "This benchmark was not audited (`citeforge audit DIR`)."]
-    rows = [(kind, len(found)) for kind, found in audit["flaws"].items()]
+def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:
+    """What an audit counted."""
+    rows = [(kind, len(flaws)) for kind, flaws in audit["flaws"].items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit["personal_data"].items()]
-    languages = ", ".join(f"{k} {n}" for k, n in list(audit["languages"].items())[:6])
-    share = audit.get("false_negatives")
-    text = "Share of negatives that are relevant: not estimated; nobody labelled a sample."
-    if share:
-        text = (
-            f"Estimated share of negatives that are relevant: **{100 * share['share']:.1f} %** "
-            f"[{100 * share['low']:.1f}, {100 * share['high']:.1f}] (95 %, "
-            f"{'exact' if audit.get('cascade') is None else share['method']}), from "
-            f"{share['n']} labelled of {audit['negatives']:,} negatives."
-        )
-    cascade = audit.get("cascade")
-    if cascade:
-        text += " " + _cascade(cascade)
-    return [
-        "## Audit and known flaws",
-        f"{checks_made(audit['checks'])}:",
-        Table(("check", "how"), list(audit["checks"].items())).markdown(),
-        Table(("found", "rows"), rows or [("nothing", 0)]).markdown(),
-        f"Languages of a sample: {languages or 'not looked at'}.",
-        text,
-    ]
+    return rows or [("nothing", 0)]
 
 
-def _cascade(cascade: dict[str, Any]) -> str:
-    """How suspects were decided."""
-    strata = ", ".join(f"{n:,} {name}" for name, n in cascade["strata"].items())
-    text = f"Suspects were decided by {', then '.join(cascade['stages'])}: {strata}."
-    after = cascade.get("after")
-    if after:
-        share, low, high = (100 * after[end] for end in ("share", "low", "high"))
-        text += f" Of those that stay when the relevant ones go: **{share:.1f} %** "
-        text += f"[{low:.1f}, {high:.1f}]."
-    return text
-
-
-def _licences(manifest: Manifest) -> list[str]:
-    rows = [(_plain(what), _plain(lic or "not stated"), licence_words(lic))
-            for what, lic in licences_of(manifest)]  # fmt: skip
-    binding = _plain(most_restrictive(manifest) or "not stated")
-    return [
-        "## Licences",
-        Table(("source", "licence", "kind"), rows).markdown(),
-        f"The most restrictive one: **{binding}**. The benchmark is under "
-        f"**{_plain(manifest.licence or 'no stated licence')}**.",
-    ]
-
-
-def _scores(scores: list[dict[str, Any]]) -> list[str]:
-    if not scores:
-        return []
+def _scores(scores: list[dict[str, Any]]) -> dict[str, Any]:
+    """Names, rows and signatures of the reference scores; empty where there are none."""
     names = list(dict.fromkeys(m["name"] for s in scores for m in s["measures"]))[:12]
     rows = []
-    for found in scores:
-        known = {m["name"]: m for m in found["measures"]}
-        cells = [_plain(found["system"]), _plain(found["context"])]
-        for name in names:
-            m = known.get(name)
-            if m is None or m["value"] is None:
-                cells.append("–")
-            elif m["low"] is None:
-                cells.append(f"{m['value']:.2f}")
-            else:
-                cells.append(f"{m['value']:.2f} [{m['low']:.2f}, {m['high']:.2f}]")
-        rows.append(cells)
-    signatures = dict.fromkeys(
-        m["signature"] for s in scores for m in s["measures"] if m["name"] in names
+    for score in scores:
+        measures = {m["name"]: m for m in score["measures"]}
+        values = [_interval(measures.get(name)) for name in names]
+        rows.append([_plain(score["system"]), _plain(score["context"]), *values])
+    measured = [m for s in scores for m in s["measures"] if m["name"] in names]
+    signatures = list(dict.fromkeys(m["signature"] for m in measured))
+    return {"names": names, "rows": rows, "signatures": signatures} if scores else {}
+
+
+def _interval(measure: dict[str, Any] | None) -> str:
+    """A measure's value with its interval, as far as there are any."""
+    if measure is None or measure["value"] is None:
+        return "–"
+    value = f"{measure['value']:.2f}"
+    return (
+        value
+        if measure["low"] is None
+        else (f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]")
     )
-    return [
-        "## Reference scores",
-        Table(("system", "context", *names), rows).markdown(),
-        "\n".join(f"- `{s}`" for s in signatures),
-    ]
 
 
 def _citations(manifest: Manifest) -> str:
