@@ -18,7 +18,7 @@ from citeforge.engines.io.progress import Advance, ProgressCounter
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
-from citeforge.engines.models.files import Located, find_model, loading_errors
+from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.steps import layer_steps
 from citeforge.engines.registry import Registry, expected
@@ -178,7 +178,7 @@ class TransformerEmbedder:
 
     def fingerprint(self) -> dict[str, Any]:
         return {
-            "name": Path(self.name).name if Path(self.name).is_dir() else self.name,
+            "name": model_title(self.name),
             **self._located.identity,
             "dtype": self.dtype,
             "device": self.device.split(":")[0],

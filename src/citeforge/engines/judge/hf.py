@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from citeforge.engines.judge.architectures import label_indices, load_model
@@ -20,7 +19,8 @@ from citeforge.engines.judge.profiles import (
     prompt_version,
 )
 from citeforge.engines.judge.records import CLOSE_CALL, Decision, JudgeFailure, Keep, Pair, Verdict
-from citeforge.engines.models.files import Located, find_model, loading_errors
+from citeforge.engines.models.compute import device_of
+from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.steps import Share, layer_steps
 from citeforge.schemas.errors import InputError
@@ -127,16 +127,11 @@ class HfJudge:
     @cached_property
     def _settings(self) -> NliSettings:
         o = self.options
-        device = o.device
-        if device == "auto":
-            import torch
-
-            device = "cuda" if torch.cuda.is_available() else "cpu"
         threshold = self.profile.threshold if o.threshold is None else o.threshold
         foundation = None if self._foundation is None else self._foundation.folder
         return NliSettings(
-            self._located.folder, device, self.profile, threshold, o.max_tokens, foundation,
-            o.dtype, self._located.identity if o.runtime == "openvino" else None,
+            self._located.folder, device_of(o.device), self.profile, threshold, o.max_tokens,
+            foundation, o.dtype, self._located.identity if o.runtime == "openvino" else None,
         )  # fmt: skip
 
     @cached_property
@@ -150,14 +145,14 @@ class HfJudge:
 
     @property
     def signature(self) -> str:
-        name = Path(self.name).name if Path(self.name).is_dir() else self.name
+        name = model_title(self.name)
         revision = next(iter(self._located.identity.values()))
         return f"hf:{name}@{revision[:12]}{in_signature(self.profile)}"
 
     def identity(self) -> dict[str, Any]:
         model = self._model
         return {
-            "name": Path(self.name).name if Path(self.name).is_dir() else self.name,
+            "name": model_title(self.name),
             **self._located.identity,
             "prompt": self._prompt_version(),
             "dtype": model.dtype,

@@ -25,6 +25,8 @@ of its manual)."""
 _DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
 _LIBRARIES = ("openvino", "nncf")
+_GPUS = "nvidia[0-9]*", "kfd", "dxg"
+"""Devices of NVIDIA, of AMD, and of Windows below Linux."""
 
 BatchScorer = Callable[[dict[str, Any]], Any]
 """A tokenised batch to logits, tensors of torch; may be called from several threads at once."""
@@ -111,7 +113,7 @@ def device_of(wanted: str) -> str:
     """``auto`` resolved: a GPU where there is one."""
     if wanted != "auto":
         return wanted
-    if platform.system() == "Linux" and not any(Path("/dev").glob("nvidia[0-9]*")):
+    if platform.system() == "Linux" and not any(map(any, map(Path("/dev").glob, _GPUS))):
         return "cpu"  # without asking torch, which takes seconds to import
     import torch
 

@@ -43,6 +43,11 @@ def local_model(folder: Path, weights: bool = True) -> Located:
     return Located(folder, {"folder_sha256": digest(content)})
 
 
+def model_title(name: str) -> str:
+    """A model's name without the place of its folder."""
+    return Path(name).name if Path(name).is_dir() else name
+
+
 def find_model(
     name: str, revision: str | None, instead: str, weights: str | None = None
 ) -> Located:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.files import Located, find_model, loading_errors
+from citeforge.engines.models.compute import device_of, require_openvino
+from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
@@ -76,16 +75,11 @@ class _Local:
     @cached_property
     def device(self) -> str:
         """Device that computes."""
-        import torch
-
-        if self._device != "auto":
-            return self._device
-        return "cuda" if torch.cuda.is_available() else "cpu"
+        return device_of(self._device)
 
     def identity(self) -> dict[str, Any]:
         """Name and kind of the model, and what identifies its files."""
-        name = Path(self.name).name if Path(self.name).is_dir() else self.name
-        return {"name": name, "kind": self.kind, **self.located.identity}
+        return {"name": model_title(self.name), "kind": self.kind, **self.located.identity}
 
     def _batched(self, pairs: Pairs, tokens_of: Any, work: Any) -> list[float]:
         """Scores of pairs, longest first, in batches."""

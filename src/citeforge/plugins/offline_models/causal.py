@@ -14,6 +14,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.models.compute import device_of
 from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.packed import pack_linears
 from citeforge.engines.models.parallel import one_thread_each
@@ -84,9 +85,7 @@ class CausalModel:
     def _loaded(self) -> tuple[Any, Any, Any]:
         import torch
 
-        device = self._device
-        if device == "auto":
-            device = "cuda" if torch.cuda.is_available() else "cpu"
+        device = device_of(self._device)
         tokenizer, model = self._load(device)
         return tokenizer, model.to(device).eval(), torch.device(device)
 
