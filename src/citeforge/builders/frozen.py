@@ -12,11 +12,10 @@ from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building
-from citeforge.engines.io.tables import TableWriter
+from citeforge.engines.io.tables import TableWriter, rows_of
 from citeforge.ir_convert.alce import load_alce, passage_id
 from citeforge.ir_convert.registry import info_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CONTEXTS,
@@ -125,7 +124,7 @@ def _hagrid_contexts(recipe: HagridRecipe) -> OwnContexts:
     source = open_source(spec, None, read)
     docs: dict[str, list[dict[str, str]]] = {}
     relevant = source.relevant()
-    for query, passage in pairs(relevant["query-id"], relevant["corpus-id"]):
+    for query, passage in rows_of(relevant, "query-id", "corpus-id"):
         docs.setdefault(query, []).append({"corpus-id": passage, "label": RELEVANT})
     about = ContextSet(description="the quotes of each question, in their order")
     return OwnContexts(source, "gold", about, docs)
@@ -138,7 +137,7 @@ def _alce_contexts(recipe: AlceRecipe) -> OwnContexts:
         raise UsageError(f"--source {spec!r}: expected alce:PATH")
     source = load_alce(argument, None, ReadOptions(recipe.skip_empty))
     relevant = source.relevant()
-    carriers = set(pairs(relevant["query-id"], relevant["corpus-id"]))
+    carriers = set(rows_of(relevant, "query-id", "corpus-id"))
     docs = {}
     for item in source.items:
         ids = list(dict.fromkeys(passage_id(d) for d in item.docs[:k]))

@@ -74,10 +74,8 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 
 def _of_plugins(ask_network: bool) -> Iterator[Finding]:
-    for value, origin in plugins.found("doctor"):
-        if not isinstance(value, Examination):
-            raise plugins.broken("an examination", origin, TypeError(f"{value!r} is none"))
-        yield value.look(ask_network)
+    for entry in plugins.found("doctor"):
+        yield plugins.require_type(entry, Examination, "an examination").look(ask_network)
 
 
 def _libraries() -> Iterator[Finding]:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Collection, Iterator
 from functools import cache
 from types import FrameType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from citeforge.engines.entry_points import PluginEntry, entry_points
 from citeforge.schemas.errors import InputError, UsageError
@@ -21,6 +21,7 @@ from citeforge.schemas.errors import InputError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+T = TypeVar("T")
 GROUPS = tuple(
     (
         "sources measures formats exports judges embedders retrievers llms perplexity segmenters "
@@ -74,6 +75,24 @@ def found(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]
             warn(str(error))
             continue
         yield value, entry.origin
+
+
+def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
+    """What a plugin gives, which is of a type.
+
+    Args:
+        entry: it, with its origin.
+        record: its type.
+        what: it in words.
+
+    Raises:
+        InputError: it is of another type.
+    """
+    value, origin = entry
+    if isinstance(value, record):
+        return value
+    reason = TypeError(f"it is of type {type(value).__name__}, not {record.__name__}")
+    raise broken(what, origin, reason)
 
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:

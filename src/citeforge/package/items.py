@@ -194,8 +194,3 @@ def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     for row in rows:
         rows_of.setdefault(row["query_id"], []).append(row)
     return rows_of
-
-
-def pairs(*columns: Any) -> Iterator[tuple[Any, ...]]:
-    """Rows of table columns as tuples."""
-    return zip(*(c.to_pylist() for c in columns), strict=True)

@@ -23,8 +23,7 @@ def _entries() -> dict[str, PluginEntry]:
 
 @cache
 def _ours(name: str) -> Kind:
-    kind = _entries()[name].load()
-    return _checked(kind, "")
+    return _checked((_entries()[name].load(), ""))
 
 
 def kinds() -> dict[str, Kind]:
@@ -33,7 +32,7 @@ def kinds() -> dict[str, Kind]:
     for value, origin in plugins.found(_GROUP):
         if not origin:  # a built-in plugin's, which is ours
             continue
-        kind = _checked(value, origin)
+        kind = _checked((value, origin))
         if kind.name in by_name:
             plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
             continue
@@ -73,7 +72,7 @@ def find_kind(name: str) -> Kind | None:
     if name in _entries():
         return _ours(name)
     theirs = plugins.find_entry(_GROUP, name)
-    return None if theirs is None else _checked(*theirs)
+    return None if theirs is None else _checked(theirs)
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -110,8 +109,5 @@ def plugin_of(name: str) -> str | None:
     return None if theirs is None else theirs[1]
 
 
-def _checked(value: object, origin: str) -> Kind:
-    if not isinstance(value, Kind):
-        reason = TypeError(f"it is of type {type(value).__name__}, not Kind")
-        raise plugins.broken("a kind of benchmark", origin, reason)
-    return value
+def _checked(entry: tuple[object, str]) -> Kind:
+    return plugins.require_type(entry, Kind, "a kind of benchmark")  # type: ignore[type-abstract]

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.tables import iter_batches, read_table
+from citeforge.engines.io.tables import iter_batches, read_table, rows_of
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed, pairs
+from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
 from citeforge.package.kind import Kind
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import load_intact, splits_of
@@ -306,7 +306,7 @@ class Package(Displayed):
         rankings: Rankings = {query: [] for query in self.query_ids}
         name = retriever or next(iter(retrievers), None)
         if name is not None:
-            for query, passage, rank, score in pairs(*self.table("candidates", name).columns):
+            for query, passage, rank, score in rows_of(self.table("candidates", name)):
                 rankings[query].append(Retrieved(query, passage, rank, score))
         return rankings
 
@@ -322,7 +322,7 @@ class Package(Displayed):
         if form not in self.splits.get("condensed", []):
             raise UnknownValueError("form", form, self.splits.get("condensed", []))
         table = self.table("condensed", form)
-        rows = pairs(*table.columns)
+        rows = rows_of(table)
         return {(query, passage): text for query, passage, text, idle in rows if not idle}
 
     def authors(self, context: str) -> pa.Table:
@@ -414,6 +414,6 @@ def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, t
     texts: dict[str, tuple[str, str]] = {}
     for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS):
         here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
-        for name, title, text in pairs(*here.columns):
+        for name, title, text in rows_of(here):
             texts[name] = (title, text)
     return texts

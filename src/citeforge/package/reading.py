@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
-from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query, pairs
+from citeforge.engines.io.tables import rows_of
+from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import from_row, graphs_of
 
@@ -42,7 +43,7 @@ def graph_items(package: Package, context: str, query_id: str | None) -> Iterato
     """Queries with sub-graphs (schema KG_CONTEXTS); arguments and errors as of passages."""
     table, questions = package.context_table(context), package.questions(context)
     gold = by_query(package.gold.to_pylist())
-    for row, (query, triples) in enumerate(pairs(table["query_id"], table["triples"])):
+    for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):
         if query_id in (None, query):
             graphs = tuple(graphs_of([from_row(t) for t in triples]))
             # A triple that counts in several rounds is one piece of knowledge.

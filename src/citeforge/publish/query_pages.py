@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.builders.recipes.derive import Base
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
 from citeforge.schemas.benchmarks.tables import LABELS, UNJUDGED
@@ -232,7 +232,7 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
     left_out = [n for n in every if n not in contexts]
     questions, *further = package.forms.values()
-    others = dict(pairs(further[0]["_id"], further[0]["text"])) if further else {}
+    others = dict(rows_of(further[0], "_id", "text")) if further else {}
     texts = questions["text"].to_pylist()
     for text, *items in zip(texts, *map(package.items, contexts), strict=True):
         query = items[0].query_id

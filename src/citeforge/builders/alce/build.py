@@ -38,7 +38,7 @@ from citeforge.builders.stages.corpus import copy_corpus, write_corpus
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
-from citeforge.engines.io.tables import shard_paths
+from citeforge.engines.io.tables import rows_of, shard_paths
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
@@ -47,7 +47,7 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.items import GoldRows, pairs
+from citeforge.package.items import GoldRows
 from citeforge.package.package import texts_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
@@ -269,7 +269,7 @@ class _Job:
                 allowed="a source with gold answers, queries with `answers` in their metadata, or "
                 "judgements above zero",
             )
-        return _Questions(queries, dict(pairs(queries["_id"], queries["text"])), judged_rows, gold)
+        return _Questions(queries, dict(rows_of(queries, "_id", "text")), judged_rows, gold)
 
     def write_corpus(self, sources: _Sources, place: Workspace) -> list[Path]:
         """The corpus stage."""
@@ -329,7 +329,7 @@ class _Job:
             found.append(claims(rows, named, texts, self.judge))
         relevant: dict[str, list[str]] = {query: [] for query in asked.texts}
         if self.recipe.corpus is not None:
-            for query, passage in pairs(asked.judged["query-id"], asked.judged["corpus-id"]):
+            for query, passage in rows_of(asked.judged, "query-id", "corpus-id"):
                 relevant[query].append(passage)
         whole = {name: name if self.recipe.chunk is None else whole_id(name) for name in texts}
         found.append(judged(relevant, named, whole))

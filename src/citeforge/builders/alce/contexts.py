@@ -16,7 +16,8 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats
 from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.corpus import find_rows
-from citeforge.package.items import GoldRows, pairs
+from citeforge.engines.io.tables import rows_of
+from citeforge.package.items import GoldRows
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, MAPPING, RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer
@@ -79,7 +80,7 @@ class ContextWriter:
         self.sets: dict[str, ContextSet] = {}
         self.stats: Stats = {}
         self._writer, self._queries = writer, queries
-        self._relevant = set(pairs(relevant["query-id"], relevant["corpus-id"]))
+        self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
     def add(self, name: str, shown: Named, description: str) -> None:
         """A set that shows each query its passages in their order."""

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.engines.io.tables import rows_of
 from citeforge.ir_convert.alce import load_alce
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.items import Gold, GoldRows, by_query, pairs
+from citeforge.package.items import Gold, GoldRows, by_query
 from citeforge.schemas.benchmarks.tables import GOLD
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import AlceRecipe
@@ -47,7 +48,7 @@ def gold_rows(source: Source, queries: pa.Table) -> pa.Table:
     known = set(gold["query_id"].to_pylist())
     rows = [
         row
-        for query, text, metadata in pairs(*queries.columns)
+        for query, text, metadata in rows_of(queries)
         if query not in known and metadata
         for row in _answers(source, query, text, json.loads(metadata))
     ]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 
 
@@ -30,7 +30,7 @@ def wrong_candidates(package: Package) -> Iterator[tuple[str, str]]:
     missing = set(named.filter(pa.array(~there)).to_pylist())
     for place, table in tables.items():
         seen: dict[str, set[str]] = {}
-        for query, passage in pairs(table["query_id"], table["corpus-id"]):
+        for query, passage in rows_of(table, "query_id", "corpus-id"):
             if query not in queries:
                 yield place, f"names the query {query!r}, which is not in queries"
             if passage in missing:
@@ -44,7 +44,7 @@ def wrong_candidates(package: Package) -> Iterator[tuple[str, str]]:
 
 def _wrong_ranks(place: str, table: pa.Table) -> Iterator[tuple[str, str]]:
     last: dict[str, int] = {}
-    for query, rank in pairs(table["query_id"], table["rank"]):
+    for query, rank in rows_of(table, "query_id", "rank"):
         if rank != last.get(query, 0) + 1:
             yield place, f"query {query!r} has rank {rank} after {last.get(query, 0)}"
         last[query] = rank

@@ -26,8 +26,8 @@ from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapp
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.setup import run_embedder
-from citeforge.package.items import pairs
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, MAPPING, QUERIES, RELEVANT, TWINS
@@ -55,7 +55,7 @@ def build_authorship(
         UsageError: LLM origins without twins.
     """
     base = Base(recipe.start)
-    twins = {human: twin for human, twin in pairs(base.twins["_id"], base.twins["twin_id"]) if twin}
+    twins = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
     design = _design(recipe, base, twins)
     with building(recipe, run) as build:
         own = base.manifest

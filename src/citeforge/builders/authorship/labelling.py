@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from citeforge.builders.packaging.prompts import Labelling
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import design_of
 
@@ -28,6 +28,6 @@ def labelling_of(package: Package, context: str) -> Labelling:
     table = package.authors(context)
     shown = {
         query: [labels.phrase.replace("{label}", w) for w in found]
-        for query, found in pairs(table["query_id"], table["labels"])
+        for query, found in rows_of(table, "query_id", "labels")
     }
     return Labelling(labels.note, shown, own)

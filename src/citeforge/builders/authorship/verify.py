@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import ValidationError
 
 from citeforge.builders.packaging.verify import Found
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
@@ -34,7 +34,7 @@ def wrong_cells(package: Package) -> Found:
     if [c.context for c in design.cells] != package.contexts:
         yield "manifest.json", "the cells of config.design are not the context sets"
         return
-    human_of = dict(pairs(package.twins["twin_id"], package.twins["_id"]))
+    human_of = dict(rows_of(package.twins, "twin_id", "_id"))
     expected: list[list[str]] | None = None
     for cell in design.cells:
         table = package.context_table(cell.context)

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.io.tables import read_schema
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import read_schema, rows_of
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import UNJUDGED
@@ -112,7 +111,7 @@ def _dangling_passages(package: Package) -> Found:
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
     seen: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
-        for pair in pairs(table["query-id"], table["corpus-id"]):
+        for pair in rows_of(table, "query-id", "corpus-id"):
             if pair in seen:
                 yield (
                     f"mapping/{label}",
@@ -126,14 +125,14 @@ def wrong_contexts(package: Package) -> Found:
     labels = {
         pair: label
         for label, table in package.mappings.items()
-        for pair in pairs(table["query-id"], table["corpus-id"])
+        for pair in rows_of(table, "query-id", "corpus-id")
     }
     for name in package.contexts:
         table = package.context_table(name)
         place = f"contexts/{name}"
         if table["query_id"].to_pylist() != package.query_ids:
             yield place, "its queries are not those of queries, in their order"
-        for query, docs in pairs(table["query_id"], table["docs"]):
+        for query, docs in rows_of(table, "query_id", "docs"):
             ids = [doc["corpus-id"] for doc in docs]
             if len(set(ids)) != len(ids):
                 yield place, f"query {query!r} shows one passage twice"

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import GOLD, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
@@ -46,7 +46,7 @@ class Base(Package):
         Raises:
             UnknownValueError: no such context set.
         """
-        return dict(pairs(*self.context_table(name).columns))
+        return dict(rows_of(self.context_table(name)))
 
     @cached_property
     def relevant(self) -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ class Base(Package):
     def _by_query(self, label: str) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
-        for query, passage in pairs(table["query-id"], table["corpus-id"]):
+        for query, passage in rows_of(table, "query-id", "corpus-id"):
             if passage not in self.twin_ids:
                 found[query].append(passage)
         return found

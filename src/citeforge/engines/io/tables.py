@@ -176,8 +176,9 @@ def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 
 def rows_of(table: pa.Table | pa.RecordBatch, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Rows of a table with the columns of these names alone, in that order."""
-    return zip(*(table[name].to_pylist() for name in columns), strict=True)
+    """Rows of a table; with names, of these columns alone and in that order."""
+    names = columns or table.schema.names
+    return zip(*(table[name].to_pylist() for name in names), strict=True)
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:

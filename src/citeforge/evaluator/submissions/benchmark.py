@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.package.items import pairs
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import CONTEXTS, RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError, suggestion
@@ -165,7 +165,7 @@ class Benchmark(Package):
         """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
         found: list[list[str]] = [[] for _ in self.query_ids]
         mapping = self.mappings[RELEVANT]
-        for query, passage in pairs(mapping["query-id"], mapping["corpus-id"]):
+        for query, passage in rows_of(mapping, "query-id", "corpus-id"):
             found[self.row_of[query]].append(passage)
         return found
 
@@ -174,5 +174,5 @@ class Benchmark(Package):
         """Short answers of (query, relevant passage) pairs that have a list of them."""
         mapping = self.mappings[RELEVANT]
         known = mapping.filter(pc.is_valid(mapping["short_answers"]))
-        columns = (known[name] for name in ("query-id", "corpus-id", "short_answers"))
-        return {(query, passage): json.loads(found) for query, passage, found in pairs(*columns)}
+        rows = rows_of(known, "query-id", "corpus-id", "short_answers")
+        return {(query, passage): json.loads(answers) for query, passage, answers in rows}

@@ -73,20 +73,13 @@ def find_format(name: str) -> Format:
         return _FORMATS[base]
     theirs = plugins.find_entry("formats", base)
     if theirs is not None:
-        return _checked(*theirs)
+        return plugins.require_type(theirs, Format, "a format")
     plugins.require_whole("formats", base, f"the format {base!r}")
     raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 
 
 def _of_plugins() -> Iterator[Format]:
-    return (_checked(*theirs) for theirs in plugins.found("formats"))
-
-
-def _checked(value: object, origin: str) -> Format:
-    if not isinstance(value, Format):
-        reason = TypeError(f"it is of type {type(value).__name__}, not Format")
-        raise plugins.broken("a format", origin, reason)
-    return value
+    return (plugins.require_type(e, Format, "a format") for e in plugins.found("formats"))
 
 
 def answers_of(

@@ -73,7 +73,7 @@ def find_export(name: str) -> Export:
         return _CORE_EXPORTS[name]
     theirs = plugins.find_entry(_GROUP, name)
     if theirs is not None:
-        return _checked(*theirs)
+        return plugins.require_type(theirs, Export, "an export")
     plugins.require_whole(_GROUP, name, f"the format {name!r}")
     raise UnknownValueError("format", name, origins())
 
@@ -81,17 +81,10 @@ def find_export(name: str) -> Export:
 def exports() -> Iterator[Export]:
     """Every export: ours, then those of plugins; what is broken is told of."""
     yield from _CORE_EXPORTS.values()
-    yield from (_checked(*theirs) for theirs in plugins.found(_GROUP))
+    yield from (plugins.require_type(e, Export, "an export") for e in plugins.found(_GROUP))
 
 
 def origins() -> dict[str, str]:
     """Every export's name, ours first, to the plugin of others that gives it; none is imported."""
     ours = dict.fromkeys(_CORE_EXPORTS, "")
     return ours | dict(plugins.entry_names(_GROUP)) | ours
-
-
-def _checked(value: object, origin: str) -> Export:
-    if not isinstance(value, Export):
-        reason = TypeError(f"it is of type {type(value).__name__}, not Export")
-        raise plugins.broken("an export", origin, reason)
-    return value

@@ -12,8 +12,9 @@ from citeforge.builders.audit.run import sample_negatives
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.files import read_json
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import validated
-from citeforge.package.items import by_query, pairs
+from citeforge.package.items import by_query
 from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.plugins.labels.annotation.export import Sheet, SheetRow
@@ -38,7 +39,7 @@ def kalma_rows(
         raise InputError("has no minimum knowledge sets", path=package.folder)
     sheet = Sheet(task, seed)
     for form, table in package.forms.items():
-        texts = dict(pairs(table["_id"], table["text"]))
+        texts = dict(rows_of(table, "_id", "text"))
         ids = list(texts)
         chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
         for query in chosen:

@@ -6,9 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import iter_batches, rows_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.items import Passage, pairs
+from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.records import CitedSource
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.citations.urls import same_url
@@ -77,7 +77,7 @@ class Matching:
             self._addresses = {}
             columns = ["_id", "metadata"]
             for batch in iter_batches(self._benchmark.corpus, columns, schema=CORPUS):
-                for name, said in pairs(*batch.columns):
+                for name, said in rows_of(batch):
                     value = _field(said, self._field)
                     if value:
                         self._addresses[name] = same_url(value)
