@@ -81,7 +81,7 @@ def negative_rows(
     strata = None
     if task.unit == UNSURE:
         table = package.table("mapping", UNSURE)
-        found = list(pairs(table["query-id"], table["corpus-id"]))
+        found = list(rows_of(table, "query-id", "corpus-id"))
         chosen = found if sample is None else sample_ids(found, sample, seed, "annotate unsure")
     else:
         strata = _strata(base, package)
