@@ -23,8 +23,10 @@ from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
+from citeforge.evaluator.statistics.variance import SOURCES, half_of_difference, spread_of
 from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
+from citeforge.schemas.scores import Variance
 
 SIZES = (30, 100, 300)
 LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -302,6 +304,40 @@ def crossed_coverage(
     return covered / simulations
 
 
+def difference_over_runs(
+    runs: tuple[int, int], moved: float, n: int, simulations: int, seed: int
+) -> float:
+    """Share of intervals that hold the difference of two systems over all queries and runs.
+
+    Values are sums of normal effects: of the query (1), of the query with a system (.5), an answer
+    (.5), and of each run on all values of a system.
+
+    Args:
+        runs: of either system.
+        moved: standard deviation of the last.
+        n: queries.
+        simulations: how many.
+        seed: of everything.
+    """
+    rng = np.random.default_rng([seed, n, *runs])
+    covered = 0
+    for _ in range(simulations):
+        queries, means, sides = rng.normal(0, 1, n), [], []
+        for k in runs:
+            system = queries + rng.normal(0, 0.5, n)
+            values = system + rng.normal(0, 0.5, (k, n)) + rng.normal(0, moved, (k, 1))
+            means.append(values.mean(axis=0))
+            if k > 1:
+                spread = spread_of(values[None, :, None], SOURCES)
+                sides.append(Variance.model_validate(
+                    {"levels": spread.levels, "components": spread.components, "shares": {}}
+                ))  # fmt: skip
+        change = means[1] - means[0]
+        half = half_of_difference(float(change.std(ddof=1)) / math.sqrt(n), n, sides)
+        covered += abs(float(change.mean())) <= half
+    return covered / simulations
+
+
 def main(simulations: int = 2_000, parts: Sequence[str] = ()) -> None:
     """Print tables."""
     print(f"{simulations:,} simulations a cell; Monte Carlo error ± "
@@ -392,6 +428,12 @@ def _crossed(simulations: int) -> None:
             for name, (levels, moves) in CROSSED.items()
         }
         _line(f"over all sources, {n} queries", shares)
+        shares = {
+            f"{a} and {b} runs, {moved:g}": difference_over_runs((a, b), moved, n, simulations, 12)
+            for a, b in ((2, 2), (3, 3), (5, 3), (3, 1))
+            for moved in (0.0, 0.1, 0.3)
+        }
+        _line(f"differences over runs, {n} queries", shares)
 
 
 def _expertqa(simulations: int) -> None:

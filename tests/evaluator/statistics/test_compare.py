@@ -32,7 +32,7 @@ from citeforge.evaluator.statistics.significance import (
 )
 from citeforge.schemas.benchmarks.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
 from conftest import Cli
 from conftest_pages import opened, serious_faults
 
@@ -64,6 +64,37 @@ def scores(system: str, values: list[float | None], **changes: str) -> ScoreFile
         query_ids=[f"q{i}" for i in range(len(values))],
         measures=[measure],
     )
+
+
+def with_runs(file: ScoreFile, components: dict[str, float]) -> ScoreFile:
+    """The mean of three runs."""
+    levels = {"judges": 1, "runs": 3, "repeats": 1, "queries": len(file.query_ids)}
+    variance = Variance.model_validate({"levels": levels, "components": components, "shares": {}})
+    return file.model_copy(
+        update={"measures": [m.model_copy(update={"variance": variance}) for m in file.measures]}
+    )
+
+
+def test_intervals_hold_over_runs_too() -> None:
+    """All queries differ by a quarter, so that all uncertainty is of runs."""
+    files = [scores("a", [0.0, 0.25, 0.5]), scores("b", [0.25, 0.5, 0.75])]
+    components = {"runs": 6.0, "queries": 9.0, "runs:queries": 0.0}
+    found = compare_many([with_runs(f, components) for f in files])
+    (row,) = found.differences
+    assert row.difference == 25
+    # Each adds 6 / 3 of 2 degrees of freedom; (2 + 2)² / (2² / 2 + 2² / 2) = 4, t = 2.776.
+    assert row.high - row.difference == pytest.approx(2.776 * math.sqrt(2 + 2), rel=1e-3)
+    assert row.difference - row.low == pytest.approx(row.high - row.difference)
+    assert any("p-values, ranks and what is detectable" in line for line in found.cautions)
+    assert not any("one run" in line for line in found.cautions)
+    found = compare_many([with_runs(files[0], components), files[1]])
+    assert found.cautions[-1].startswith("b: one run, judged once")
+    (row,) = found.differences
+    # One side alone: 2 degrees of freedom, t = 4.303.
+    assert row.high - row.difference == pytest.approx(4.303 * math.sqrt(2), rel=1e-3)
+    plain = compare_many(files)
+    assert plain.differences[0].high == 25
+    assert plain.cautions == []
 
 
 def test_paired_difference() -> None:

@@ -80,7 +80,7 @@ def test_coverage_in_normal_theory(df: int, chance: float) -> None:
     added = np.repeat([0.0, 0.05, 0.2, 1.0, 5.0, 100.0], 3000)
     seen = (added + chance) * rng.chisquare(df, len(added)) / df
     moved = rng.normal(0, np.sqrt(1 + added))
-    held = [abs(m) < _half_width({(0,): s, (1,): 1.0, (0, 1): chance}, [df + 1, 10**6])
+    held = [abs(m) < _half_width(1.0, 10**6, [(s, df)], chance)
             for m, s in zip(moved, seen, strict=True)]  # fmt: skip
     shares = np.reshape(held, (6, 3000)).mean(axis=1)
     # Six shares of 3,000: four standard errors are .016.

@@ -19,6 +19,7 @@ from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivi
 from citeforge.evaluator.reports.rows import named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.estimates import (
+    Estimate,
     Floats,
     change,
     estimate_all,
@@ -32,6 +33,7 @@ from citeforge.evaluator.statistics.significance import (
     permutation_tests,
     permutations_of,
 )
+from citeforge.evaluator.statistics.variance import half_of_difference
 from citeforge.schemas.benchmarks.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
@@ -43,6 +45,10 @@ ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmente
 a measure means (protocol, plugin) is not among them."""
 _HINT = "equal signatures, or --across with what differs: " + ", ".join(
     f"{name} ({part})" for name, part in ACROSS.items()
+)
+_OF_THESE_RUNS = (
+    "intervals hold over new runs and verdicts, too, where there are several; p-values, ranks and "
+    "what is detectable are of these very runs and verdicts"
 )
 # Quantiles of the normal distribution: two-sided 5 %, and 80 % power.
 _ALPHA, _POWER = 1.959963984540054, 0.8416212335729143
@@ -65,7 +71,8 @@ class Difference:
         second: name of the second.
         n: queries that both define.
         difference: mean paired difference.
-        low: lower end of its 95 % interval (over queries; Student's t).
+        low: lower end of its 95 % interval (over queries, and over runs and verdicts where a system
+            has several; Student's t).
         high: upper end.
         p_t: two-sided paired t-test.
         p_permutation: two-sided paired permutation test (signs flipped).
@@ -169,10 +176,23 @@ def compare_many(
     if not differences:
         reason = left_out[0] if left_out else "there is no pair"
         raise InputError(reason, allowed=_HINT if not across else None)
-    cautions = caution_lines(files, wanted)
+    cautions = caution_lines(files, wanted) + _run_lines(files, wanted)
     if any(m.corrected for f in files for m in f.measures):
         cautions += find_corrections().absent
     return Comparison(differences, left_out, cautions)
+
+
+def _run_lines(files: Sequence[ScoreFile], wanted: Collection[str]) -> list[str]:
+    """What to know where some systems have several runs or verdicts."""
+    several = {
+        file.system: any(m.variance is not None for m in file.measures if m.name in wanted)
+        for file in files
+    }
+    if not any(several.values()):
+        return []
+    single = [system for system, has in several.items() if not has]
+    said = f"{', '.join(single)}: one run, judged once, so that no interval holds over its new runs"
+    return [_OF_THESE_RUNS, *([said] if single else [])]
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
@@ -329,7 +349,7 @@ def _rows(
         stderr = _stderr(d) if clusters is None else estimate.stderr
         row = Difference(
             a.name, first.system, second.system, int((~np.isnan(d)).sum()),
-            estimate.value, estimate.low, estimate.high,
+            estimate.value, *_ends(a, b, estimate, int((~np.isnan(tested)).sum())),
             paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
@@ -350,6 +370,22 @@ def _corrected(
     """The difference by labels of people, where both values are corrected."""
     is_corrected = a.corrected is not None and b.corrected is not None
     return find_corrections().difference(a, b, clusters) if is_corrected else None
+
+
+def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
+    """Interval of a difference: over queries, and over runs and verdicts where there are several.
+
+    Args:
+        a: the first system's.
+        b: the second's.
+        estimate: over queries.
+        n: queries, or clusters of them.
+    """
+    sides = [m.variance for m in (a, b) if m.variance is not None]
+    if not sides or math.isnan(estimate.stderr):
+        return estimate.low, estimate.high
+    half = half_of_difference(estimate.stderr, n, sides)
+    return estimate.value - half, estimate.value + half
 
 
 def _controls(file: ScoreFile) -> set[str]:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.statistics.intervals import LEVEL, quantile
-from citeforge.schemas.scores import Source
+from citeforge.schemas.scores import Source, Variance
 
 SOURCES: tuple[Source, ...] = get_args(Source)
 """Where uncertainty comes from, in the order of axes."""
@@ -78,9 +78,15 @@ def spread_at(components: Components, levels: Mapping[str, int]) -> Spread:
         components: of all sources that have several levels.
         levels: of every source; queries last, two or more.
     """
+    positive = {effect: max(0.0, v) for effect, v in components.items()}
+    return _spread(_squares_at(positive, levels), components, levels)
+
+
+def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
+    """Mean squares to expect; those that components were made of, where they are unbiased."""
     several = [s for s in levels if levels[s] > 1]
-    known = {tuple(e.split(":")): max(0.0, v) for e, v in components.items()}
-    squares = {
+    known = {tuple(e.split(":")): v for e, v in components.items()}
+    return {
         effect: sum(
             value * math.prod(levels[s] for s in several if s not in sources)
             for sources, value in known.items()
@@ -88,7 +94,32 @@ def spread_at(components: Components, levels: Mapping[str, int]) -> Spread:
         )
         for effect in _effects(len(several))
     }
-    return _spread(squares, components, levels)
+
+
+def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> float:
+    """Half of the interval of a mean paired difference, over new runs and verdicts, too.
+
+    Runs and verdicts of the two are taken as independent; where verdicts have something in common,
+    the interval is wider than it need be.
+
+    Args:
+        stderr: of the difference over queries.
+        n: queries, or clusters of them.
+        sides: where the uncertainty of each of the two comes from, on the difference's scale; none
+            of one run that was judged once.
+    """
+    others: list[tuple[float, int]] = []
+    chance = 0.0
+    for side in sides:
+        levels = {str(s): side.levels[s] for s in SOURCES}
+        sizes = [k for k in levels.values() if k > 1]
+        if sizes and levels["queries"] > 1:
+            squares, last = _squares_at(side.components, levels), len(sizes) - 1
+            others += [
+                (max(0.0, squares[i,]) / math.prod(sizes), sizes[i] - 1) for i in range(last)
+            ]
+            chance += sum(max(0.0, squares[i, last]) for i in range(last)) / math.prod(sizes)
+    return _half_width(stderr**2, n - 1, others, chance)
 
 
 def _spread(
@@ -99,7 +130,10 @@ def _spread(
     if len(n) > 1:
         from scipy.special import stdtridf
 
-        half, z = _half_width(squares, n), quantile(math.inf)
+        last = len(n) - 1
+        others = [(squares[i,], n[i] - 1) for i in range(last)]
+        chance = sum(squares[i, last] for i in range(last))
+        half, z = _half_width(squares[last,], n[last] - 1, others, chance), quantile(math.inf)
         if not 0 < z * z * total < half * half:  # others differ by less than chance
             total, df = (half / z) ** 2, math.inf
         else:
@@ -107,24 +141,27 @@ def _spread(
     return Spread(math.sqrt(total / math.prod(n)), df, dict(components), dict(levels))
 
 
-def _half_width(squares: Mapping[Effect, float], n: Sequence[int]) -> float:
-    """Half of the interval of the sum of all values.
+def _half_width(
+    of_queries: float, df_queries: int, others: Sequence[tuple[float, int]], chance: float
+) -> float:
+    """Half of an interval.
 
     Args:
-        squares: mean squares.
-        n: levels of every source, queries last.
+        of_queries: mean square of queries.
+        df_queries: its degrees of freedom.
+        others: those of every other source.
+        chance: what mean squares of others are expected to be together, if they add nothing.
     """
-    last = len(n) - 1
-    of_queries, others = squares[last,], [squares[i,] for i in range(last)]
-    moved = sum(others)
+    least, moved = quantile(df_queries) ** 2 * of_queries, sum(square for square, _ in others)
+    if not others:
+        return math.sqrt(least)
     if moved == 0:
-        return quantile(n[last] - 1) * math.sqrt(_LEAST_SHARE * of_queries)
-    df = moved**2 / sum(v**2 / (k - 1) for k, v in zip(n, others, strict=False))
+        return math.sqrt(_LEAST_SHARE * least)
+    df = moved**2 / sum(square**2 / k for square, k in others)
     if of_queries == 0:
         return quantile(df) * math.sqrt(moved)
-    chance = sum(squares[i, last] for i in range(last)) / of_queries
-    weight, bar = _calibrated(round(4 * df) / 4, min(max(round(chance, 2), 0.01), 0.98))
-    least = quantile(n[last] - 1) ** 2 * of_queries
+    share = min(max(round(chance / of_queries, 2), 0.01), 0.98)
+    weight, bar = _calibrated(round(4 * df) / 4, share)
     found = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * of_queries)
     return math.sqrt(max(_LEAST_SHARE * least, found))
 

@@ -193,8 +193,12 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
-        for difference in (*self.differs, *self.unpublished):
-            for name, columns in difference.cells.items():
+        reasons: tuple[KnownDifference | UnpublishedOutputs, ...] = (
+            *self.differs,
+            *self.unpublished,
+        )
+        for reason in reasons:
+            for name, columns in reason.cells.items():
                 for column in columns:
                     if (name, column) not in cells:
                         raise ValueError(
