@@ -18,12 +18,12 @@ from statistics import NormalDist
 import numpy as np
 
 from benchmarks.simulated import World, chosen, labelled_twice, truth, world
-from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.evaluator.statistics.variance import SOURCES, half_of_difference, spread_of
+from citeforge.plugins.audit.strata import Stratum, stratified
 from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
 from citeforge.schemas.scores import Variance

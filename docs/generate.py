@@ -16,8 +16,6 @@ import msgspec
 from api import api_page
 from python_calls import call_of
 
-from citeforge.builders.audit.records import AUDIT_VERSION, Audit
-from citeforge.builders.audit.run import KnownFlaw
 from citeforge.cli.main import cli
 from citeforge.cli.short_help import SHOW_ALL
 from citeforge.engines.llm.stores.replay import ExportedRow
@@ -25,7 +23,9 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import DECLARATIONS
 from citeforge.kg.domain import Domain
+from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
+from citeforge.schemas.benchmarks.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.benchmarks.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from citeforge.builders.recipes.rebuild import Rebuilt
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check import Findings, check
-    from citeforge.library.auditing import Audited, audit
     from citeforge.library.benchmarks import load
     from citeforge.library.building import build, rebuild
     from citeforge.library.reading import parse_citations, split_statements
@@ -22,8 +21,10 @@ if TYPE_CHECKING:
     from citeforge.library.scores import ScoredFiles, Scores, read_scores, score, score_files
     from citeforge.library.systems import Bench, bench, run
     from citeforge.package.items import Gold, Item, Passage
+    from citeforge.plugins.audit.library import Audited, audit
+    from citeforge.plugins.audit.options import AuditOptions
     from citeforge.publish.export.registry import export
-    from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
+    from citeforge.schemas.commands.command_options import ScoreOptions
     from citeforge.schemas.errors import (
         CiteforgeError,
         FailuresError,
@@ -46,7 +47,7 @@ _HOMES = {
     "citeforge.builders.recipes.rebuild": "Rebuilt",
     "citeforge.evaluator.submissions.benchmark": "Benchmark",
     "citeforge.evaluator.submissions.check": "Findings check",
-    "citeforge.library.auditing": "Audited audit",
+    "citeforge.plugins.audit.library": "Audited audit",
     "citeforge.library.benchmarks": "load",
     "citeforge.library.building": "build rebuild",
     "citeforge.library.reading": "parse_citations split_statements",
@@ -55,7 +56,8 @@ _HOMES = {
     "citeforge.library.systems": "Bench bench run",
     "citeforge.package.items": "Gold Item Passage",
     "citeforge.publish.export.registry": "export",
-    "citeforge.schemas.commands.command_options": "AuditOptions ScoreOptions",
+    "citeforge.plugins.audit.options": "AuditOptions",
+    "citeforge.schemas.commands.command_options": "ScoreOptions",
     "citeforge.schemas.errors": (
         "CiteforgeError FailuresError InputError MissingExtraError UnknownValueError UsageError"
     ),

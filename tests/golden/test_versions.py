@@ -12,14 +12,14 @@ import jsonschema
 import pytest
 import yaml
 
-from citeforge.builders.audit.records import Audit
-from citeforge.builders.audit.run import read_known
 from citeforge.builders.authorship.labels import load_label_sets
 from citeforge.builders.packaging.verify import verify
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
+from citeforge.plugins.audit.run import read_known
 from citeforge.plugins.leaderboard.boards import read_boards
+from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli
 

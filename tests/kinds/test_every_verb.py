@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.audit.run import audit
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import LlmReply, Request, Result
@@ -19,6 +18,8 @@ from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
+from citeforge.plugins.audit.options import AuditOptions
+from citeforge.plugins.audit.run import audit
 from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
 from citeforge.plugins.labels.annotation.tasks import TASKS
@@ -27,7 +28,7 @@ from citeforge.publish.export.registry import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.query_pages import query_pages
 from citeforge.schemas.benchmarks.manifest import SECRET
-from citeforge.schemas.commands.command_options import AuditOptions, ScoreOptions
+from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system

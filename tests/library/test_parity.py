@@ -16,8 +16,8 @@ from citeforge.cli.record_options import field_options
 from citeforge.cli.scoring.compare import compare
 from citeforge.cli.scoring.report import report
 from citeforge.cli.scoring.score import score
-from citeforge.cli.trust.audit import audit
 from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.plugins.audit.commands import audit
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from conftest import Cli, write_jsonl
 from conftest_plots import scored

@@ -24,7 +24,7 @@ import pytest
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.library.scores import Scores, score
-from citeforge.plugins.deep_research.pairs import as_written, statement_pairs
+from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
 from conftest import Cli, write_jsonl
 
 URLS = [

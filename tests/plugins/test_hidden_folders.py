@@ -18,14 +18,14 @@ from conftest import EXAMPLES, ROOT
 PLUGINS = ROOT / "src" / "citeforge" / "plugins"
 FOLDERS = sorted(p.parent.name for p in PLUGINS.glob("*/__init__.py"))
 GIVES = {
-    "deep_research": ("deep-research", "FACT.Acc"),
-    "responses": ("openai", None),
+    "responses": ("deep-research", "FACT.Acc"),
     "trec": ("trec-rag24", "TREC.WP"),
 }
 """Plugin to a format and a measure that go with it."""
 COMMANDS = {
     "leaderboard": "leaderboard build", "community_evals": "publish results build",
     "labels": "labels export",
+    "audit": "audit DIR",
 }  # fmt: skip
 """Plugin to a command that goes with it, and a word behind it."""
 KINDS = {"bundles": "deflection"}
@@ -80,6 +80,10 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     ]
     if form:
         commands.append((["check", answers, "--benchmark", str(package), "--format", form], 1))
+    if folder == "audit":
+        build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
+        plain = ["--candidates", "bm25", "--drop-suspects"]
+        commands.append(([*build, *plain, "--out", str(tmp_path / "built")], 1))
     if folder == "labels":
         wanted = ["--judge", "lexical", "--measures", "ALCE.CitRec"]
         score = ["score", answers, "--benchmark", str(_calibrated(package, tmp_path)), *wanted]
@@ -117,6 +121,8 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     assert done.returncode == 0, done.stderr[-2000:]
     if form:
         assert f"the plugin that gives the format {form!r} is not part of this copy" in done.stderr
+    if folder == "audit":
+        assert "the plugin that gives --drop-suspects is not part of this copy" in done.stderr
     if folder == "labels":
         assert "the plugin that gives --labels is not part of this copy" in done.stderr
         told = " ".join(f"{done.stdout} {done.stderr}".split())

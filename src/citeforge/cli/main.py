@@ -40,7 +40,6 @@ COMMANDS = {
     },
     "Trust": {
         "verify": ("trust.verify", "Check a package: hashes, schemas, ids, contexts."),
-        "audit": ("trust.audit", "Look for flaws in a package that verifies."),
     },
     "Publish": {
         "publish": (

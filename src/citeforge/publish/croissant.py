@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.audit.records import checks_made
 from citeforge.engines.io.tables import read_schema
+from citeforge.schemas.benchmarks.audit import checks_made
 from citeforge.schemas.benchmarks.manifest import Manifest
 
 FILE = "croissant.json"

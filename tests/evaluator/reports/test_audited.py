@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from scipy.stats import binomtest
 
-from citeforge.builders.audit.records import Audit, Cascade, EstimatedShare
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.plots.charts.negatives import negatives_plot
+from citeforge.schemas.benchmarks.audit import Audit, Cascade, EstimatedShare
 from conftest import Cli
 
 BEFORE = EstimatedShare(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")

@@ -15,7 +15,6 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined
 
-from citeforge.builders.audit.records import Audit, checks_made
 from citeforge.builders.packaging.licences import licence_words, licences_of, most_restrictive
 from citeforge.builders.recipes.command import command_of
 from citeforge.engines.io.files import read_json
@@ -24,6 +23,7 @@ from citeforge.engines.io.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
+from citeforge.schemas.benchmarks.audit import Audit, checks_made
 from citeforge.schemas.benchmarks.manifest import Manifest
 
 _TEMPLATE = Path(__file__).parent.parent / "templates" / "card.md.j2"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
-from citeforge.builders.audit.run import drop_decided, drop_suspects
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
 from citeforge.builders.rage.compute import EmbedderMaker
@@ -21,6 +21,7 @@ from citeforge.builders.shards.folder import require_facts
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
 from citeforge.engines.draws import keyed
+from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
     GOLD,
@@ -34,6 +35,8 @@ from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""
+DropNegatives = Callable[[Material, Mappings], Mappings]
+"""Takes negatives out that may be relevant; told to the counts of the material."""
 
 
 def build_rage(
@@ -52,6 +55,7 @@ def build_rage(
     Raises:
         InputError: the source, a file in it, or the output folder is at fault.
     """
+    _dropping(recipe)  # what lacks is said before any work
     with building(recipe, run) as build:
         sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
@@ -71,16 +75,27 @@ def build_rage(
         )
 
 
+def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
+    """What takes the negatives out that the recipe drops: suspects, and what people decided on.
+
+    Raises:
+        InputError: this copy lacks the plugin that does it.
+    """
+    options = (
+        ("suspects", "--drop-suspects", recipe.drop_suspects),
+        ("decided", "--decided", recipe.decided is not None),
+    )
+    return [
+        cast(DropNegatives, built_in("negatives", name, option))
+        for name, option, is_asked in options
+        if is_asked
+    ]
+
+
 def audited(material: Material, mappings: Mappings) -> Mappings:
-    """The mappings without what the recipe drops: suspects, and what people decided on."""
-    records, recipe = material.records, material.recipe
-    if recipe.drop_suspects:
-        mappings = drop_suspects(
-            records.queries, mappings, records.gold, material.corpus, records.counts,
-            recipe.mining.contained,
-        )  # fmt: skip
-    if recipe.decided is not None:
-        mappings = drop_decided(mappings, recipe.decided, records.counts)
+    """The mappings without the negatives that the recipe drops."""
+    for drop in _dropping(material.recipe):
+        mappings = drop(material, mappings)
     return mappings
 
 

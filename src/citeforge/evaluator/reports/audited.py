@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.builders.audit.records import Audit
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
 from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, cast
 
-from citeforge.builders.audit.records import Audit
 from citeforge.engines import plugins
+from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from citeforge.builders.audit.records import Audit
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.measures.authorship.tables import tables
@@ -29,6 +28,7 @@ from citeforge.plugins.plots.explorer.part import INLINE, chunk_file, explorer_p
 from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.figures import plots_part
 from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 
 

@@ -18,7 +18,6 @@ from citeforge.schemas.models.choices import (
 )
 from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.rage import CONTAINED
 
 Protocol = Literal["strict", "reference"]
 
@@ -120,41 +119,6 @@ class ScoreOptions(JudgeOptions):
         """Model and layer of BERTScore."""
         name, _, layer = self.bertscore_model.partition("#")
         return name, int(layer or BERTSCORE_LAYER)
-
-
-class AuditOptions(Judging):
-    """What an audit looks at, besides the package."""
-
-    judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Do negatives entail gold answers? {listed(JUDGES)}."
-    )
-    """What decides whether negatives entail gold answers."""
-    against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
-    """Other splits, for leaks."""
-    cross_encoder: str | None = None
-    """Model that scores negatives: a folder or a Hub id."""
-    least_score: float = 0.5
-    """Score from which the cross-encoder finds a negative relevant."""
-    strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Decides on what rules and --judge suspect: {listed(JUDGES)}."
-    )
-    """Decides on suspects; its decisions are kept row by row, for --decided of build rage."""
-    contained: float = Field(CONTAINED, gt=0, le=1)
-    """Share of text in common with a relevant passage from which a negative is suspect."""
-    labels: Path | None = None
-    """Labels of labels import."""
-    known_flaws: Path | None = None
-    """Accepted flaws (JSON Lines)."""
-    accept: bool = False
-    """Write all flaws found to --known-flaws."""
-    strict: bool = False
-    """Fail on a flaw that is not accepted, and on a stale entry."""
-
-    @model_validator(mode="after")
-    def _with_a_file(self) -> Self:
-        if (self.strict or self.accept) and self.known_flaws is None:
-            raise ValueError("--strict and --accept need --known-flaws FILE")
-        return self
 
 
 class AmountOptions(Part):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 
-from citeforge.builders.audit.cascade import UNSUSPECTED
-from citeforge.builders.audit.flaws import mapped_negatives
-from citeforge.builders.audit.records import Audit
-from citeforge.builders.audit.run import sample_negatives
 from citeforge.builders.recipes.derive import Base
-from citeforge.engines.draws import sample_ids
+from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import validated
@@ -19,6 +16,7 @@ from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.plugins.labels.annotation.export import Sheet, SheetRow
 from citeforge.plugins.labels.annotation.tasks import AnnotationTask
+from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.benchmarks.tables import RELEVANT, UNSURE
 from citeforge.schemas.errors import InputError
 
@@ -103,6 +101,40 @@ def negative_rows(
     return sheet.rows, sheet.key
 
 
+def _mapped_negatives(base: Base) -> list[tuple[str, str]]:
+    return [(q, d["corpus-id"]) for q, docs in base.negatives.items() for d in docs]
+
+
+def sample_negatives(
+    base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
+) -> list[tuple[str, str]]:
+    """A sample of (query, negative) pairs, shuffled.
+
+    Args:
+        base: the benchmark.
+        size: how many, at most.
+        seed: seed of the draws.
+        strata: stratum of each negative: as many are drawn of each as there are, to an equal
+            share; None draws uniformly from all.
+    """
+    pairs = _mapped_negatives(base)
+    if strata is None:
+        chosen = sample_ids(pairs, size, seed, "audit sample")
+    else:
+        by_name: dict[str, list[tuple[str, str]]] = {}
+        for pair in pairs:
+            by_name.setdefault(strata[pair], []).append(pair)
+        chosen, left = [], size
+        # The smallest first: what they cannot fill goes to the others.
+        ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
+        for i, (name, mine) in enumerate(ordered):
+            n = min(len(mine), left // (len(ordered) - i))
+            chosen += sample_ids(mine, n, seed, f"audit sample {name}")
+            left -= n
+    generator(seed, "audit order").shuffle(chosen)
+    return chosen
+
+
 def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     """Stratum of each negative, as the last audit left them; None where it left none."""
     path = package.folder / AUDIT
@@ -112,7 +144,7 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     if found.cascade is None or found.benchmark_hash != package.hash:
         return None
     decided = {(d.query, d.passage): d.stratum for d in found.decisions}
-    return {pair: decided.get(pair, UNSUSPECTED) for pair in mapped_negatives(base)}
+    return {pair: decided.get(pair, "unsuspected") for pair in _mapped_negatives(base)}
 
 
 def twin_rows(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from citeforge.builders.audit.records import Audit
-from citeforge.builders.audit.strata import Stratum
+from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import Figure, finished
+from citeforge.schemas.benchmarks.audit import Audit
 
 _ALL, _KEPT = "all negatives", "those that stay"
 _STRATA = {
@@ -56,8 +56,9 @@ def _rows(found: Audit) -> list[dict[str, object]]:
         for name, size in cascade.strata.items():
             n, hits = cascade.labelled.get(name, (0, 0))
             if size and n:
-                stratum = Stratum(size, n, hits)
-                rows.append((_STRATA.get(name, name), stratum.share, *stratum.interval(), size, n))
+                share_of = hits / n
+                ends = (share_of, share_of) if n == size else wilson(share_of, n)
+                rows.append((_STRATA.get(name, name), share_of, *ends, size, n))
     return [
         {"of": of, "value": 100 * value, "low": 100 * low, "high": 100 * high, "size": size, "n": n}
         for of, value, low, high, size, n in rows

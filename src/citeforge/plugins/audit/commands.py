@@ -11,7 +11,7 @@ from citeforge.cli.options import endpoint_options, model_options, run_options, 
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.commands.command_options import AuditOptions
+from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
 _FIRST = ("against", "judge")
@@ -32,10 +32,10 @@ def audit(folder: Path, **given: Any) -> None:
     leaks between splits, odd texts, languages, personal data. Writes audit.json into the package
     and renders its card again.
     """
-    from citeforge.builders.audit.records import NOT_MADE, checks_made
-    from citeforge.builders.audit.run import FILE
-    from citeforge.library.auditing import audit as run_audit
     from citeforge.package.manifest import load_manifest
+    from citeforge.plugins.audit.library import audit as run_audit
+    from citeforge.plugins.audit.run import FILE
+    from citeforge.schemas.benchmarks.audit import NOT_MADE, checks_made
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, given)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.audit.records import Flaw
 from citeforge.builders.packaging.stats import WordLengths
 from citeforge.builders.twins.facts import language_of
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.audit import Flaw
 
 LONG = 1000
 """Words from which a passage counts as very long."""

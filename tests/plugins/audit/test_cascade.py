@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from citeforge.builders.audit.records import Audit
-from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, texts_of
+from citeforge.plugins.audit.strata import Stratum, stratified
+from citeforge.schemas.benchmarks.audit import Audit
 from conftest import Cli, write_jsonl
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 

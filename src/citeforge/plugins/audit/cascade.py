@@ -13,13 +13,13 @@ from typing import Final, Literal
 
 import msgspec
 
-from citeforge.builders.audit.flaws import mapped_negatives, texts_to_entail
-from citeforge.builders.audit.records import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
-from citeforge.builders.audit.strata import Stratum, stratified
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.plugins.audit.flaws import mapped_negatives, texts_to_entail
+from citeforge.plugins.audit.strata import Stratum, stratified
+from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
 
 RELEVANT: Final = "relevant"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError
-from citeforge.plugins.deep_research.reader import (
+from citeforge.plugins.responses.deep_research.reader import (
     looks_like_reports,
     read_deep_research,
     read_facts,

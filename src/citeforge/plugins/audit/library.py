@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from citeforge.builders.audit.records import Audit, Flaw, checks_made
-from citeforge.builders.audit.run import audit as look
-from citeforge.builders.audit.run import ratchet, read_known, write_known
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.package.package import Package
+from citeforge.plugins.audit.options import AuditOptions
+from citeforge.plugins.audit.run import audit as look
+from citeforge.plugins.audit.run import ratchet, read_known, write_known
 from citeforge.publish.card import write_card
-from citeforge.schemas.commands.command_options import AuditOptions
+from citeforge.schemas.benchmarks.audit import Audit, Flaw, checks_made
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.run import RunOptions
 

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from citeforge.builders.audit.records import Flaw
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
@@ -18,6 +17,7 @@ from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.audit import Flaw
 from citeforge.schemas.extras import require
 from citeforge.schemas.recipes.compute import Runtime
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages

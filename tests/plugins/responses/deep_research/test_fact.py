@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.library.scores import score
-from citeforge.plugins.deep_research.pairs import as_written, statement_pairs
+from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, ReportLine

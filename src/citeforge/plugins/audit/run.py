@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
-import pyarrow as pa
 
-from citeforge.builders.audit import flaws
-from citeforge.builders.audit.cascade import decide, summed_up
-from citeforge.builders.audit.records import NOT_MADE, Audit, Cascade, Decided, EstimatedShare, Flaw
-from citeforge.builders.audit.survey import LONG, Survey, survey
-from citeforge.builders.rage.exclusions import short_answers
-from citeforge.builders.recipes.derive import Base, Docs
-from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.io.files import read_json, write_text
+from citeforge.builders.recipes.derive import Base
+from citeforge.engines.io.files import write_text
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.tables import rows_of
-from citeforge.engines.io.textfiles import validated
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
-from citeforge.package.package import Package, texts_of
-from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.commands.command_options import AuditOptions
+from citeforge.package.package import Package
+from citeforge.plugins.audit import flaws
+from citeforge.plugins.audit.cascade import decide, summed_up
+from citeforge.plugins.audit.options import AuditOptions
+from citeforge.plugins.audit.survey import LONG, Survey, survey
+from citeforge.schemas.benchmarks.audit import (
+    NOT_MADE,
+    Audit,
+    Cascade,
+    Decided,
+    EstimatedShare,
+    Flaw,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
@@ -143,52 +143,6 @@ def _relevance(
     return found
 
 
-@dataclass(frozen=True)
-class _Mapped:
-    """Mappings of a benchmark that is being built."""
-
-    relevant: dict[str, list[str]]
-    negatives: dict[str, Docs]
-    answers: dict[str, list[str]]
-
-
-def suspects(
-    queries: pa.Table,
-    tables: dict[str, pa.Table],
-    gold: pa.Table,
-    corpus: list[Path],
-    contained: float,
-) -> list[Flaw]:
-    """Negatives that are probably relevant, by the checks that need no model.
-
-    Args:
-        queries: schema QUERIES.
-        tables: label to mapping (schema MAPPING).
-        gold: schema GOLD.
-        corpus: shards of the corpus.
-        contained: share of text in common from which a negative is suspect.
-    """
-    ids: list[str] = queries["_id"].to_pylist()
-    relevant: dict[str, list[str]] = {q: [] for q in ids}
-    negative: dict[str, Docs] = {q: [] for q in ids}
-    for label, table in tables.items():
-        pairs = rows_of(table, "query-id", "corpus-id")
-        for query, passage in pairs:
-            if label == RELEVANT:
-                relevant[query].append(passage)
-            else:
-                negative[query].append({"corpus-id": passage, "label": label})
-    answers = dict(zip(ids, short_answers(queries, tables[RELEVANT], gold), strict=True))
-    wanted = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
-    texts = {i: text for i, (_, text) in texts_of(corpus, wanted).items()}
-    mapped = _Mapped(relevant, negative, answers)
-    return [
-        *flaws.near_duplicates(mapped, texts),
-        *flaws.answer_carriers(mapped, texts),
-        *flaws.overlapping(mapped, texts, contained),
-    ]
-
-
 class _Label(msgspec.Struct):
     label: str | None = None
 
@@ -212,36 +166,6 @@ def estimate(labels: Path) -> EstimatedShare:
     return EstimatedShare(
         share=hits / n, low=float(interval.low), high=float(interval.high), n=n, by=labels.name
     )
-
-
-def sample_negatives(
-    base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
-) -> list[tuple[str, str]]:
-    """A sample of (query, negative) pairs, shuffled.
-
-    Args:
-        base: the benchmark.
-        size: how many, at most.
-        seed: seed of the draws.
-        strata: stratum of each negative: as many are drawn of each as there are, to an equal
-            share; None draws uniformly from all.
-    """
-    pairs = list(flaws.mapped_negatives(base))
-    if strata is None:
-        chosen = sample_ids(pairs, size, seed, "audit sample")
-    else:
-        by_name: dict[str, list[tuple[str, str]]] = {}
-        for pair in pairs:
-            by_name.setdefault(strata[pair], []).append(pair)
-        chosen, left = [], size
-        # The smallest first: what they cannot fill goes to the others.
-        ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
-        for i, (name, mine) in enumerate(ordered):
-            n = min(len(mine), left // (len(ordered) - i))
-            chosen += sample_ids(mine, n, seed, f"audit sample {name}")
-            left -= n
-    generator(seed, "audit order").shuffle(chosen)
-    return chosen
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
@@ -296,59 +220,3 @@ def ratchet(
     rows = all_flaws(found)
     there = {f.key for f in rows}
     return [f for f in rows if f.key not in accepted], sorted(accepted - there)
-
-
-def drop_suspects(
-    queries: pa.Table,
-    tables: dict[str, pa.Table],
-    gold: pa.Table,
-    corpus: list[Path],
-    counts: dict[str, int],
-    contained: float,
-) -> dict[str, pa.Table]:
-    """Mappings without suspect negatives; what went is counted."""
-    gone = suspects(queries, tables, gold, corpus, contained)
-    for kind, n in Counter(f.kind for f in gone).items():
-        counts[f"suspect negatives dropped: {kind}"] = n
-    return _without(tables, {(f.query, f.passage) for f in gone})
-
-
-def drop_decided(
-    tables: dict[str, pa.Table], path: Path, counts: dict[str, int]
-) -> dict[str, pa.Table]:
-    """Mappings without negatives that were decided to be relevant; what went is counted.
-
-    Args:
-        tables: label to mapping (schema MAPPING).
-        path: ``audit.json`` of a build with the same ids.
-        counts: told how many went, by who decided.
-
-    Raises:
-        InputError: the file is no audit, or holds no decisions.
-    """
-    found = validated(Audit, read_json(path), path)
-    if found.cascade is None:
-        raise InputError(
-            "holds no decisions", path=path, field="cascade",
-            allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
-        )  # fmt: skip
-    by = {(d.query, d.passage): d.by for d in found.decisions if d.verdict == "relevant"}
-    there = {
-        pair
-        for label, table in tables.items() if label != RELEVANT
-        for pair in rows_of(table, "query-id", "corpus-id")
-    }  # fmt: skip
-    for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
-        counts[f"negatives dropped: decided to be relevant by {who}"] = n
-    counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
-    return _without(tables, set(by))
-
-
-def _without(tables: dict[str, pa.Table], pairs: set[tuple[str, str]]) -> dict[str, pa.Table]:
-    """Mappings without some negatives."""
-    kept: dict[str, pa.Table] = {}
-    for label, table in tables.items():
-        ids = rows_of(table, "query-id", "corpus-id")
-        stays = [label == RELEVANT or pair not in pairs for pair in ids]
-        kept[label] = table.filter(pa.array(stays, pa.bool_()))
-    return kept

@@ -1,1 +1,0 @@
-"""Looking for what is wrong with a benchmark that verifies."""

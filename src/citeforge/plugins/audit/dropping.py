@@ -1,0 +1,93 @@
+"""``build rage --drop-suspects`` and ``--decided``: negatives that are probably relevant leave."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from citeforge.builders.rage.build import Mappings
+from citeforge.builders.rage.exclusions import short_answers
+from citeforge.builders.rage.material import Material
+from citeforge.builders.recipes.derive import Docs
+from citeforge.engines.io.files import read_json
+from citeforge.engines.io.tables import rows_of
+from citeforge.engines.io.textfiles import validated
+from citeforge.package.package import texts_of
+from citeforge.plugins.audit import flaws
+from citeforge.schemas.benchmarks.audit import Audit
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """Mappings of a benchmark that is being built."""
+
+    relevant: dict[str, list[str]]
+    negatives: dict[str, Docs]
+    answers: dict[str, list[str]]
+
+
+def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
+    """Mappings without negatives that are probably relevant, by the checks that need no model."""
+    records = material.records
+    ids: list[str] = records.queries["_id"].to_pylist()
+    relevant: dict[str, list[str]] = {q: [] for q in ids}
+    negative: dict[str, Docs] = {q: [] for q in ids}
+    for label, table in mappings.items():
+        pairs = rows_of(table, "query-id", "corpus-id")
+        for query, passage in pairs:
+            if label == RELEVANT:
+                relevant[query].append(passage)
+            else:
+                negative[query].append({"corpus-id": passage, "label": label})
+    gold = short_answers(records.queries, mappings[RELEVANT], records.gold)
+    wanted = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+    texts = {i: text for i, (_, text) in texts_of(material.corpus, wanted).items()}
+    mapped = _Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
+    suspects = [
+        *flaws.near_duplicates(mapped, texts),
+        *flaws.answer_carriers(mapped, texts),
+        *flaws.overlapping(mapped, texts, material.recipe.mining.contained),
+    ]
+    for kind, n in Counter(f.kind for f in suspects).items():
+        records.counts[f"suspect negatives dropped: {kind}"] = n
+    return _without(mappings, {(f.query, f.passage) for f in suspects})
+
+
+def drop_decided(material: Material, mappings: Mappings) -> Mappings:
+    """Mappings without negatives that were decided to be relevant; what went is counted.
+
+    Raises:
+        InputError: the recipe's file is no audit, or holds no decisions.
+    """
+    path, counts = material.recipe.decided, material.records.counts
+    assert path is not None
+    found = validated(Audit, read_json(path), path)
+    if found.cascade is None:
+        raise InputError(
+            "holds no decisions", path=path, field="cascade",
+            allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
+        )  # fmt: skip
+    by = {(d.query, d.passage): d.by for d in found.decisions if d.verdict == "relevant"}
+    there = {
+        pair
+        for label, table in mappings.items() if label != RELEVANT
+        for pair in rows_of(table, "query-id", "corpus-id")
+    }  # fmt: skip
+    for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
+        counts[f"negatives dropped: decided to be relevant by {who}"] = n
+    counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
+    return _without(mappings, set(by))
+
+
+def _without(tables: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
+    """Mappings without some negatives."""
+    kept: dict[str, pa.Table] = {}
+    for label, table in tables.items():
+        ids = rows_of(table, "query-id", "corpus-id")
+        stays = [label == RELEVANT or pair not in pairs for pair in ids]
+        kept[label] = table.filter(pa.array(stays, pa.bool_()))
+    return kept
