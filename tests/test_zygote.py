@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
@@ -99,19 +98,11 @@ def test_a_shell_sees_a_command(package: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
-def test_signals_are_told(end: signal.Signals) -> None:
-    here, there = socket.socketpair()
-    attendant = os.fork()
-    if attendant == 0:
-        here.close()
-        zygote._attend(there)
-        os.kill(os.getpid(), end)
-    there.close()
-    with Path(os.devnull).open("r+b") as nothing, here:
-        socket.send_fds(here, [b"."], [nothing.fileno()] * 3)
-        here.sendall(b"{}\n")
-        assert int(here.makefile("rb").read()) == -end
-    assert os.waitpid(attendant, 0)[1] == 0
+def test_signals_are_told(tmp_path: Path, end: signal.Signals) -> None:
+    program = f"import os; os.kill(os.getpid(), {end.value})"
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf")}
+    assert zygote.server_for(env)
+    assert zygote.run_program(program, tmp_path, env).returncode == -end
 
 
 def test_what_imports_read_is_never_shared(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
+import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,7 @@ from citeforge.builders.packaging.package import amend_stats
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.evaluator.corrections import calibration_key
 from conftest import EXAMPLES, ROOT
+from servers import zygote
 
 PLUGINS = ROOT / "src" / "citeforge" / "plugins"
 FOLDERS = sorted(p.parent.name for p in PLUGINS.glob("*/__init__.py"))
@@ -37,20 +36,20 @@ EXPORTS = {"every_eval_ever": "every-eval-ever", "training": "sft", "trec": "tre
 MODELS = {"offline_models": ("rage", "--llm", "offline")}
 """Plugin to a system that is run with a model of its own."""
 SCRIPT = """
-import json, sys
+import sys
 from importlib.machinery import PathFinder
 
 class Without(PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        away = name == sys.argv[1] or name.startswith(sys.argv[1] + ".")
+        away = name == FOLDER or name.startswith(FOLDER + ".")
         return None if away else super().find_spec(name, path, target)
 
 # What forks this has imported no more of citeforge than its schemas.
 assert not {"citeforge.engines", "citeforge.plugins"} & {*sys.modules}
 sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 from citeforge.cli.main import main
-for args, expected in json.load(sys.stdin):
+for args, expected in COMMANDS:
     try:
         code = main(args)
     except SystemExit as stop:
@@ -112,12 +111,10 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
         int8 = ["--embedder", "offline", "--compute", "int8", "--device", "cpu"]
         commands.append(([*build, *int8, "--out", str(tmp_path / "built")], 1))
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, f"citeforge.plugins.{folder}"],
-        input=json.dumps(commands),
-        capture_output=True,
-        text=True,
-    )
+    place = f"citeforge.plugins.{folder}"
+    program = f"FOLDER, COMMANDS = {place!r}, {commands!r}\n{SCRIPT}"
+    env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_TELEMETRY": "1"}
+    done = zygote.run_program(program, tmp_path, env)
     assert done.returncode == 0, done.stderr[-2000:]
     if form:
         assert f"the plugin that gives the format {form!r} is not part of this copy" in done.stderr

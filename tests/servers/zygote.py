@@ -16,8 +16,8 @@ import atexit
 import gc
 import json
 import os
-import pkgutil
 import runpy
+import select
 import shutil
 import signal
 import socket
@@ -57,41 +57,54 @@ def _serve(address: str, owner: int) -> dict[str, Any]:
     import citeforge.schemas
 
     ours = citeforge if with_hub else citeforge.schemas
-    for module in pkgutil.walk_packages(ours.__path__, f"{ours.__name__}."):
-        if not module.name.startswith(("citeforge.plugins.", "citeforge.__main__")):
-            import_module(module.name)
+    folder = Path(ours.__path__[0])
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        if parts[0] not in ("plugins", "__main__"):
+            import_module(".".join((ours.__name__, *parts)).removesuffix(".__init__"))
     assert ("huggingface_hub" in sys.modules) == with_hub
     gc.collect()
     gc.freeze()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(f"{address}.new")
     listener.listen(64)
-    listener.settimeout(1)
     Path(f"{address}.new").rename(address)
+    return _attend(listener, owner)
+
+
+def _attend(listener: socket.socket, owner: int) -> dict[str, Any]:
+    """Fork for every caller, and tell each how its command ended."""
+    callers: dict[int, tuple[int, socket.socket]] = {}  # by what poll tells of the command's end
+    poll = select.poll()
+    poll.register(listener, select.POLLIN)
     while Path(f"/proc/{owner}").exists():
-        try:
+        for event, _ in poll.poll(1000):
+            if event in callers:
+                poll.unregister(event)
+                pid, caller = callers.pop(event)
+                os.close(event)
+                status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+                with suppress(OSError), caller:  # it may have gone
+                    caller.sendall(b"%d\n" % status)
+                continue
             caller, _ = listener.accept()
-        except TimeoutError:
-            continue
-        if os.fork() == 0:
-            listener.close()
-            return _attend(caller)
-        caller.close()
+            pid = os.fork()
+            if pid == 0:
+                listener.close()
+                for other, (_, waiting) in callers.items():
+                    os.close(other)
+                    waiting.close()
+                return _received(caller)
+            callers[ended := os.pidfd_open(pid)] = pid, caller
+            poll.register(ended, select.POLLIN)
     os._exit(0)
 
 
-def _attend(caller: socket.socket) -> dict[str, Any]:
-    """Fork the command, and tell its caller how it ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    _, streams, _, _ = socket.recv_fds(caller, 1, 3)
-    asked: dict[str, Any] = json.loads(caller.makefile("rb").readline())
-    pid = os.fork()
-    if pid:
-        _, status = os.waitpid(pid, 0)
-        caller.sendall(b"%d" % os.waitstatus_to_exitcode(status))
-        os._exit(0)
-    caller.close()
+def _received(caller: socket.socket) -> dict[str, Any]:
+    """What a caller asks for, on its streams."""
+    with caller:
+        _, streams, _, _ = socket.recv_fds(caller, 1, 3)
+        asked: dict[str, Any] = json.loads(caller.makefile("rb").readline())
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
@@ -207,7 +220,7 @@ def call(address: Path, asked: dict[str, Any], streams: list[int]) -> int:
         server.connect(str(address))
         socket.send_fds(server, [b"."], streams)
         server.sendall(json.dumps(asked).encode() + b"\n")
-        return int(server.makefile("rb").read())
+        return int(server.makefile("rb").readline())
 
 
 def run(args: list[str], cwd: Path, env: dict[str, str], number: int) -> CompletedProcess[str]:
