@@ -34,13 +34,15 @@ REPO = "org/small"
 def environment() -> Iterator[None]:
     """The Hub's client online, without Xet, and without pauses between its own tries."""
     import huggingface_hub.constants as constants
+    import huggingface_hub.file_download as download
     import huggingface_hub.utils._http as http
 
     patch = pytest.MonkeyPatch()
     patch.setenv("HF_HUB_DISABLE_XET", "1")
     patch.setattr(constants, "HF_HUB_DISABLE_XET", True)
     patch.setattr(constants, "HF_HUB_OFFLINE", False)
-    patch.setattr(http, "time", SimpleNamespace(sleep=lambda s: None, time=time.time))
+    for module in (download, http):
+        patch.setattr(module, "time", SimpleNamespace(sleep=lambda s: None, time=time.time))
     yield
     patch.undo()
 

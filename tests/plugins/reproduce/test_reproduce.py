@@ -51,7 +51,7 @@ def server(tmp_path: Path) -> Iterator[Server]:
     folder.mkdir()
     server = Server(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
     server.asked = []
-    thread = Thread(target=server.serve_forever)
+    thread = Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield server
     server.shutdown()
