@@ -234,13 +234,13 @@ def test_doctor_gives_advice(cli: Cli) -> None:
     assert "switched off by HF_HUB_OFFLINE" in result.stdout
 
 
-def test_doctor_tells_of_ray(cli: Cli) -> None:
+def test_doctor_tells_of_ray(inline: Cli) -> None:
     for address, told in (
         ("", "ok  Ray"),
         ("127.0.0.1:9", "no cluster answers at 127.0.0.1:9"),
         ("ray://head:1", "expected HOST:PORT"),
     ):
-        result = cli("doctor", RAY_ADDRESS=address)
+        result = inline("doctor", RAY_ADDRESS=address)
         assert told in result.stdout, result.stdout
 
 
