@@ -34,8 +34,9 @@ from typing import Any, NoReturn, TextIO
 IMPORTS = (
     "click", "msgspec", "numpy", "pandas", "pyarrow.compute", "pyarrow.parquet", "pydantic",
     "faiss", "scipy.stats", "sklearn.base", "torch", "spacy", "nltk.lm", "rouge_score.rouge_scorer",
-    "httpx", "sqlite3", "nupunkt", "openai.resources.chat.completions", "openai.resources.embeddings",
-    "aiohttp", "altair", "vl_convert", "jsonschema", "datasketch", "py3langid", "markdown_it",
+    "httpx", "sqlite3", "nupunkt", "openai.resources.chat.completions",
+    "openai.resources.embeddings", "aiohttp", "altair", "vl_convert", "jsonschema", "datasketch",
+    "py3langid", "markdown_it",
 )  # fmt: skip
 OF_HUGGING_FACE = ("sentence_transformers", "transformers.models.bert.modeling_bert")
 """What reads variables HF_…: left out by a server for commands that change one."""
