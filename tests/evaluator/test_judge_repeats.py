@@ -121,3 +121,29 @@ def test_runs_and_repeats(package: Path) -> None:
 def test_what_has_no_repeats(package: Path) -> None:
     with pytest.raises(UsageError, match=r"--judge-repeats 2: lexical@.* the same every time"):
         cf.score(answers(package), package, ["ALCE.CitRec"], judge="lexical", judge_repeats=2)
+
+
+def test_several_judges_of_one_submission(package: Path) -> None:
+    """One says yes to all, one to every second answer: means 100 and 50."""
+
+    class Stern(Wavering):
+        signature = "stern@1"
+
+        def repeated(self, repeat: int) -> Stern:
+            return Stern(2)
+
+    given = answers(package)
+    files = [
+        cf.score(given, package, ["ALCE.CitRec"], judge=judge, system="a").file
+        for judge in (Wavering(), Stern(2))
+    ]
+    (line,) = variance_lines(files)
+    assert line.startswith("uncertainty of a over 2 judges")
+    assert "ALCE.CitRec 75.00 [" in line  # (100 + 50) / 2
+    # Judges: MS = 30 · (.25² + .25²) = 3.75. Queries have means 1 and 1/2, so that what is left of
+    # each value is .25 from them: MS(queries) = MS(rest) = 2 · 30 · .25² / 29.
+    rest = 2 * 30 * 0.25**2 / 29
+    of_judges = (3.75 - rest) / 30 / 2 + rest / 30 / 2
+    assert of_judges > 0
+    assert "queries 0%, judges 100%" in line
+    assert variance_lines(files[:1]) == variance_lines([files[0], files[0]]) == []

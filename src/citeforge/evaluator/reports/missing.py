@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from citeforge.schemas.scores import ScoreFile
+from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
+from citeforge.evaluator.statistics.variance import shares_of
+from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
@@ -77,17 +79,56 @@ def caution_lines(
 
 
 def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Where the uncertainty of scores comes from, by system, of several runs or verdicts."""
+    """Where uncertainty comes from, by system, of several runs, verdicts or judges."""
     lines = []
     for file in files:
-        shares = {m.name: m.variance.shares for m in file.measures if m.variance is not None}
         told = [
-            f"{name} " + ", ".join(f"{source} {share:.0%}" for source, share in by_source.items())
-            for name, by_source in shares.items()
-            if by_source
+            f"{m.name} {_listed(m.variance.shares)}"
+            for m in file.measures
+            if m.variance is not None and m.variance.shares
         ]
         if told:
             lines.append(
                 f"uncertainty of {file.system} (squared standard error): {'; '.join(told)}"
             )
+    return lines + _judge_lines(files)
+
+
+def _listed(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
+
+
+def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
+    """Likewise of answers that several judges judged: their mean, over new judges, too."""
+    answers: dict[tuple[str, ...], list[ScoreFile]] = {}
+    for file in files:
+        place = (file.benchmark_hash, file.context, file.protocol)
+        answers.setdefault((file.submission_sha256, *place), []).append(file)
+    lines = []
+    for by_judge in answers.values():
+        told, named = [], [{m.name: m for m in f.measures} for f in by_judge]
+        for name, first in named[0].items():
+            entries, scale = [of_file[name] for of_file in named if name in of_file], first.scale
+            if len(entries) < len(by_judge) or not _are_of_judges(entries):
+                continue
+            values = [values_by_layer(f, e) for f, e in zip(by_judge, entries, strict=True)]
+            if len({v.shape[2] for v in values}) > 1 or values[0].shape[2] < 2:
+                continue  # judges that define it on other queries have no common mean
+            value, low, high, levels, components = over_judges(name, values)
+            shares = _listed(shares_of(components, levels))
+            told.append(
+                f"{name} {scale * value:.2f} [{scale * low:.2f}, {scale * high:.2f}] {shares}"
+            )
+        if told:
+            lines.append(
+                f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "
+                f"shares of the squared standard error): {'; '.join(told)}"
+            )
     return lines
+
+
+def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
+    """Whether the values of a measure are by one judge each."""
+    recipes = {e.signature for e in entries}
+    judged = all("|judge:" in recipe for recipe in recipes)
+    return judged and 1 < len(recipes) == len(entries)

@@ -139,6 +139,32 @@ def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Pa
     assert shown.problems == again.problems == []
 
 
+def test_answers_with_one_class_of_wrong_citations(browser: Any, tmp_path: Path) -> None:
+    """Every third answer cites badly in one way, every fourth in another."""
+    n = 12
+    values = {
+        "CiteP": [1.0] * n,
+        "Wrong.Corpus": [0.5 if i % 3 == 0 else 0.0 for i in range(n)],
+        "Wrong.Absent": [0.25 if i % 4 == 1 else 0.0 for i in range(n)],
+    }
+    answers = [answer(f"q{i}", [[0], [1]], 0) for i in range(n)]
+    out = tmp_path / "wrong.html"
+    content, _ = report.page_report([scored("a", values, answers)], None, out)
+    out.write_bytes(content)
+    shown = opened(browser, out)
+    counted(shown, "12 of 12 queries")
+    for name, rows in (("Wrong.Corpus", {0, 3, 6, 9}), ("Wrong.Absent", {1, 5, 9})):
+        shown.locator("#x-m").select_option(label=name)
+        shown.get_by_label("Value from").fill("1")
+        counted(shown, f"{len(rows)} of 12")
+        queries = set(shown.locator(".x-row span:first-of-type").all_inner_texts())
+        assert queries == {f"What of q{i}?" for i in rows}
+    again = opened(browser, out)
+    again.goto(shown.url)  # the address keeps the class
+    counted(again, "3 of 12")
+    assert shown.problems == again.problems == []
+
+
 def test_keyboard_alone(browser: Any, page: Path) -> None:
     shown = ready(opened(browser, page))
     shown.locator("#x-list").focus()

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-import numpy as np
-
-from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.withhold import require_values
-from citeforge.evaluator.statistics.estimates import (
-    Floats,
-    estimate_all,
-    jackknife_pseudovalues,
-    mean_sample,
-)
 from citeforge.evaluator.statistics.intervals import quantile
+from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
 from citeforge.evaluator.statistics.variance import SOURCES, Components, shares_of, spread_at
 from citeforge.plugins.labels.options import EffortOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -102,8 +94,8 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
     require_values(files, "plan")
     entries = _entries(files, options.measure)
     name, scale = entries[0].name, entries[0].scale
-    value, low, high, levels, components = _measured(name, [
-        _values(f, e) for f, e in zip(files, entries, strict=True)
+    value, low, high, levels, components = over_judges(name, [
+        values_by_layer(f, e) for f, e in zip(files, entries, strict=True)
     ])  # fmt: skip
     value, low, high = (scale * v for v in (value, low, high))
     components = {k: v * scale**2 for k, v in components.items()}
@@ -196,49 +188,3 @@ def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore
     if len(set(recipes)) < len(recipes):
         raise InputError("two score files are by one judge", allowed="one score file a judge")
     return [of_file[name] for of_file in known]
-
-
-def _values(file: ScoreFile, entry: MeasureScore) -> Floats:
-    """Raw values with the measure's value as mean, shape (runs, repeats, queries or clusters)."""
-    known = entry.variance
-    if known is not None and known.values:
-        return np.array(known.values).reshape(known.levels["runs"], known.levels["repeats"], -1)
-    values = jackknife_pseudovalues(entry)
-    here = ~np.isnan(values)
-    found = values[here]
-    if file.clusters:
-        _, clusters = np.unique(np.array(file.clusters)[here], return_inverse=True)
-        sums = np.bincount(clusters, found)
-        return np.asarray(sums * (len(sums) / len(found)), np.float64)[None, None]
-    return found[None, None]
-
-
-def _measured(
-    name: str, values: Sequence[Floats]
-) -> tuple[float, float, float, dict[str, int], Components]:
-    """Value, interval, levels and components of all judges' values together.
-
-    Raises:
-        InputError: other queries enter the value by one judge than by another; or there is no
-            interval.
-    """
-    if len({v.shape[2] for v in values}) > 1:
-        raise InputError(
-            f"{name}: other queries have a value by one judge than by another",
-            allowed="a measure that all judges define on the same queries",
-        )
-    for axis in (1, 0):  # unequal designs enter by their means
-        if len({v.shape[axis] for v in values}) > 1:
-            values = [v.mean(axis=axis, keepdims=True) for v in values]
-    judges, _, repeats, n = rows = np.stack(values).shape
-    if n < 2:
-        raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")
-    declared = find_measure(name.partition("[")[0])
-    sample = mean_sample(name, np.stack(values).reshape(-1, n))
-    if declared is not None:
-        sample = replace(sample, within=declared.range)
-    (found,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])
-    if found.spread is None:
-        levels = dict(zip(map(str, SOURCES), rows, strict=True))
-        return found.value, found.low, found.high, levels, {"queries": n * found.stderr**2}
-    return found.value, found.low, found.high, found.spread.levels, found.spread.components
