@@ -283,3 +283,15 @@ def test_a_column_that_nobody_has(root: Path, package: Path, tmp_path: Path) -> 
         (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
         with pytest.raises(InputError, match=wanted):
             build_leaderboard(tmp_path)
+
+
+def test_two_boards_of_one_benchmark_are_told_apart(package: Path, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    boards = [{"name": name, "benchmark": str(package)} for name in ("early", "late")]
+    (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
+    for name in ("early", "late"):
+        write(tmp_path, name, [made(package, "one", 0.5, rng)])
+    build_leaderboard(tmp_path)
+    page = (tmp_path / "site" / "index.html").read_text()
+    for name in ("early", "late"):
+        assert f'<a href="{name}/index.html">{name}</a>' in page

@@ -111,7 +111,12 @@ def growing_site(
             yield write_pages(package, files, root, only.title or title, about=only.about)[0]
         return
     packages = [Package(b.folder) for b in benches]
-    titles = [b.title or p.name for b, p in zip(benches, packages, strict=True)]
+    names = [p.name for p in packages]
+    # Two builds of one benchmark are told apart by the names of their boards.
+    titles = [
+        b.title or (b.name if names.count(n) > 1 else n)
+        for b, n in zip(benches, names, strict=True)
+    ]
     others = [(t, b.name) for t, b in zip(titles, benches, strict=True)]
     with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
