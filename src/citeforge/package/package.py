@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.report_table import Displayed, Table
-from citeforge.engines.io.tables import iter_batches, read_table, rows_of
+from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
 from citeforge.package.kind import Kind
@@ -400,7 +400,7 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
     column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)
     if column is None:
         return table
-    return table.filter(pc.is_in(table[column], value_set=pa.array(sorted(queries), pa.string())))
+    return rows_with(table, column, queries)
 
 
 def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
@@ -413,7 +413,7 @@ def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, t
     ids = names if isinstance(names, pa.Array) else pa.array(sorted(set(names)), pa.string())
     texts: dict[str, tuple[str, str]] = {}
     for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS):
-        here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+        here = rows_with(batch, "_id", ids)
         for name, title, text in rows_of(here):
             texts[name] = (title, text)
     return texts

@@ -26,7 +26,7 @@ from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapp
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
@@ -144,7 +144,7 @@ def _write_tables(
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
     queries = list(chosen.docs)
-    writer.add("queries", "queries", base.only(base.queries, "_id", queries).cast(QUERIES))
+    writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     contexts: dict[str, ContextSet] = {}
     versions: set[tuple[str, str, str]] = set()
     for cell in design.cells:
@@ -164,7 +164,7 @@ def _write_tables(
     mappings = _mappings(base, queries, versions)
     shown = {passage for _, _, passage in versions}
     base.add_judged(writer, queries, mappings, shown)
-    kept = base.only(base.twins, "twin_id", shown & set(twins.values()))
+    kept = rows_with(base.twins, "twin_id", shown & set(twins.values()))
     if kept.num_rows:
         writer.add("twins", "twins", kept.cast(TWINS))
     # Judgements of human passages; those of twins follow from them.
@@ -229,7 +229,7 @@ def _mappings(
     twin_of = {(query, human): shown for query, human, shown in versions if shown != human}
     found = {}
     for label, table in base.mappings.items():
-        here = base.only(table, "query-id", queries).cast(MAPPING)
+        here = rows_with(table, "query-id", queries).cast(MAPPING)
         rows = [r for r in here.to_pylist() if r["corpus-id"] not in base.twin_ids]
         extra = [
             {**row, "corpus-id": twin_of[row["query-id"], row["corpus-id"]], "rank": None}

@@ -18,9 +18,8 @@ from citeforge.builders.rage.ranked import RankedCandidates
 from citeforge.builders.rage.screening import note_above, note_screened
 from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, vector_facts
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
-from citeforge.builders.stages.records import only
 from citeforge.builders.stages.workspace import Workspace
-from citeforge.engines.io.tables import read_table, shard_paths, write_table
+from citeforge.engines.io.tables import read_table, rows_with, shard_paths, write_table
 from citeforge.engines.retrieval.records import Rankings, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.runner import make_runner
@@ -95,7 +94,7 @@ def _source_mappings(
     tables = {RELEVANT: records.relevant}
     taken: dict[str, list[Mined]] = {q: [] for q in records.ids}
     for label, table in theirs.items():
-        kept, rows = material.locate(only(table, "query-id", records.queries["_id"]))
+        kept, rows = material.locate(rows_with(table, "query-id", records.queries["_id"]))
         if (rows < 0).any():
             material.refuse_dangling(table, rows)
             records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())

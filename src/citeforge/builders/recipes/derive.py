@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import GOLD, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
@@ -86,10 +85,6 @@ class Base(Package):
         made_of = {"kind": self.manifest.kind, "config": self.manifest.config}
         return {"benchmark_hash": self.manifest.benchmark_hash, "made_of": made_of}
 
-    def only(self, table: pa.Table, column: str, kept: Iterable[str]) -> pa.Table:
-        """Rows of the kept queries."""
-        return table.filter(pc.is_in(table[column], value_set=pa.array(list(kept), pa.string())))
-
     def add_judged(
         self,
         writer: PackageWriter,
@@ -113,4 +108,4 @@ class Base(Package):
         writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, wanted, extra))
         for label, table in mappings.items():
             writer.add("mapping", label, table)
-        writer.add("gold", "gold", self.only(self.gold, "query_id", kept).cast(GOLD))
+        writer.add("gold", "gold", rows_with(self.gold, "query_id", kept).cast(GOLD))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import TableWriter, iter_batches, shard_paths
+from citeforge.engines.io.tables import TableWriter, iter_batches, rows_with, shard_paths
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
@@ -75,7 +75,7 @@ def copy_corpus(
     batches = iter_batches(corpus)
     if wanted is not None:
         ids = pa.array(sorted(set(wanted)), pa.string())
-        batches = (b.filter(pc.is_in(b["_id"], value_set=ids)) for b in batches)
+        batches = (rows_with(b, "_id", ids) for b in batches)
     with (
         progress("writing the corpus", None, "passages") as advance,
         TableWriter(folder / "corpus", "corpus", CORPUS) as writer,

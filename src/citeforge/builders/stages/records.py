@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.draws import sample_ids
+from citeforge.engines.io.tables import rows_with
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe
@@ -50,12 +51,12 @@ def read_records(source: Source, recipe: RageRecipe) -> Records:
     require_relevant(queries, relevant, counts, recipe)
     if recipe.limit and recipe.limit < queries.num_rows:
         kept = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
-        queries = only(queries, "_id", pa.array(kept))
+        queries = rows_with(queries, "_id", kept)
     ids = queries["_id"]
     return Records(
         queries.combine_chunks(),
-        only(relevant, "query-id", ids).combine_chunks(),
-        only(source.gold(), "query_id", ids).combine_chunks(),
+        rows_with(relevant, "query-id", ids).combine_chunks(),
+        rows_with(source.gold(), "query_id", ids).combine_chunks(),
         counts,
     )
 
@@ -81,8 +82,3 @@ def require_relevant(
         path=recipe.source,
         allowed="judge them, or pass --allow-no-relevant to keep them (they have no recall)",
     )
-
-
-def only(table: pa.Table, column: str, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
-    """Rows whose column is among the ids."""
-    return table.filter(pc.is_in(table[column], value_set=ids))

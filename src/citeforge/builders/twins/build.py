@@ -20,6 +20,7 @@ from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourceP
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
+from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
@@ -250,12 +251,12 @@ def _write_tables(
             allowed="another writer, looser thresholds, or --keep-failed",
         )
     contexts = {n: {q: docs[q] for q in kept} for n, docs in rewriting.contexts.items()}
-    mappings = {n: base.only(t, "query-id", kept) for n, t in base.mappings.items()}
+    mappings = {n: rows_with(t, "query-id", kept) for n, t in base.mappings.items()}
     named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
     rows, passages = _rows(rewriting, named, str(models["twin author"]["name"]), recipe.keep_failed)
     writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, named, passages))
-    writer.add("queries", "queries", base.only(base.queries, "_id", kept).cast(QUERIES))
+    writer.add("queries", "queries", rows_with(base.queries, "_id", kept).cast(QUERIES))
     stats: Stats = {"queries": len(kept), **corpus_stats(writer.folder)}
     for label, table in mappings.items():
         writer.add("mapping", label, table.cast(MAPPING))
@@ -266,7 +267,7 @@ def _write_tables(
         )
         writer.add("contexts", name, table)
         stats |= context_stats(name, table)
-    writer.add("gold", "gold", base.only(base.gold, "query_id", kept).cast(GOLD))
+    writer.add("gold", "gold", rows_with(base.gold, "query_id", kept).cast(GOLD))
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)

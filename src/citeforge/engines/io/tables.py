@@ -8,14 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from citeforge.engines.io.files import sha256_file, storage_errors
 from citeforge.engines.io.pages import unpacked
 from citeforge.schemas.errors import InputError
+
+T = TypeVar("T", pa.Table, pa.RecordBatch)
 
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
@@ -179,6 +182,13 @@ def rows_of(table: pa.Table | pa.RecordBatch, *columns: str) -> Iterator[tuple[A
     """Rows of a table; with names, of these columns alone and in that order."""
     names = columns or table.schema.names
     return zip(*(table[name].to_pylist() for name in names), strict=True)
+
+
+def rows_with(table: T, column: str, values: Iterable[str] | pa.Array | pa.ChunkedArray) -> T:
+    """Rows of a table or batch whose column is among some values, in their order."""
+    is_arrow = isinstance(values, pa.Array | pa.ChunkedArray)
+    ids = values if is_arrow else pa.array(list(values), pa.string())
+    return table.filter(pc.is_in(table[column], value_set=ids))
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:

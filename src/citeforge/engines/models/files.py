@@ -95,7 +95,7 @@ def loading_errors(
 
 
 def http_errors() -> tuple[type[Exception], ...]:
-    """Errors of the HTTP libraries that huggingface_hub's versions use."""
+    """Errors of the HTTP libraries that huggingface_hub's versions use; its own are OSErrors."""
     found: list[type[Exception]] = []
     for name in ("httpx", "httpx2", "requests"):
         try:
@@ -119,13 +119,12 @@ def hub_model(name: str, revision: str | None, instead: str, weights: str | None
         InputError: unknown, or no network.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
     patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
     try:
         folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
+    except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
             f"cannot be had from the Hub ({reason[:160]})",

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.engines.io.tables import rows_with
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar, without_markers
@@ -97,7 +98,7 @@ class ProvidedPassages:
         ids = pa.array(sorted(names), pa.string())
         known: dict[str, _Key] = {}
         for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
-            here = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+            here = rows_with(batch, "_id", ids)
             columns = here["_id"].to_pylist(), _digests(here["text"]), _digests(here["title"])
             known.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
         return known

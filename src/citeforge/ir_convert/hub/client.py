@@ -27,11 +27,10 @@ def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]
         InputError: unknown repository or file, or no network.
     """
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
         path = Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
+    except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
         raise unreachable(repo, error) from error
     # The cache lays files out as snapshots/<commit>/<filename>.
     return path, path.parents[len(Path(filename).parts) - 1].name
@@ -103,11 +102,10 @@ class Repository:
         if self.content:
             return None
         from huggingface_hub import HfApi
-        from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 
         try:
             return HfApi().dataset_info(self.name, revision=self.revision).sha
-        except (HfHubHTTPError, OfflineModeIsEnabled, OSError, *http_errors()) as error:  # type: ignore[misc]
+        except (OSError, *http_errors()) as error:  # type: ignore[misc]
             raise unreachable(self.name, error) from error
 
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.files import digest
+from citeforge.engines.io.tables import rows_with
 from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
 from citeforge.ir_convert.passages import Place, checked_passages
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -171,7 +172,7 @@ class HubSource(Source):
             )
         if len(missing):
             self._info.counts["judgements of unknown queries, skipped"] = len(missing)
-        return table.filter(pc.is_in(table["_id"], value_set=judged))
+        return rows_with(table, "_id", judged)
 
     def relevant(self) -> pa.Table:
         scores = self._relevant["score"]

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from citeforge.builders.packaging.stats import WordLengths
 from citeforge.builders.twins.facts import language_of
-from citeforge.engines.io.tables import rows_of
+from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.audit import Flaw
 
@@ -68,7 +68,7 @@ def survey(package: Package, wanted: Iterable[str]) -> Survey:
             pc.or_(pc.equal(words, 0), pc.greater(words, LONG))
         )
         flaws += map(_odd, odd["_id"].to_pylist(), odd["words"].to_pylist())
-        named = batch.filter(pc.is_in(batch["_id"], value_set=ids))
+        named = rows_with(batch, "_id", ids)
         texts.update(rows_of(named, "_id", "text"))
         for what, pattern in _PERSONAL.items():
             personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0

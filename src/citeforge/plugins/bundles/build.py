@@ -15,6 +15,7 @@ from citeforge.builders.packaging.stats import corpus_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.io.tables import rows_with
 from citeforge.plugins.bundles.design import (
     ANSWERABLE,
     DECOY,
@@ -177,7 +178,7 @@ def _write_tables(
     writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
     base, k = arranger.base, arranger.recipe.k
-    writer.add("queries", "queries", base.only(base.queries, "_id", by_query).cast(QUERIES))
+    writer.add("queries", "queries", rows_with(base.queries, "_id", by_query).cast(QUERIES))
     contexts = {}
     for cell in cells:
         rows = [{"query_id": q, "docs": docs[cell]} for q, docs in by_query.items()]
@@ -185,7 +186,7 @@ def _write_tables(
         description = _DESCRIBED.get(cell, "the same passages, moved on")
         contexts[cell] = ContextSet(description=description, sizes={"passages": k})
     mappings = {
-        label: base.only(table, "query-id", by_query).cast(MAPPING)
+        label: rows_with(table, "query-id", by_query).cast(MAPPING)
         for label, table in base.mappings.items()
     }
     ids = {d["corpus-id"] for docs in by_query.values() for row in docs.values() for d in row}
