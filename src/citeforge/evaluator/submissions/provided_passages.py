@@ -194,9 +194,10 @@ def _names(keys: Iterable[_Key]) -> str:
 def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
     if not passages:
         return []  # arrow imports pandas, where that is installed, for its first array
+    # One call for both columns: its expression is compiled anew each time, which takes longer.
+    digests = _digests([*(p.text for p in passages), *(p.title for p in passages)])
     names = [p.docid or "" for p in passages]
-    columns = _digests([p.text for p in passages]), _digests([p.title for p in passages])
-    return [_Key(*key) for key in zip(names, *columns, strict=True)]
+    return [_Key(*key) for key in zip(names, digests, digests[len(names) :], strict=False)]
 
 
 def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
