@@ -110,7 +110,7 @@ def test_what_imports_read_is_never_shared(tmp_path: Path) -> None:
     assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none")}) is not None
     assert zygote.server_for({**env, "HF_HOME": str(tmp_path / "none"), "ORG": "x"}) is not None
     empty = {**env, "HF_HOME": str(tmp_path / "none")}
-    for name in ("PYTHONPATH", "OMP_NUM_THREADS", "LANG"):
+    for name in ("PYTHONHASHSEED", "OMP_NUM_THREADS", "LANG"):
         assert zygote.server_for({**empty, name: "x"}) is None
     # There may be something in the first cache.
     for other in (env, {**empty, "HF_ENDPOINT": "http://127.0.0.1:9"}):

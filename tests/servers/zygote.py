@@ -126,7 +126,8 @@ def _become(asked: dict[str, Any]) -> None:
     os.chdir(asked["cwd"])
     os.environ.clear()
     os.environ.update(asked["env"])
-    sys.path[0] = asked["path"]
+    more = [p for p in os.environ.get("PYTHONPATH", "").split(os.pathsep) if p not in sys.path]
+    sys.path[:1] = [asked["path"], *filter(None, more)]
     code: object = None
     try:
         if "program" in asked:
@@ -168,14 +169,8 @@ def prepare() -> None:
     if "CITEFORGE_ZYGOTES" not in os.environ:
         folder = Path(tempfile.mkdtemp(prefix="zygotes-"))
         os.environ["CITEFORGE_ZYGOTES"] = str(folder)
-        prepare_for(dict(os.environ), os.getpid())
-
-
-def prepare_for(env: dict[str, str], owner: int, servers: int = 2) -> None:
-    """So many servers of this environment, in its folder, are to live as long as a process."""
-    folder = Path(env["CITEFORGE_ZYGOTES"])
-    env = {**env, "HF_HOME": str(folder / "hf")}
-    (folder / "env.json").write_text(json.dumps({"owner": owner, "env": env, "servers": servers}))
+        known = {"owner": os.getpid(), "env": {**os.environ, "HF_HOME": str(folder / "hf")}}
+        (folder / "env.json").write_text(json.dumps(known))
 
 
 def remove() -> None:
@@ -188,8 +183,9 @@ def remove() -> None:
 def server_for(env: dict[str, str], number: int = 0) -> Path | None:
     """The address of a server that may run a command with this environment; None for none.
 
-    Servers of other numbers have other hash seeds. The first caller starts one, and nobody waits
-    for it: until it is there, commands are started as ever.
+    Servers of the numbers 0 and 1 have other hash seeds. A command with more folders on its
+    PYTHONPATH is forked from a server that has not yet looked for plugins. The first caller starts
+    one, and nobody waits for it: until it is there, commands are started as ever.
     """
     if not os.environ.get("CITEFORGE_ZYGOTES"):
         return None
@@ -200,10 +196,10 @@ def server_for(env: dict[str, str], number: int = 0) -> Path | None:
     if not Path(env.get("HF_HOME", "")).exists():
         changed.discard("HF_HOME")  # a cache without anything is as good as another
     changed = {name for name in changed if not name.startswith(FREE)}
-    if not all(name.startswith("HF_") for name in changed):
+    has_more = env.get("PYTHONPATH", "").endswith(own.get("PYTHONPATH", ""))
+    if not all(name.startswith("HF_") or (name == "PYTHONPATH" and has_more) for name in changed):
         return None
-    number %= known["servers"]
-    address = folder / (f"{number}{WITHOUT_HUB}" if changed else str(number))
+    address = folder / (f"0{WITHOUT_HUB}" if changed else str(number))
     with suppress(FileExistsError), (folder / f"{address.name}.log").open("x") as log:
         subprocess.Popen(
             [sys.executable, __file__, str(address), str(known["owner"])],
@@ -255,11 +251,11 @@ def _run(
         return CompletedProcess(command, code, out.read(), err.read())
 
 
-def stand_in(folder: Path, python: str = sys.executable) -> Path:
-    """A `citeforge` for the PATH of shell scripts, run by a Python that has one beside it."""
+def stand_in(folder: Path) -> Path:
+    """A `citeforge` for the PATH of shell scripts."""
     path = folder / "citeforge"
     here = str(Path(__file__).parent)
-    lines = [f"#!{python} -IS", "import sys", f"sys.path.insert(0, {here!r})"]
+    lines = [f"#!{sys.executable} -IS", "import sys", f"sys.path.insert(0, {here!r})"]
     path.write_text("\n".join([*lines, "import zygote", "zygote.as_command()"]) + "\n")
     path.chmod(0o755)
     return path
