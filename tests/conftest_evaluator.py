@@ -127,10 +127,9 @@ def measure() -> Measure:
             ),
         )
         found: dict[str, Any] = {}
-        for name, measured in compute(inputs, select(names)).items():
-            if isinstance(measured, str):
-                found[name] = measured
-                continue
+        rows, missing = compute(inputs, select(names))
+        found |= {absent.name: absent.reason for absent in missing}
+        for name, measured in ((row.measure.name, row.measured) for row in rows):
             found[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]
             if measured.upper is not None:
                 found[f"{name}/upper"] = list(measured.upper.per_query[0])

@@ -150,23 +150,17 @@ def make_inputs(
 
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
-    found = {}
-    for name, measured in compute(inputs, select(names)).items():
-        if isinstance(measured, str):
-            assert measured == "no query defines it", measured
-            found[name] = float("nan")
-        else:
-            sample = measured.sample
-            found[name] = float(sample.combine(sample.sums.sum(axis=1))[0])
-    return found
+    rows, missing = compute(inputs, select(names))
+    assert {absent.reason for absent in missing} <= {"no query defines it"}
+    samples = [row.measured.sample for row in rows]
+    return {absent.name: float("nan") for absent in missing} | {
+        s.name: float(s.combine(s.sums.sum(axis=1))[0]) for s in samples
+    }
 
 
 def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     """Values of every row."""
-    computed = compute(inputs, select(names))
-    found = {}
-    for name in names:
-        measured = computed[name]
-        assert not isinstance(measured, str), measured
-        found[name] = np.asarray(measured.sample.per_query[0]).tolist()
-    return found
+    rows, missing = compute(inputs, select(names))
+    assert not missing
+    samples = {row.measure.name: row.measured.sample for row in rows}
+    return {name: np.asarray(samples[name].per_query[0]).tolist() for name in names}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.tools import Tools
@@ -18,7 +17,7 @@ def choose_tools(
     measures: list[Measure],
     options: ScoreOptions,
     judge: JudgeSession | None = None,
-    llm: Llm | None = None,
+    run: RunOptions | None = None,
 ) -> Tools:
     """What the measures need, made only when one of them needs it.
 
@@ -26,14 +25,21 @@ def choose_tools(
         measures: declared measures to compute.
         options: how they are computed. Where the protocol's own segmenter is not installed,
             measures that need sentences are not computed, and say why.
-        judge: decides entailment; None without.
-        llm: gives marks.
+        judge: decides entailment; None without one, and where the options name it.
+        run: where the judge and the LLM of the options run; None where they name none.
 
     Raises:
-        InputError: the segmenter that was named is not installed.
+        InputError: the segmenter that was named is not installed, or a model cannot be had.
         UnknownValueError: there is none of that name.
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
+    llm = None
+    if run is not None:
+        judge = judge_session(options, run, repeats=options.judge_repeats)
+        if options.llm is not None:
+            from citeforge.engines.llm.writers import make_llm
+
+            llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))
     tools = Tools(judge, llm=llm, options=options)
     segmenter = options.segmenter
     needed = any("segmenter" in m.uses for m in measures)
@@ -52,22 +58,6 @@ def choose_tools(
         if segmenter is not None:
             raise
         return replace(tools, why_no_segmenter=str(error))
-
-
-def make_tools(measures: list[Measure], options: ScoreOptions, run: RunOptions) -> Tools:
-    """Likewise, with the judge and the LLM that the options name.
-
-    Raises:
-        InputError: one of them cannot be had.
-        UsageError: there is none of that name; else as :func:`choose_tools`.
-    """
-    judge = judge_session(options, run, repeats=options.judge_repeats)
-    llm = None
-    if options.llm is not None:
-        from citeforge.engines.llm.writers import make_llm
-
-        llm = make_llm(options.llm, store=replay_store(run), options=client_options(run))
-    return choose_tools(measures, options, judge, llm)
 
 
 def _with_kalmas_sentences(tools: Tools, segmenter: str | None) -> Tools:

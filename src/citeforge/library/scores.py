@@ -12,7 +12,7 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.setup import priced
-from citeforge.evaluator.choose import choose_tools, make_tools
+from citeforge.evaluator.choose import choose_tools
 from citeforge.evaluator.corrections import calibration_of, find_corrections
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
@@ -201,10 +201,7 @@ def setup_of(
         UsageError: there is no such model.
     """
     measures = measures or select(benchmark.kind.default_measures)
-    if run is None:
-        tools = choose_tools(measures, options, judge)
-    else:
-        tools = make_tools(measures, options, run)
+    tools = choose_tools(measures, options, judge, run)
     if options.labels:
         correction = find_corrections().by_labels(options.labels)
         return ScoringSetup(benchmark, measures, tools, correction)

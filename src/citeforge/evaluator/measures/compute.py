@@ -18,8 +18,8 @@ Results = tuple[list[Row], list[NotComputed]]
 """Measures that could be computed, and why others could not."""
 
 
-def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | str]:
-    """Samples of measures; a text instead says why one could not be computed.
+def compute(inputs: Any, measures: Sequence[Measure]) -> Results:
+    """Samples of measures, in their order.
 
     Args:
         inputs: what their functions read.
@@ -31,7 +31,10 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> dict[str, Measured | st
             lines.advance(0, together[0].name)
             samples |= _samples(inputs, function, together)
             lines.advance(len(together))
-    return samples
+    rows = [Row(m, s) for m in measures if not isinstance(s := samples[m.name], str)]
+    return rows, not_computed(
+        {m.name: s for m in measures if isinstance(s := samples[m.name], str)}
+    )
 
 
 def _samples(
@@ -42,15 +45,6 @@ def _samples(
     except CannotError as error:
         return dict.fromkeys((m.name for m in measures), str(error))
     return {m.name: _defined(results[m.name]) for m in measures}
-
-
-def compute_rows(inputs: Any, measures: Sequence[Measure]) -> Results:
-    """The same as rows of a score file, in the order of the measures."""
-    samples = compute(inputs, measures)
-    rows = [Row(m, r) for m in measures if not isinstance(r := samples[m.name], str)]
-    return rows, not_computed(
-        {m.name: r for m in measures if isinstance(r := samples[m.name], str)}
-    )
 
 
 def compute_cells(cells: Any, measures: Sequence[Measure]) -> Results:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.measures.compute import Results, compute_rows, not_computed
+from citeforge.evaluator.measures.compute import Results, compute, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.details import answer_details
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
@@ -116,9 +116,9 @@ class PassageReading(SubmissionReader):
         for make in dict.fromkeys(m.numbers for m in self.measures):
             wanted = [m for m in self.measures if m.numbers is make]
             if make is None:
-                found = compute_rows(self._inputs, wanted)
+                found = compute(self._inputs, wanted)
             elif make in self._kept:
-                found = compute_rows(self._kept[make], wanted)
+                found = compute(self._kept[make], wanted)
             else:
                 own = self.context == OWN
                 why = "passages without relevance labels" if own else "no passages were shown"

@@ -21,13 +21,15 @@ from citeforge.evaluator.submissions.origin import (
     require_same_benchmark,
 )
 from citeforge.evaluator.submissions.reader import (
-    choose_context,
+    FULL,
+    OWN,
+    SeveralContextsError,
     header_of,
     read_answers,
     require_name,
     system_name,
 )
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
 
@@ -173,28 +175,45 @@ class Submission:
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
 
     def choose_context(self, asked: str | None) -> str:
-        """Context set to score; see :func:`citeforge.evaluator.submissions.reader.choose_context`.
+        """Context set to score (docs/definitions.md#protocols).
+
+        The one asked for, ``own`` if the lines bring passages, the only set if there is one, the
+        one that the lines name, ``full`` where they name none and a benchmark has it.
 
         Raises:
-            UsageError: several sets and none named, in the option or in the lines.
+            SeveralContextsError: the lines are of several sets, and none was asked for.
+            UsageError: the benchmark has several sets, and nothing names one.
         """
-        known = list(self.benchmark.manifest.contexts)
-        lines = self._read()
+        if asked is not None:
+            return asked
+        contexts, lines = list(self.benchmark.manifest.contexts), self._read()
         kept: list[tuple[int, SubmissionLine]] = []
-        n_looked_at = 0
-
-        def looked_at() -> Lines:
-            nonlocal n_looked_at
-            for found in lines:
-                n_looked_at += 1
-                if n_looked_at <= _MOST_KEPT:
-                    kept.append(found)
-                yield found
-
-        name = choose_context(looked_at(), known, asked)
-        if n_looked_at <= _MOST_KEPT:
+        named: set[str] = set()
+        n_lines, has_passages = 0, False
+        for line, answer in lines:
+            n_lines += 1
+            if n_lines <= _MOST_KEPT:
+                kept.append((line, answer))
+            has_passages = answer.passages is not None
+            if has_passages or answer.context is None:
+                break
+            named.add(answer.context)
+        else:
+            if len(named) > 1 and len(contexts) > 1:
+                raise SeveralContextsError([c for c in contexts if c in named] or sorted(named))
+        if n_lines <= _MOST_KEPT:
             self._looked_at = chain(kept, lines)
-        return name
+        if has_passages:
+            return OWN
+        if len(contexts) == 1:
+            return contexts[0]
+        if len(named) == 1:
+            return named.pop()
+        if FULL in contexts:
+            return FULL
+        raise UsageError(
+            f"the benchmark has several context sets; give --context {'|'.join(contexts)}"
+        )
 
     def answers(self) -> Iterator[tuple[int, SubmissionLine]]:
         """All answers with their line numbers, from the first one on.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -246,37 +246,3 @@ class SeveralContextsError(UsageError):
             f"the answers are of several context sets; give --context {'|'.join(contexts)}"
         )
         self.contexts = contexts
-
-
-def choose_context(
-    answers: Iterable[tuple[int, SubmissionLine]], known: list[str], asked: str | None
-) -> str:
-    """Context set to score (docs/definitions.md#protocols).
-
-    ``own`` if the lines bring passages, the only set if there is one, the one that the lines name,
-    ``full`` where they name none and a benchmark has it, else it must be named.
-
-    Raises:
-        SeveralContextsError: the lines are of several sets, and the option names none.
-        UsageError: the benchmark has several sets, and nothing names one.
-    """
-    if asked is not None:
-        return asked
-    named = set()
-    for _, answer in answers:
-        if answer.passages is not None:
-            return OWN
-        if answer.context is None:
-            break
-        named.add(answer.context)
-    else:
-        if len(named) > 1 and len(known) > 1:
-            listed = [name for name in known if name in named] or sorted(named)
-            raise SeveralContextsError(listed)
-    if len(known) == 1:
-        return known[0]
-    if len(named) == 1:
-        return named.pop()
-    if FULL in known:
-        return FULL
-    raise UsageError(f"the benchmark has several context sets; give --context {'|'.join(known)}")

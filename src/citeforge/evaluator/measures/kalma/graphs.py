@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.evaluator.measures.compute import Results, compute_rows
+from citeforge.evaluator.measures.compute import Results, compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.kalma.geval import LlmGrader
 from citeforge.evaluator.measures.kalma.inputs import (
@@ -87,7 +87,7 @@ class GraphReading(SubmissionReader):
 
     def results(self) -> Results:
         """All measures."""
-        return compute_rows(self._inputs, self.measures)
+        return compute(self._inputs, self.measures)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

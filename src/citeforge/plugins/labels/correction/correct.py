@@ -112,15 +112,16 @@ def _judged(rows: Sequence[Row], entries: Sequence[MeasureScore]) -> Judged:
 
 def _by_people(
     reading: SubmissionReader, judged: Judged, people: HumanLabels
-) -> dict[str, Measured | str]:
+) -> dict[str, Measured]:
     """Judged measures with people in place of the judge; open where they said nothing."""
     inputs = reading.answers()
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
-    return compute(replace(inputs, tools=tools), [r.measure for r, _ in judged.values()])
+    rows, _ = compute(replace(inputs, tools=tools), [r.measure for r, _ in judged.values()])
+    return {row.measure.name: row.measured for row in rows}
 
 
-def _by_nobody(reading: SubmissionReader, judged: Judged) -> dict[str, Measured | str]:
+def _by_nobody(reading: SubmissionReader, judged: Judged) -> dict[str, Measured]:
     """With no verdict at all, which tells what depends on one."""
     return _by_people(reading, judged, HumanLabels())
 
@@ -128,7 +129,7 @@ def _by_nobody(reading: SubmissionReader, judged: Judged) -> dict[str, Measured 
 def _by_labels(
     reading: SubmissionReader,
     judged: Judged,
-    nobody: Mapping[str, Measured | str],
+    nobody: Mapping[str, Measured],
     sign: Mapping[str, Signature],
     labels: Sequence[Label],
     system: str,
@@ -143,9 +144,9 @@ def _by_labels(
         if row.measure.unlabelled:
             warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
             continue
-        human, none = by_people[name], nobody[name]
-        if isinstance(human, str) or isinstance(none, str):
+        if name not in by_people or name not in nobody:
             continue
+        human, none = by_people[name], nobody[name]
         found = _units(row.measured.sample, human, none, people, reading.clusters())
         why = _why_not(found, people, row.measured.sample)
         if why:
@@ -279,15 +280,15 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
 
 def _by_rates(
     judged: Judged,
-    nobody: Mapping[str, Measured | str],
+    nobody: Mapping[str, Measured],
     sign: Mapping[str, Signature],
     correction: RateCorrection,
 ) -> list[str]:
     warnings = []
     for name, (row, entry) in judged.items():
-        none = nobody[name]
-        if isinstance(none, str):
+        if name not in nobody:
             continue
+        none = nobody[name]
         if not row.measure.linear:
             why = row.measure.unlabelled or (
                 "error rates correct shares of verdicts, and it is none; give labels of these "
