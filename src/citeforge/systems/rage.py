@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.schemas.errors import InputError
-
-System = Callable[[ContextTable, int, str, int, int, int], list[int]]
-"""(context, query row, query id, run, seed, index base) to citation numbers."""
-
-
-def random_citations(
-    table: ContextTable, row: int, query: str, run: int, seed: int, base: int
-) -> list[int]:
-    """One to three distinct passages, all equally likely (the baseline of RAGE, Table 1)."""
-    rng = generator(seed, "random baseline", table.name, query, run)
-    size = table.sizes[row]
-    return [base + p for p in rng.sample(range(size), min(rng.randint(1, 3), size))]
-
-
-def relevant_citations(
-    table: ContextTable, row: int, query: str, run: int, seed: int, base: int
-) -> list[int]:
-    """Every relevant passage of the context: what a perfect system would cite."""
-    return [base + position for position in sorted(table.relevant[row])]
-
-
-_SYSTEMS: dict[str, System] = {"random": random_citations, "echo-relevant": relevant_citations}
 
 
 def lines(
@@ -40,7 +18,6 @@ def lines(
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.
     """
-    system = _SYSTEMS[name]
     if name == "echo-relevant" and not any(
         benchmark.context(c).is_relevant.any() for c in contexts
     ):
@@ -54,6 +31,16 @@ def lines(
         table = benchmark.context(context)
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
-                numbers = system(table, row, query, run, seed, base)
-                text = "".join(f"[{n}]" for n in numbers)
+                if name == "random":
+                    cited = _drawn(table, row, query, run, seed)
+                else:  # what a perfect system would cite
+                    cited = sorted(table.relevant[row])
+                text = "".join(f"[{base + position}]" for position in cited)
                 yield {"query_id": query, "output": text, "context": context, "run": run}
+
+
+def _drawn(table: ContextTable, row: int, query: str, run: int, seed: int) -> list[int]:
+    """One to three distinct passages, all equally likely (the baseline of RAGE, Table 1)."""
+    rng = generator(seed, "random baseline", table.name, query, run)
+    size = table.sizes[row]
+    return rng.sample(range(size), min(rng.randint(1, 3), size))

@@ -13,6 +13,8 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.forms import Form
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
+Names = dict[str, Measure]
+
 
 @cache
 def _ours() -> tuple[Measure | Form, ...]:
@@ -43,15 +45,11 @@ def _ours() -> tuple[Measure | Form, ...]:
     return tuple(one for module in modules for one in module.MEASURES)
 
 
-def _collected() -> tuple[Measure | Form, ...]:
-    """Ours, then those of plugins."""
-    return _collected_with(plugins.entries_of("measures"))
-
-
 @cache
-def _collected_with(entries: tuple[PluginEntry, ...]) -> tuple[Measure | Form, ...]:
-    """The same, for as long as plugins give these entries."""
-    return tuple(_collect())
+def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | Form, ...], Names]:
+    """Ours, then those of plugins, for as long as these give the same entries; and by name."""
+    everything = tuple(_collect())
+    return everything, {m.name: m for m in _flat(everything)}
 
 
 def _collect() -> Iterator[Measure | Form]:
@@ -91,14 +89,9 @@ def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
     return next((m for m in found if m is not None), None)
 
 
-def measures() -> dict[str, Measure]:
+def measures() -> Names:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return dict(_by_name(plugins.entries_of("measures")))
-
-
-@cache
-def _by_name(entries: tuple[PluginEntry, ...]) -> dict[str, Measure]:
-    return {m.name: m for m in _flat(_collected_with(entries))}
+    return dict(_collected(plugins.entries_of("measures"))[1])
 
 
 def families() -> tuple[str, ...]:
@@ -113,13 +106,13 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    listed = _by_name(plugins.entries_of("measures"))
+    everything, listed = _collected(plugins.entries_of("measures"))
     if name in listed:
         return listed[name]
-    found = _parsed(_collected(), name)
-    if found is None:
+    measure = _parsed(everything, name)
+    if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
-    return found
+    return measure
 
 
 def find_measure(name: str) -> Measure | None:

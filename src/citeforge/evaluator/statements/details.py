@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.segment import Segmenter
@@ -17,6 +16,9 @@ from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 
+_Statements = tuple[list[Claim], Claim, list[CitedWords]]
+"""An answer in statements, citations that belong to none, and what its system cites for."""
+
 
 def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     """Answers of the first run, in the order of the benchmark.
@@ -26,7 +28,8 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     """
     segmenter = inputs.tools.segmenter or SentenceSegmenter()
     is_air = _scored(inputs, claims_of) and not _scored(inputs, reference_claims)
-    rows = [_read(item, inputs, segmenter) for item in sorted(inputs.runs[0], key=lambda i: i.row)]
+    items = sorted(inputs.runs[0], key=lambda item: item.row)
+    rows = [(item, *_read(item, inputs, segmenter)) for item in items]
 
     def pair(item: AnswerItem, claim: Claim) -> Pair:
         is_strict = inputs.protocol == "strict"
@@ -43,63 +46,45 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
 
     if inputs.tools.judge is not None:
         inputs.tools.judge.ask(
-            pair(row.item, claim)
-            for row in rows
-            for claim in row.claims
+            pair(item, claim)
+            for item, claims, _, _ in rows
+            for claim in claims
             if claim.cited and not claim.skipped
         )
     return [
         AnswerDetail(
-            query_id=inputs.benchmark.query_ids[row.item.row],
-            query=row.item.query,
+            query_id=inputs.benchmark.query_ids[item.row],
+            query=item.query,
             statements=[
                 StatementDetail(
                     text=claim.text,
                     cited=list(claim.cited),
                     wrong=claim.wrong,
-                    supported=supported(row.item, claim),
+                    supported=supported(item, claim),
                 )
-                for claim in row.claims
+                for claim in claims
             ],
             passages=[
                 PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
-                for p in row.item.passages
+                for p in item.passages
             ],
-            is_missing=row.item.is_missing,
-            gold=_gold(row.item),
-            cited=list(row.stray.cited),
-            wrong=row.stray.wrong,
-            said=row.words,
+            is_missing=item.is_missing,
+            gold=_gold(item),
+            cited=list(stray.cited),
+            wrong=stray.wrong,
+            said=words,
         )
-        for row in rows
+        for item, claims, stray, words in rows
     ]
 
 
-@dataclass(frozen=True)
-class _Answer:
-    """An answer in statements.
-
-    Attributes:
-        item: the answer.
-        claims: its statements with their citations.
-        stray: citations that belong to no statement.
-        words: what its system cites for.
-    """
-
-    item: AnswerItem
-    claims: list[Claim]
-    stray: Claim
-    words: list[CitedWords]
-
-
-def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Answer:
+def _read(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
     scored = _scored(inputs, reference_claims) or _scored(inputs, claims_of)
     if inputs.protocol == "reference" and scored:
-        return _Answer(item, scored.get(item.row, []), Claim("", ()), [])
+        return scored.get(item.row, []), Claim("", ()), []
     split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
-    return _Answer(
-        item,
+    return (
         [in_range(s.text, s.numbers, item, inputs) for s in split.statements],
         in_range("", [n for marker in split.stray for n in marker.numbers], item, inputs),
         cited_words(item.output, split.statements, item.spans, texts),

@@ -33,115 +33,114 @@ class PassageReading(SubmissionReader):
         if self.submission.form == "attrieval":
             self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
         n = len(self.benchmark.query_ids)
-        self._is_frozen = self.context not in (OWN, CLOSED_BOOK)
-        table = self.benchmark.context(self.context) if self._is_frozen else None
-        self._brought = (
+        is_frozen = self.context not in (OWN, CLOSED_BOOK)
+        table = self.benchmark.context(self.context) if is_frozen else None
+        self._provided = (
             ProvidedPassages(self.benchmark, self.is_strict) if self.context == OWN else None
         )
         numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
-        self._kept = {
+        self._scores = {
             make: PerAnswerScores(numbers, n)
             for make, measure in numbered.items()
             if (numbers := self._numbers(measure, table)) is not None
         }
-        self._relevant = None if table is None or not self._kept else table.relevant
+        self._relevant = None if table is None or not self._scores else table.relevant
         if table is not None and not table.is_judged:
             self._relevant = []  # unlabelled, or hidden: nobody knows which are relevant
         self._sizes = [] if self._relevant is None or table is None else table.sizes
         self._items = None
-        if tools.keeps_answers or not self._kept or any(m.numbers is None for m in self.measures):
+        if tools.keeps_answers or not self._scores or any(m.numbers is None for m in self.measures):
             self._items = ItemReader(
                 self.benchmark, self.context, self.protocol, self.grammar, self.tools
             )
         self._inputs: Inputs | None = None
-        self._watch = None
+        self._mismatches = None
         if self.submission.is_anonymous:
-            self._watch = MismatchDetector(self.grammar, [] if table is None else table.sizes)
+            self._mismatches = MismatchDetector(self.grammar, [] if table is None else table.sizes)
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """Whether another run's facts and verdicts stand in place of our own."""
         verdicts = find_format(self.submission.form).verdicts
-        brought = (v for start, v in verdicts.items() if measure.name.startswith(start))
-        return next(brought, options)
+        theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
+        return next(theirs, options)
 
     def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerScorer | None:
         """What makes the numbers of one answer; None where this context has none."""
         if table is not None and measure.numbers is not None:
             return measure.numbers(self.benchmark, table, self.protocol)
-        if self._brought is None or measure.own_numbers is None:
+        if self._provided is None or measure.own_numbers is None:
             return None
-        return measure.own_numbers(self.benchmark, self.grammar, self.protocol, self._brought)
+        return measure.own_numbers(self.benchmark, self.grammar, self.protocol, self._provided)
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
-        watch = self._watch
-        if watch is not None:
-            watch.n_lines += 1
+        mismatches = self._mismatches
+        if mismatches is not None:
+            mismatches.n_lines += 1
         if not self.places.is_of(line, answer, self.context):
             return
         row = self.places.row(line, answer, self.context)
-        if self._brought is not None:
-            self._brought.add(answer)
-        found = None
-        for kept in self._kept.values():
-            found = kept.add(row, answer)
+        if self._provided is not None:
+            self._provided.add(answer)
+        numbers = None
+        for scores in self._scores.values():
+            numbers = scores.add(row, answer)
         if self._items is not None:
             item = self._items.add(row, answer)
-            if found is None:
+            if numbers is None:
                 inside, beyond, unparsed = self.grammar.cited(answer.output, len(item.passages))
                 self.tally.add(answer.output, len(inside) + beyond, beyond, unparsed)
-        if found is not None:
-            output = answer.output
-            self.tally.add(output, found.distinct, found.n_out_of_range, found.n_unparsed)
+        if numbers is not None:
+            n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
+            self.tally.add(answer.output, numbers.distinct, n_beyond, n_unparsed)
         if self.is_strict:
             self.tally.listed += self.grammar.has_list(answer.output)
-        if watch is not None:
-            watch.look(row, answer)
+        if mismatches is not None:
+            mismatches.look(row, answer)
 
     def finish(self) -> None:
         """Missing answers are filled in."""
         if self.tally.n == 0:
             raise self.nothing()
         if self.is_strict:
-            for kept in self._kept.values():
-                kept.fill()
+            for scores in self._scores.values():
+                scores.fill()
         if self._items is not None:
-            own = self._brought
-            inputs = self._items.inputs(None if own is None else own.has_other_text)
+            provided = self._provided
+            inputs = self._items.inputs(None if provided is None else provided.has_other_text)
             self._inputs = replace(inputs, names=self.submission.names)
 
     def results(self) -> Results:
         """Measures of numbers first, then those of answers."""
         rows, missing = [], []
         for make in dict.fromkeys(m.numbers for m in self.measures):
-            wanted = [m for m in self.measures if m.numbers is make]
-            if make is None:
-                found = compute(self._inputs, wanted)
-            elif make in self._kept:
-                found = compute(self._kept[make], wanted)
+            alike = [m for m in self.measures if m.numbers is make]
+            if make is None or make in self._scores:
+                results = compute(self._inputs if make is None else self._scores[make], alike)
             else:
                 own = self.context == OWN
                 why = "passages without relevance labels" if own else "no passages were shown"
-                found = [], not_computed(dict.fromkeys((m.name for m in wanted), why))
-            rows += found[0]
-            missing += found[1]
+                results = [], not_computed(dict.fromkeys((m.name for m in alike), why))
+            rows += results[0]
+            missing += results[1]
         order = {m.name: i for i, m in enumerate(self.measures)}
         return sorted(rows, key=lambda r: order[r.measure.name]), missing
 
     def counts(self) -> Counts:
         """What the submission consists of."""
         n = len(self.benchmark.query_ids)
-        kept = next(iter(self._kept.values()), None)
-        n_runs = len(kept.runs if kept is not None else self._items.runs if self._items else ())
+        scores = next(iter(self._scores.values()), None)
+        n_runs = len(scores.runs if scores is not None else self._items.runs if self._items else ())
         relevant = self.benchmark.relevant_ids if self._relevant is None else self._relevant
         return self.tally.counts(
             n,
             n_runs,
             n * n_runs,
             n_truncated=self.places.n_truncated,
-            n_no_relevant=sum(not found for found in relevant),
+            n_no_relevant=sum(not positions for positions in relevant),
             n_all_relevant=sum(
-                0 < size == len(found) for size, found in zip(self._sizes, relevant, strict=False)
+                0 < size == len(positions)
+                for size, positions in zip(self._sizes, relevant, strict=False)
             ),
         )
 
@@ -161,6 +160,6 @@ class PassageReading(SubmissionReader):
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""
         doubts = super().warnings()
-        for source in (self._brought, self._watch):
+        for source in (self._provided, self._mismatches):
             doubts += [] if source is None else source.warnings()
         return doubts

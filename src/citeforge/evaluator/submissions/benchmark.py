@@ -176,3 +176,19 @@ class Benchmark(Package):
         known = mapping.filter(pc.is_valid(mapping["short_answers"]))
         rows = rows_of(known, "query-id", "corpus-id", "short_answers")
         return {(query, passage): json.loads(answers) for query, passage, answers in rows}
+
+
+class QueryFinder:
+    """Finds the queries that files of others are about, by their ids, else by their texts."""
+
+    def __init__(self, benchmark: Benchmark) -> None:
+        texts: list[str] = benchmark.queries["text"].to_pylist()
+        self._benchmark = benchmark
+        self._by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+
+    def of(self, name: str | int | None, text: str) -> str:
+        """Id of a query: its own when the benchmark has it, else that of the question's text."""
+        own = None if name is None else str(name)
+        if own is not None and own in self._benchmark.row_of:
+            return own
+        return self._by_text.get(text, own or text[:60])

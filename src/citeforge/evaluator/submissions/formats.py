@@ -12,7 +12,7 @@ import msgspec
 from citeforge.engines import plugins
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import read_csv
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
@@ -103,26 +103,14 @@ def answers_of(
     return find_format(chosen).read(path, benchmark, chosen.partition(":")[2], on_error)
 
 
-def _ids_by_text(benchmark: Benchmark) -> dict[str, str]:
-    texts: list[str] = benchmark.queries["text"].to_pylist()
-    return dict(zip(texts, benchmark.query_ids, strict=True))
-
-
-def _find(name: str | None, text: str, benchmark: Benchmark, by_text: dict[str, str]) -> str:
-    """Query id of an item: its own when the benchmark knows it, else by the question's text."""
-    if name is not None and name in benchmark.row_of:
-        return name
-    return by_text.get(text, name or text[:60])
-
-
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:
     """A result file of ALCE: an object with ``data``, or a list; passages are the item's docs."""
-    by_text = _ids_by_text(benchmark)
+    queries = QueryFinder(benchmark)
     for number, item in enumerate(read_items(path), 1):
         if item.output is None:
             raise InputError("has no output", path=path, field=f"item {number}")
         passages = [OwnPassage(d.text, passage_id(d), d.title) for d in item.docs]
-        query = _find(item.query_id, item.question, benchmark, by_text)
+        query = queries.of(item.query_id, item.question)
         yield number, SubmissionLine(query, item.output, passages=passages)
 
 
@@ -212,11 +200,10 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     if own is not None:
         yield from own
         return
-    by_text = _ids_by_text(benchmark)
+    queries = QueryFinder(benchmark)
     for number, row in read_saved(path, _SavedAnswer):
         passages = [OwnPassage(text) for text in row.passages.passage_text]
-        name = None if row.query_id is None else str(row.query_id)
-        query = _find(name, row.query, benchmark, by_text)
+        query = queries.of(row.query_id, row.query)
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 

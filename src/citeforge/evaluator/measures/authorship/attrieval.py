@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, design_of
 from citeforge.schemas.citations.marks import citation_marks, is_plain
@@ -72,8 +72,7 @@ class _Reader:
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
         self.path, self.benchmark = path, benchmark
         self.design: Design = design_of(benchmark.manifest)
-        texts: list[str] = benchmark.queries["text"].to_pylist()
-        self.by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+        self.queries = QueryFinder(benchmark)
         self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
         shown = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
         self.texts = {i: text for i, (_, text) in benchmark.texts(shown).items()}
@@ -101,10 +100,7 @@ class _Reader:
             )
 
     def _query(self, row: _Row) -> str:
-        name = None if row.query_id is None else str(row.query_id)
-        if name is not None and name in self.benchmark.row_of:
-            return name
-        return self.by_text.get(row.query, name or row.query[:60])
+        return self.queries.of(row.query_id, row.query)
 
     def _cell(self, folder: Path, rows: Sequence[tuple[int, _Row]]) -> str:
         """Context set of a folder, by its name; by mode and origins where it has AttriEval's."""

@@ -59,17 +59,20 @@ class CellReading(DesignReading):
         n = len(self.benchmark.query_ids)
         self.cells = {c.context: PerAnswerScores(numbers, n) for c in design.cells}
         doubtful = self.submission.form == "citeforge" and self.submission.is_anonymous
-        self._watch = MismatchDetector(self.benchmark.grammar, table.sizes) if doubtful else None
+        self._mismatches = (
+            MismatchDetector(self.benchmark.grammar, table.sizes) if doubtful else None
+        )
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
         cell = self.cell_of(line, answer)
         row = self.places.row(line, answer, cell)
-        found = self.cells[cell].add(row, answer)
-        self.tally.add(answer.output, found.distinct, found.n_out_of_range, found.n_unparsed)
-        if self._watch is not None:
-            self._watch.n_lines += 1
-            self._watch.look(row, answer)
+        numbers = self.cells[cell].add(row, answer)
+        n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
+        self.tally.add(answer.output, numbers.distinct, n_beyond, n_unparsed)
+        if self._mismatches is not None:
+            self._mismatches.n_lines += 1
+            self._mismatches.look(row, answer)
 
     def finish(self) -> None:
         """Missing answers of cells that were run score the worst value."""
@@ -92,8 +95,8 @@ class CellReading(DesignReading):
             len({run for kept in self.cells.values() for run in kept.runs}),
             sum(n * max(len(kept.runs), 1) for kept in self.cells.values()),
             n_truncated=self.places.n_truncated,
-            n_no_relevant=sum(not found for found in self._relevant),
-            n_no_gold=sum(not found for found in self._gold),
+            n_no_relevant=sum(not positions for positions in self._relevant),
+            n_no_gold=sum(not answers for answers in self._gold),
         )
 
     def grammar_of(self, measure: Measure) -> str:
@@ -102,4 +105,6 @@ class CellReading(DesignReading):
 
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""
-        return super().warnings() + ([] if self._watch is None else self._watch.warnings())
+        return super().warnings() + (
+            [] if self._mismatches is None else self._mismatches.warnings()
+        )

@@ -87,7 +87,8 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
             yield f"KaLMA.{name}@micro", micro_sample(f"KaLMA.{name}@micro", sums[name], always)
             yield f"KaLMA.{name}@macro", mean_sample(f"KaLMA.{name}@macro", macro[name])
     if has_gold["P"] and has_gold["R"]:
-        micro, averaged = _micro_f1(sums["P"], sums["R"]), _macro_f1(macro["P"], macro["R"])
+        micro = _micro_f1(sums["P"], sums["R"])
+        averaged = harmonic_sample("KaLMA.F1@macro", macro["P"], macro["R"])
         yield "KaLMA.F1@micro", micro if strict else _of_mean_runs(micro)
         yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
     yield "KaLMA.Citations", mean_sample("KaLMA.Citations", n_cited)
@@ -150,10 +151,6 @@ def _of_mean_runs(sample: Sample) -> Sample:
         return harmonic(means[0], means[1])
 
     return Sample(sample.name, merged, combine, sample.per_query, always=sample.always)
-
-
-def _macro_f1(precision: Floats, recall: Floats) -> Sample:
-    return harmonic_sample("KaLMA.F1@macro", precision, recall)
 
 
 def counted(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:

@@ -19,7 +19,7 @@ from citeforge.evaluator.measures.kalma.inputs import (
     read_shown,
 )
 from citeforge.evaluator.measures.kalma.inputs import ParsedAnswer as ReadAnswer
-from citeforge.evaluator.measures.kalma.judged import hypothesis
+from citeforge.evaluator.measures.kalma.judged import entailment_of
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
 from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.submissions.index import Submission
@@ -158,7 +158,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
-    return [Pair(claim.text, hypothesis(c.relation, c.value)) for c in claim.citations]
+    return [entailment_of(claim.text, c) for c in claim.citations]
 
 
 def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:

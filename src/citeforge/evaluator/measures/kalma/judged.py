@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures.bounds import Bounds, Value, decided
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.kalma.citations import (
@@ -31,48 +32,35 @@ Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
 """(question, statement) pairs to whether each answers at all; None when nobody can say."""
 
 
-def hypothesis(relation: str, value: str) -> str:
-    """What a statement that cites a triple must entail."""
-    return f"{relation}: {value}"
+def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
+    """What a judge is asked of a statement that cites a triple."""
+    return Pair(text, f"{triple.relation}: {triple.value}")
 
 
 def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
     """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
     strict = inputs.protocol == "strict"
-    rows: list[tuple[int, ParsedAnswer, list[tuple[str, TripleCitation]]]] = []
+    rows: list[tuple[tuple[int, int], list[tuple[str, TripleCitation]]]] = []
     for run, readings in enumerate(inputs.runs):
-        kept = readings if strict else readings[:REFERENCE_ANSWERS]
-        for reading in kept:
+        for reading in readings if strict else readings[:REFERENCE_ANSWERS]:
             if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
                 continue  # counted among the first answers all the same
-            rows.append((run, reading, _aligned(inputs, reading)))
-    wanted = [
-        Pair(text, hypothesis(c.relation, c.value))
-        for _, _, pairs in rows
-        for text, c in pairs
-        if _is_asked(text, c, strict)
-    ]
-    decisions = judge.ask(wanted)
+            rows.append(((run, reading.row), _aligned(inputs, reading)))
+    judge.ask(entailment_of(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
     macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
-    for run, reading, pairs in rows:
-        sure = possible = 0
-        for text, c in pairs:
-            if _is_asked(text, c, strict):
-                decision = decisions[Pair(text, hypothesis(c.relation, c.value))]
-                failed = isinstance(decision, JudgeFailure)
-                entailed = not isinstance(decision, JudgeFailure) and decision.entailed
-            else:
-                failed, entailed = False, not strict  # reference: the value stands in the text
-            sure += entailed
-            possible += entailed or failed
-        place = (run, reading.row)
-        low[place], high[place] = (sure, len(pairs)), (possible, len(pairs))
-        if pairs:
-            macro_low[place], macro_high[place] = sure / len(pairs), possible / len(pairs)
-        elif strict:
-            macro_low[place] = macro_high[place] = 0.0
+    # In reference a value that stands in the text is taken for granted.
+    unasked = Bounds(not strict, not strict)
+    for place, pairs in rows:
+        each = [
+            decided(judge, entailment_of(*p)) if _is_asked(*p, strict) else unasked for p in pairs
+        ]
+        low[place] = sum(b.low for b in each), len(pairs)
+        high[place] = sum(b.high for b in each), len(pairs)
+        if pairs or strict:
+            share = Value.mean(each)
+            macro_low[place], macro_high[place] = share.low, share.high
     name = "KaLMA.Align@micro"
     yield name, measured_between(partial(micro_sample, name, always=True), low, high)
     name = "KaLMA.Align@macro"
@@ -102,36 +90,27 @@ def na_samples(
                 continue
             absent = list(reading.shown.absent) if strict else _uncited_gold(reading)
             rows.append((run, reading, claims, absent))
-    wanted = [
-        Pair(c.text, hypothesis(t.relation, t.value))
-        for _, _, claims, absent in rows
-        for c in claims
-        for t in absent
-    ]
-    decisions = judge.ask(wanted)
-    idle = _answering_nothing(answers, rows, decisions) if strict else frozenset()
+    judge.ask(
+        entailment_of(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
+    )
+    idle = _answering_nothing(answers, rows, judge) if strict else frozenset()
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
     for run, reading, claims, absent in rows:
         place = (run, reading.row)
-        for suffix, lenient in (("", False), ("+", True)):
-            hits = [
-                [
-                    _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient)
-                    for t in absent
-                ]
-                for c in claims
-            ]
+        bounds = [[decided(judge, entailment_of(c.text, t)) for t in absent] for c in claims]
+        for end, suffix in enumerate(("", "+")):
+            hits = [[b[end] for b in row] for row in bounds]
             if strict:
                 precise = sum(
                     any(row) or (reading.shown.question, c.text) in idle
                     for row, c in zip(hits, claims, strict=True)
                 )
-                found = sum(any(row[i] for row in hits) for i in range(len(absent)))
+                recalled = sum(any(row[i] for row in hits) for i in range(len(absent)))
             else:
-                precise = found = sum(sum(row) for row in hits)  # pairs, so both can pass 1
+                precise = recalled = sum(sum(row) for row in hits)  # pairs, so both can pass 1
             sums[f"P{suffix}"][place] = precise, len(claims)
-            sums[f"R{suffix}"][place] = found, len(absent)
+            sums[f"R{suffix}"][place] = recalled, len(absent)
     for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
         name = f"KaLMA.NA.{letter}"
         if not sums[letter][..., 1].any():
@@ -143,22 +122,18 @@ def na_samples(
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
     """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
-    said = {c.key for c in reading.citations}
+    cited = {c.key for c in reading.citations}
     return [
         Triple(k.qid, "", "", k.relation, k.value)
         for k, number in reading.shown.gold
-        if is_later(number) and k not in said
+        if is_later(number) and k not in cited
     ]
-
-
-def _holds(decision: Decision, lenient: bool) -> bool:
-    return lenient if isinstance(decision, JudgeFailure) else decision.entailed
 
 
 def _answering_nothing(
     answers: Answers | None,
     rows: Sequence[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]],
-    decisions: Mapping[Pair, Decision],
+    judge: JudgeSession,
 ) -> frozenset[tuple[str, str]]:
     """(question, statement) of [NA] statements that do not answer the question at all.
 
@@ -171,13 +146,10 @@ def _answering_nothing(
         for _, reading, claims, absent in rows
         for c in claims
         if normalise_em(c.text)
-        and not any(
-            _holds(decisions[Pair(c.text, hypothesis(t.relation, t.value))], lenient=False)
-            for t in absent
-        )
+        and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    found = answers(list(asked))
-    return frozenset(pair for pair, said in zip(asked, found, strict=True) if said is False)
+    replies = answers(list(asked))
+    return frozenset(pair for pair, reply in zip(asked, replies, strict=True) if reply is False)
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
