@@ -69,8 +69,8 @@ class _Checker:
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.answers = benchmark.kind.checker(benchmark)
-        self.found = Findings()
-        self.brought = ProvidedPassages(benchmark)
+        self.findings = Findings()
+        self.provided = ProvidedPassages(benchmark)
 
     def run(self, path: Path, file_format: str) -> Findings:
         self.places = Places(path, self.benchmark)
@@ -83,7 +83,7 @@ class _Checker:
         self.only = self.only or self._default_context()
         try:
             for line, answer in submission.answers():
-                self.found.n_lines += 1
+                self.findings.n_lines += 1
                 self._check_answer(line, answer)
         except InputError as error:
             # Our own format goes on behind a bad line; other formats end there.
@@ -93,13 +93,13 @@ class _Checker:
         self._missing()
         faults = find_format(submission.form).faults
         for fault in faults(path, self.benchmark) if faults else ():
-            found = self.found.errors if fault.is_error else self.found.warnings
-            found.append((fault.line, fault.message))
+            findings = self.findings.errors if fault.is_error else self.findings.warnings
+            findings.append((fault.line, fault.message))
         self._doubts()
         # A wrong header is met by whoever reads it, and said once.
-        errors = dict.fromkeys(self.found.errors)
-        self.found.errors = sorted(errors, key=lambda e: e[0] or 0)
-        return self.found
+        errors = dict.fromkeys(self.findings.errors)
+        self.findings.errors = sorted(errors, key=lambda e: e[0] or 0)
+        return self.findings
 
     def _default_context(self) -> str | None:
         """The set that ``score`` takes for lines that name none; None when it would ask."""
@@ -110,22 +110,23 @@ class _Checker:
 
     def _doubts(self) -> None:
         """What makes it doubtful that the file answers this benchmark, and how answers end."""
-        found = self.submission.warnings()
+        doubts = self.submission.warnings()
         if self.submission.is_anonymous:
-            found += self.answers.reach.warnings(self.benchmark.kind.shows)
-        found += self.brought.warnings()
-        if self.found.n_truncated:
-            found.append(
-                f"{self.found.n_truncated:,} answers were cut at the token limit (finish_reason "
+            doubts += self.answers.reach.warnings(self.benchmark.kind.shows)
+        doubts += self.provided.warnings()
+        if self.findings.n_truncated:
+            doubts.append(
+                f"{self.findings.n_truncated:,} answers were cut at the token limit (finish_reason "
                 "length); they are scored as they are"
             )
-        if self.found.n_empty:
-            found.append(f"{self.found.n_empty:,} answers are empty; they are scored as answers")
-        self.found.warnings = [*((None, text) for text in found), *self.found.warnings]
+        if self.findings.n_empty:
+            n_empty = self.findings.n_empty
+            doubts.append(f"{n_empty:,} answers are empty; they are scored as answers")
+        self.findings.warnings = [*((None, text) for text in doubts), *self.findings.warnings]
 
     def _unreadable(self, error: InputError) -> None:
         text = error.message if error.field is None else f"{error.field}: {error.message}"
-        self.found.errors.append(
+        self.findings.errors.append(
             (error.line, text + (f"; {error.allowed}" if error.allowed else ""))
         )
 
@@ -134,11 +135,11 @@ class _Checker:
             name = self._context_of(answer)
             row = self.places.row(line, answer, name)
         except InputError as error:
-            self.found.errors.append((line, error.message))
+            self.findings.errors.append((line, error.message))
             return
-        self.brought.add(answer)
-        self.found.n_empty += not answer.output.strip()
-        self.found.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
+        self.provided.add(answer)
+        self.findings.n_empty += not answer.output.strip()
+        self.findings.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
 
     def _context_of(self, answer: SubmissionLine) -> str:
         """The context set that an answer is about.
@@ -153,34 +154,36 @@ class _Checker:
             raise InputError(f"context: is missing; one of {', '.join(self.sets)}")
         if (refused := self.answers.refused(answer)) is not None:
             raise InputError(refused)
-        known = self.benchmark.manifest.contexts
-        if answer.passages is None and name not in known:
-            raise InputError(f"context: {printable(name)} is unknown; one of {', '.join(known)}")
+        sets = self.benchmark.manifest.contexts
+        if answer.passages is None and name not in sets:
+            raise InputError(f"context: {printable(name)} is unknown; one of {', '.join(sets)}")
         return name
 
     def _missing(self) -> None:
         places = self.places.missing
         used = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
-        found: list[str] = []
+        missing: list[str] = []
         if is_design and used:
-            found += [
+            missing += [
                 f"no answer to the cell {name}: what needs it is not computed"
                 for name in self.sets
                 if name not in used
             ]
         # Of those that were not asked (--limit) there is one warning, not one each.
         limit = self.submission.asked or len(self.benchmark.query_ids)
-        found += [
+        missing += [
             f"no answer to {self.benchmark.query_ids[row]!r} (context {name}, run {run}): "
             "scored as worst"
             for (name, run), rows in places.items()
             for row in rows
             if row < limit
         ]
-        self.found.warnings += [(None, text) for text in found]
-        self.found.n_truncated = self.places.n_truncated
+        self.findings.warnings += [(None, text) for text in missing]
+        self.findings.n_truncated = self.places.n_truncated
         if used and self.asked not in (None, *used) and not is_design:
-            self.found.errors.append((None, f"the file holds no answer to context {self.asked!r}"))
-        if not used and not self.found.errors:
-            self.found.errors.append((None, "the file holds no answers"))
+            self.findings.errors.append(
+                (None, f"the file holds no answer to context {self.asked!r}")
+            )
+        if not used and not self.findings.errors:
+            self.findings.errors.append((None, "the file holds no answers"))

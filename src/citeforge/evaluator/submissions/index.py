@@ -119,10 +119,10 @@ class Submission:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
         if not self._can_name:
             return []
-        found = [*self._origin.warnings, *partly_asked(self.header, self.benchmark)]
+        doubts = [*self._origin.warnings, *partly_asked(self.header, self.benchmark)]
         if self.is_anonymous:
-            found += anonymous_warnings(self.benchmark, self.header)
-        return found
+            doubts += anonymous_warnings(self.benchmark, self.header)
+        return doubts
 
     @property
     def system(self) -> str:
@@ -153,13 +153,13 @@ class Submission:
         Raises:
             InputError: one of these fields is not what it should be.
         """
-        said = {
+        fields = {
             k: str(v) if k != "cost" and type(v) in (int, float) else v
             for k, v in self.header.items()
             if k in About.model_fields and v is not None
         }
         allowed = "as docs/leaderboard.md lists them"
-        return validated(About, said, self.path, allowed=allowed) if said else None
+        return validated(About, fields, self.path, allowed=allowed) if fields else None
 
     @property
     def families(self) -> list[str]:

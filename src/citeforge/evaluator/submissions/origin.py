@@ -13,11 +13,14 @@ from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
-_MUCH = 0.2
-_ENOUGH = 20_000
+_SHARE_BEYOND = 0.2
+"""Share of the answers that cite, from which on citations beyond the context are no slips."""
+_MOST_LINES = 20_000
 """Lines of a submission that are looked at: more would tell no more, and cost time."""
-_LEAST = 3
-_HARDLY = math.log(1e-9)
+_FEWEST = 3
+"""Answers, or passages, of which fewer tell nothing."""
+_LOG_CHANCE = math.log(1e-9)
+"""Chance below which it is no accident that the last passages are never cited."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +50,8 @@ def require_same_benchmark(path: Path, benchmark: Benchmark, header: Mapping[str
     named = header.get("benchmark_hash")
     # The half without labels shows what the whole does.
     whole = benchmark.manifest.config.get("joined_hash")
-    known = [benchmark.manifest.benchmark_hash, whole, *benchmark.also_known]
-    if named is not None and named not in known:
+    hashes = [benchmark.manifest.benchmark_hash, whole, *benchmark.also_known]
+    if named is not None and named not in hashes:
         raise InputError(
             f"was made on a benchmark with hash {str(named)[:16]}…, "
             f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
@@ -129,26 +132,26 @@ class CitationRange:
 
     def warnings(self, what: str = "passages") -> list[str]:
         """What gives another build away; empty when nothing does."""
-        found = []
-        if self._n_beyond >= max(_LEAST, _MUCH * self._n_citing):
-            found.append(
+        doubts = []
+        if self._n_beyond >= max(_FEWEST, _SHARE_BEYOND * self._n_citing):
+            doubts.append(
                 f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
                 "this benchmark does not show: were they made on another build of it?"
             )
         wider = {size: n for size, n in self._sizes.items() if size > self._farthest}
         # Chance that citations spread over all passages would miss the last ones altogether.
         missed = sum(n * math.log(self._farthest / size) for size, n in wider.items())
-        if self._farthest >= _LEAST and missed < _HARDLY:
-            found.append(
+        if self._farthest >= _FEWEST and missed < _LOG_CHANCE:
+            doubts.append(
                 f"none of {sum(self._sizes.values()):,} citations goes beyond passage "
                 f"{self._farthest}, though up to {max(wider)} are shown: were the answers made "
                 f"with {self._farthest} passages?"
             )
-        return found
+        return doubts
 
 
 class MismatchDetector:
-    """Looks at the citations of a submission's first lines for :class:`Reach`, while they are read.
+    """Looks for :class:`CitationRange` at the citations of a submission's first lines.
 
     Attributes:
         n_lines: lines that were read so far, of other context sets, too.
@@ -162,17 +165,17 @@ class MismatchDetector:
             sizes: passages shown for each query; empty where answers bring their own or none.
         """
         self.n_lines = 0
-        self._reach = CitationRange()
+        self._range = CitationRange()
         self._grammar, self._sizes = grammar, sizes
 
     def look(self, row: int, answer: SubmissionLine) -> None:
         """Count one answer to the query of a row."""
-        if self.n_lines > _ENOUGH or answer.passages is not None or not self._sizes:
+        if self.n_lines > _MOST_LINES or answer.passages is not None or not self._sizes:
             return
         shown = self._sizes[row]
         inside, outside, _ = self._grammar.cited(answer.output, shown)
-        self._reach.add((position + 1 for position in inside), outside, shown)
+        self._range.add((position + 1 for position in inside), outside, shown)
 
     def warnings(self) -> list[str]:
         """What gives another build away; empty when nothing does."""
-        return self._reach.warnings()
+        return self._range.warnings()

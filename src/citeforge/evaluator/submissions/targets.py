@@ -29,19 +29,19 @@ def score_targets(
     if out is None:
         return {}
     if len(submissions) == 1 and not out.is_dir():
-        found = {submissions[0]: out}
+        targets = {submissions[0]: out}
     else:
-        found = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}
-    if len(set(found.values())) < len(submissions):
+        targets = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}
+    if len(set(targets.values())) < len(submissions):
         raise UsageError("--out: two submissions would be written to one file; rename one of them")
-    called = [*names] or [None for _ in found]
-    for (submission, target), name in zip(found.items(), called, strict=True):
+    systems = [*names] or [None for _ in targets]
+    for (submission, target), name in zip(targets.items(), systems, strict=True):
         # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
         if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
             raise UsageError(f"--out {target}: is a submission; name another file for its scores")
         if out.suffix != ".json":
             _require_own(target, submission, name)
-    return found
+    return targets
 
 
 def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
