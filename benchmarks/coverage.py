@@ -51,9 +51,10 @@ def raw_coverage(found: Sequence[World], n: int, simulations: int, seed: int) ->
     for i in range(simulations):
         here = i % len(found)
         rows, clusters = found[here].draw(rng, n)
-        samples = [chosen(s, rows) for s in found[here].samples.values()]
-        for sample, estimate in zip(samples, estimate_all(samples, clusters), strict=True):
-            covered[sample.name] += estimate.low <= true[here][sample.name] <= estimate.high
+        samples = {name: chosen(s, rows) for name, s in found[here].samples.items()}
+        estimates = estimate_all([*samples.values()], clusters)
+        for name, estimate in zip(samples, estimates, strict=True):
+            covered[name] += estimate.low <= true[here][name] <= estimate.high
     return {name: k / simulations for name, k in covered.items()}
 
 
@@ -124,8 +125,8 @@ def difference_coverage(
         rows = rng.integers(0, len(judged), n)
         labelled = np.zeros(n, bool)
         labelled[rng.choice(n, labels, replace=False)] = True
-        (raw,) = estimate_all([mean_sample(name, judged[rows][None])])
-        sums = [mean_sample(name, d[rows][None]) for d in (judged, human)]
+        (raw,) = estimate_all([mean_sample(judged[rows][None])])
+        sums = [mean_sample(d[rows][None]) for d in (judged, human)]
         units = Units(sums[0].sums[0], sums[1].sums[0], labelled, np.zeros(n, bool))
         found = powered(units, sums[0].combine)
         counts["raw"] += raw.low <= judged.mean() <= raw.high
@@ -168,8 +169,8 @@ def authorship(n: int, simulations: int, seed: int) -> Shares:
         changes = first - second
         cab, cas = float(big.mean()), float(np.abs(big).mean())
         cab = cab if bias else 0.0
-        signed = [mean_sample("CAB", d[None]) for d in changes]
-        sizes = [mean_sample("CAS", np.abs(d)[None]) for d in changes]
+        signed = [mean_sample(d[None]) for d in changes]
+        sizes = [mean_sample(np.abs(d)[None]) for d in changes]
         sizes = [replace(s, within=Range(0, 1)) for s in sizes]
         for measure, samples, true in (("CAB", signed, cab), ("CAS", sizes, cas)):
             held = [e.low <= true <= e.high for e in estimate_all(samples)]
@@ -296,7 +297,7 @@ def crossed_coverage(
             if v
         )
         values = np.mean(np.broadcast_to(total > 0, tuple(shape.values())), axis=-1)
-        sample = mean_sample("share", values.reshape(-1, n))
+        sample = mean_sample(values.reshape(-1, n))
         (found,) = estimate_all(
             [replace(sample, within=Range(0, 1), judges=levels[0], repeats=levels[2])]
         )

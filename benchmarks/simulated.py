@@ -15,6 +15,7 @@ from citeforge.evaluator.statistics.estimates import (
     harmonic_sample,
     mean_sample,
     ratio,
+    ratio_sample,
 )
 
 _POPULATION = 50_000
@@ -93,20 +94,20 @@ def world(
     human = _judged(first, second, here, cited, several)
     said = _judged(judged(first) & cited, judged(second) & several, here, cited, several)
     plain = {
-        "CiteP": mean_sample("CiteP", precision[None]),
-        "CiteR": mean_sample("CiteR", recall[None]),
-        "CiteF1": harmonic_sample("CiteF1", precision[None], recall[None]),
-        "CiteF1@query": mean_sample("CiteF1@query", harmonic(precision, recall)[None]),
-        "ShortEM": mean_sample("ShortEM", right[None]),
-        "Distinct": mean_sample("Distinct", (hits + wrong)[None] * 1.0),
-        "Length": mean_sample("Length", length[None]),
+        "CiteP": mean_sample(precision[None]),
+        "CiteR": mean_sample(recall[None]),
+        "CiteF1": harmonic_sample(precision[None], recall[None]),
+        "CiteF1@query": mean_sample(harmonic(precision, recall)[None]),
+        "ShortEM": mean_sample(right[None]),
+        "Distinct": mean_sample((hits + wrong)[None] * 1.0),
+        "Length": mean_sample(length[None]),
     }
     source = np.arange(size)
     if clusters is not None:
         same = rng.random(size) < _SAME
         source = np.where(same, np.searchsorted(clusters, clusters), source)
-    samples = {name: chosen(_ranged(s), source) for name, s in {**plain, **said}.items()}
-    people = {name: chosen(_ranged(s), source) for name, s in human.items()}
+    samples = {name: chosen(_ranged(name, s), source) for name, s in {**plain, **said}.items()}
+    people = {name: chosen(_ranged(name, s), source) for name, s in human.items()}
     return World(samples, people, clusters)
 
 
@@ -121,21 +122,18 @@ def _judged(
     both = np.stack([(supported & several).sum(axis=1), several.sum(axis=1)], axis=-1)[None] * 1.0
     best = np.where(several, first | second, first).sum(axis=1) / np.maximum(1, cited.sum(axis=1))
     return {
-        "ALCE.CitRec": mean_sample("ALCE.CitRec", recall[None]),
-        "ALCE.CitPrec": mean_sample("ALCE.CitPrec", precision[None]),
-        "ALCE.CitF1": harmonic_sample("ALCE.CitF1", precision[None], recall[None]),
-        "ALCE.MultiSupported": Sample(
-            "ALCE.MultiSupported", both, lambda s: ratio(s[..., 0], s[..., 1]),
-            ratio(both[..., 0], both[..., 1]),
-        ),
-        "AutoAIS.cit@cited": mean_sample("AutoAIS.cit@cited", best[None]),
+        "ALCE.CitRec": mean_sample(recall[None]),
+        "ALCE.CitPrec": mean_sample(precision[None]),
+        "ALCE.CitF1": harmonic_sample(precision[None], recall[None]),
+        "ALCE.MultiSupported": ratio_sample(both),
+        "AutoAIS.cit@cited": mean_sample(best[None]),
     }  # fmt: skip
 
 
-def _ranged(sample: Sample) -> Sample:
+def _ranged(name: str, sample: Sample) -> Sample:
     """With the values that its measure is declared to have."""
-    measure = find_measure(sample.name)
-    assert measure is not None, sample.name
+    measure = find_measure(name)
+    assert measure is not None, name
     return replace(sample, within=measure.range)
 
 

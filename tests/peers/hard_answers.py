@@ -152,9 +152,9 @@ def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
     rows, missing = compute(inputs, select(names))
     assert {absent.reason for absent in missing} <= {"no query defines it"}
-    samples = [row.measured.sample for row in rows]
+    samples = {row.measure.name: row.measured.sample for row in rows}
     return {absent.name: float("nan") for absent in missing} | {
-        s.name: float(s.combine(s.sums.sum(axis=1))[0]) for s in samples
+        name: float(s.combine(s.sums.sum(axis=1))[0]) for name, s in samples.items()
     }
 
 

@@ -131,7 +131,7 @@ def statistics(folder: Path) -> Iterator[bytes]:
     rng = np.random.default_rng(0)
     for n in (30, 700):
         a, b = rng.random((2, n)), rng.random((2, n)) / 3
-        rows = [mean_sample("a", a), mean_sample("b", b), harmonic_sample("f", a, b)] * 12
+        rows = [mean_sample(a), mean_sample(b), harmonic_sample(a, b)] * 12
         yield repr(estimate_all(rows)).encode()
         yield repr(permutation(a[0] - b[0])).encode()
 

@@ -11,12 +11,12 @@ from scipy import stats
 
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
-    Sample,
     estimate_all,
     harmonic,
     harmonic_sample,
     mean_sample,
     ratio,
+    ratio_sample,
 )
 from citeforge.evaluator.statistics.intervals import Range
 
@@ -28,14 +28,14 @@ def column(*values: float) -> np.ndarray:
 
 
 def test_a_mean_leaves_out_what_is_not_defined() -> None:
-    (estimate,) = estimate_all([mean_sample("m", column(1.0, NAN, 0.5))])
+    (estimate,) = estimate_all([mean_sample(column(1.0, NAN, 0.5))])
     assert estimate.value == (1.0 + 0.5) / 2
     assert math.isnan(estimate.sd_runs)
 
 
 def test_the_harmonic_mean_is_of_the_two_means() -> None:
     precision, recall = column(1.0, 0.0, 0.5), column(0.5, NAN, 1.0)
-    (estimate,) = estimate_all([harmonic_sample("f", precision, recall)])
+    (estimate,) = estimate_all([harmonic_sample(precision, recall)])
     p, r = (1.0 + 0.0 + 0.5) / 3, (0.5 + 1.0) / 2
     assert estimate.value == pytest.approx(2 * p * r / (p + r))
 
@@ -43,8 +43,8 @@ def test_the_harmonic_mean_is_of_the_two_means() -> None:
 def test_nothing_right_is_zero_and_nothing_defined_is_nothing() -> None:
     zero, none = estimate_all(
         [
-            harmonic_sample("f", column(0.0, 0.0), column(0.0, 0.0)),
-            mean_sample("m", column(NAN, NAN)),
+            harmonic_sample(column(0.0, 0.0), column(0.0, 0.0)),
+            mean_sample(column(NAN, NAN)),
         ]
     )
     assert zero.value == 0
@@ -54,14 +54,14 @@ def test_nothing_right_is_zero_and_nothing_defined_is_nothing() -> None:
 
 def test_runs_are_averaged_and_their_deviation_given() -> None:
     runs = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
-    (estimate,) = estimate_all([mean_sample("m", runs)])
+    (estimate,) = estimate_all([mean_sample(runs)])
     # Means of the runs: 0.5, 1, 0; their mean 0.5; their sd sqrt((0 + 0.25 + 0.25) / 2).
     assert estimate.value == (0.5 + 1 + 0) / 3
     assert estimate.sd_runs == pytest.approx(math.sqrt((0 + 0.25 + 0.25) / 2))
 
 
 def test_one_query_has_no_interval() -> None:
-    (estimate,) = estimate_all([mean_sample("m", column(0.5))])
+    (estimate,) = estimate_all([mean_sample(column(0.5))])
     assert estimate.value == 0.5
     assert math.isnan(estimate.low)
     assert math.isnan(estimate.high)
@@ -71,9 +71,9 @@ def test_one_query_has_no_interval() -> None:
 @pytest.mark.parametrize("n", [30, 200])
 def test_measures_of_whole_sets_and_of_nothing_have_no_interval(n: int) -> None:
     values = np.random.default_rng(6).random((1, n))
-    whole = replace(mean_sample("m", values), has_interval=False)
-    nothing = mean_sample("nothing", np.full((1, n), np.nan))
-    for estimate in estimate_all([whole, nothing, mean_sample("m", values)])[:2]:
+    whole = replace(mean_sample(values), has_interval=False)
+    nothing = mean_sample(np.full((1, n), np.nan))
+    for estimate in estimate_all([whole, nothing, mean_sample(values)])[:2]:
         assert estimate.interval == "none"
         assert math.isnan(estimate.low)
         assert math.isnan(estimate.high)
@@ -83,7 +83,7 @@ SHARE, COUNT = Range(0, 1), Range(0)
 
 
 def within(values: np.ndarray, what: Range) -> Estimate:
-    (found,) = estimate_all([replace(mean_sample("m", values), within=what)])
+    (found,) = estimate_all([replace(mean_sample(values), within=what)])
     return found
 
 
@@ -142,7 +142,7 @@ def test_differences_have_student_s_interval() -> None:
 
 def test_all_runs_of_a_query_move_together() -> None:
     runs = np.tile(np.random.default_rng(5).random(200), (3, 1))  # the same three times
-    (found,) = estimate_all([mean_sample("m", runs)])
+    (found,) = estimate_all([mean_sample(runs)])
     assert found.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
     assert found.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
 
@@ -150,16 +150,16 @@ def test_all_runs_of_a_query_move_together() -> None:
 def test_queries_of_a_cluster_move_together() -> None:
     # Every query twice: the interval of half as many.
     values = np.random.default_rng(5).random(50)
-    twice = replace(mean_sample("m", np.repeat(values, 2)[None]), within=SHARE)
+    twice = replace(mean_sample(np.repeat(values, 2)[None]), within=SHARE)
     (found,) = estimate_all([twice], np.repeat(np.arange(50), 2))
     once = within(values[None], SHARE)
     assert (found.low, found.high) == pytest.approx((once.low, once.high))
 
 
 def test_what_hangs_on_one_query_has_no_interval() -> None:
-    (e,) = estimate_all([mean_sample("m", column(0.5, NAN, NAN))])
+    (e,) = estimate_all([mean_sample(column(0.5, NAN, NAN))])
     assert (e.value, e.interval) == (0.5, "none")
-    (e,) = estimate_all([harmonic_sample("f", column(0.5, 1.0, 1.0), column(0.5, NAN, NAN))])
+    (e,) = estimate_all([harmonic_sample(column(0.5, 1.0, 1.0), column(0.5, NAN, NAN))])
     assert e.interval == "none"
 
 
@@ -168,7 +168,7 @@ def test_intervals_do_not_leave_what_is_possible() -> None:
     from citeforge.evaluator.reports.entries import make_entry
     from citeforge.schemas.signature import Signature
 
-    sample = replace(mean_sample("Distinct", column(0.0, 0.0, 9.0)), within=COUNT)
+    sample = replace(mean_sample(column(0.0, 0.0, 9.0)), within=COUNT)
     (estimate,) = estimate_all([sample])
     assert estimate.low < 0
     signature = Signature("Distinct", "strict", "1,strict", "mix", "b@1")
@@ -183,13 +183,7 @@ def test_a_value_beyond_its_range_lies_in_its_interval() -> None:
     from citeforge.schemas.signature import Signature
 
     right, marks = np.array([[3.0, 1.0, 2.0]]), np.array([[2.0, 1.0, 2.0]])
-    sample = Sample(
-        "KaLMA.NA.P",
-        np.stack([right, marks], axis=-1),
-        lambda s: ratio(s[..., 0], s[..., 1]),
-        right / marks,
-        within=Range(0, 1),
-    )
+    sample = replace(ratio_sample(np.stack([right, marks], axis=-1)), within=Range(0, 1))
     (estimate,) = estimate_all([sample])
     signature = Signature("KaLMA.NA.P", "reference", "1,strict", "mix", "b@1")
     entry = make_entry(measures()["KaLMA.NA.P"], sample, estimate, signature)

@@ -16,7 +16,7 @@ from citeforge.evaluator.statistics.estimates import (
     influences,
     jackknife_pseudovalues,
     mean_sample,
-    ratio,
+    ratio_sample,
 )
 from citeforge.evaluator.statistics.ranks import ranks_of
 from citeforge.plugins.labels.correction.differences import corrected_difference
@@ -25,10 +25,10 @@ from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 
 
-def entry(sample: Sample) -> MeasureScore:
-    measure = find_measure(sample.name)
+def entry(name: str, sample: Sample) -> MeasureScore:
+    measure = find_measure(name)
     assert measure is not None
-    signature = Signature(sample.name, "strict", "1,strict2", "m", "b@00000000")
+    signature = Signature(name, "strict", "1,strict2", "m", "b@00000000")
     return make_entry(measure, sample, estimate_all([sample])[0], signature)
 
 
@@ -44,7 +44,7 @@ def file(system: str, measure: MeasureScore) -> ScoreFile:
 
 def f1(precision: list[float], recall: list[float]) -> MeasureScore:
     values = (np.array([x], np.float64) for x in (precision, recall))
-    return entry(harmonic_sample("CiteF1", *values))
+    return entry("CiteF1", harmonic_sample(*values))
 
 
 def test_the_difference_is_that_of_the_values_displayed() -> None:
@@ -81,12 +81,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
 def test_queries_that_do_not_enter_count_only_where_they_enter_the_other() -> None:
     def multi(of: list[tuple[int, int]]) -> MeasureScore:
         sums = np.array([of], np.float64)
-        return entry(
-            Sample(
-                "ALCE.MultiSupported", sums, lambda s: ratio(s[..., 0], s[..., 1]),
-                ratio(sums[..., 0], sums[..., 1]),
-            )
-        )  # fmt: skip
+        return entry("ALCE.MultiSupported", ratio_sample(sums))
 
     # 3 of 4 and 1 of 3 statements; the last query has none by either system
     a, b = multi([(2, 2), (1, 2), (0, 0), (0, 0)]), multi([(1, 1), (0, 1), (0, 1), (0, 0)])
@@ -99,8 +94,8 @@ def test_queries_that_do_not_enter_count_only_where_they_enter_the_other() -> No
 
 
 def test_means_need_none() -> None:
-    assert influences(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]]))) is None
-    plain = entry(mean_sample("CiteP", np.array([[1.0, 0.5, np.nan]])))
+    assert influences(mean_sample(np.array([[1.0, 0.5, np.nan]]))) is None
+    plain = entry("CiteP", mean_sample(np.array([[1.0, 0.5, np.nan]])))
     assert plain.influence is None
     assert np.array_equal(jackknife_pseudovalues(plain), [1.0, 0.5, np.nan], equal_nan=True)
 
@@ -110,14 +105,12 @@ def test_corrected_differences_are_of_corrected_values() -> None:
     rng = np.random.default_rng(8)
 
     def corrected() -> tuple[MeasureScore, float]:
-        human, judged = (
-            harmonic_sample("CiteF1", *(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2)
-        )
+        human, judged = (harmonic_sample(*(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2))
         everyone, nobody = np.ones(12, bool), np.zeros(12, bool)
         units = Units(judged.sums[0], human.sums[0], everyone, nobody)
         found = powered(units, human.combine)
         by_judge, by_people = linearised(units, human.combine, found.tuning)
-        measure = entry(judged)
+        measure = entry("CiteF1", judged)
         measure.corrected = Corrected(
             value=100 * found.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,
             signature=measure.signature, human=by_people.tolist(), labelled=list(range(12)),

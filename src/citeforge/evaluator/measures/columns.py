@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 
 from citeforge.evaluator.measures.bounds import Value
 from citeforge.evaluator.measures.cannot import CannotError
@@ -18,14 +17,14 @@ Rows = dict[Key, float]
 
 def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:
     """The mean of values over the queries that have one."""
-    return name, Measured(mean_sample(name, inputs.column(rows)))
+    return name, Measured(mean_sample(inputs.column(rows)))
 
 
 def bounded(inputs: Inputs, name: str, values: dict[Key, Value]) -> tuple[str, Measured]:
     """The mean of values between bounds; with an upper sample where the bounds differ."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
-    return name, measured_between(partial(mean_sample, name), low, high)
+    return name, measured_between(mean_sample, low, high)
 
 
 def means_by_answer(

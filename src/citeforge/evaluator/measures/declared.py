@@ -138,6 +138,6 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
         found = {(run, item.row): value(item) for run, item in inputs.items()}
         known = {key: float(v) for key, v in found.items() if v is not None}
         (measure,) = wanted
-        yield measure.name, Measured(mean_sample(measure.name, inputs.column(known)))
+        yield measure.name, Measured(mean_sample(inputs.column(known)))
 
     return compute

@@ -216,8 +216,8 @@ def citation_samples(
     upper = None
     if rec[1].upper is not None or prec[1].upper is not None:
         highs = [m.upper or m.sample for m in (prec[1], rec[1])]
-        upper = harmonic_sample(prefix[2], highs[0].per_query, highs[1].per_query)
+        upper = harmonic_sample(highs[0].per_query, highs[1].per_query)
     lows = (prec[1].sample.per_query, rec[1].sample.per_query)
-    f1 = Measured(harmonic_sample(prefix[2], *lows), upper)
+    f1 = Measured(harmonic_sample(*lows), upper)
     parts = [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
     return [rec, prec, (prefix[2], f1)], parts

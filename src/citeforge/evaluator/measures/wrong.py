@@ -183,7 +183,7 @@ def wrong_citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
             for possible in citations:
                 low[statement.key] += possible <= numbers, 1
                 high[statement.key] += bool(possible & numbers), 1
-        yield name, measured_between(partial(ratio_sample, name), low, high)
+        yield name, measured_between(ratio_sample, low, high)
 
 
 def _passages_for(

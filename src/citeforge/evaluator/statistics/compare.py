@@ -340,7 +340,7 @@ def _rows(
     controls = _controls(first)
     changes = [change(*group[0]) for group in groups]
     clusters = np.array(first.clusters) if first.clusters else None
-    samples = [mean_sample(g[0][0].name, d[None]) for g, d in zip(groups, changes, strict=True)]
+    samples = [mean_sample(d[None]) for d in changes]
     estimates = estimate_all(samples, clusters=clusters)
     rows = []
     for group, estimate, d in zip(groups, estimates, changes, strict=True):

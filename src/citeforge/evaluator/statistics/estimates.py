@@ -90,7 +90,6 @@ class Sample:
     """What one measure needs of every query.
 
     Attributes:
-        name: measure.
         sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
             their sums over queries.
         combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
@@ -102,7 +101,6 @@ class Sample:
         judges: how many there are; rows are in the order (judge, run, repeat).
     """
 
-    name: str
     sums: Floats
     combine: Callable[[Floats], Floats]
     per_query: Floats
@@ -138,30 +136,28 @@ def _beside(samples: Sequence[Sample]) -> Sample:
     )  # fmt: skip
 
 
-def mean_sample(name: str, values: Floats) -> Sample:
+def mean_sample(values: Floats) -> Sample:
     """A plain mean over the queries that define the measure.
 
     Args:
-        name: measure.
         values: shape (runs, queries), NaN where not defined.
     """
     defined = ~np.isnan(values)
     sums = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], axis=-1)
-    return ratio_sample(name, sums)
+    return ratio_sample(sums)
 
 
-def ratio_sample(name: str, sums: Floats) -> Sample:
+def ratio_sample(sums: Floats) -> Sample:
     """A quotient of sums over queries.
 
     Args:
-        name: measure.
         sums: shape (runs, queries, 2): what is above the line, and below.
     """
 
     def combine(s: Floats) -> Floats:
         return ratio(s[..., 0], s[..., 1])
 
-    return Sample(name, sums, combine, combine(sums))
+    return Sample(sums, combine, combine(sums))
 
 
 def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Measured:
@@ -170,19 +166,19 @@ def measured_between(make: Callable[[Floats], Sample], low: Floats, high: Floats
     return Measured(make(low), None if same else make(high))
 
 
-def harmonic_sample(name: str, precision: Floats, recall: Floats) -> Sample:
+def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
     """Harmonic mean of two means, each over the queries that define it.
 
     The value of a single query, kept for reports, is the harmonic mean of its own two.
     """
-    p, r = mean_sample(name, precision), mean_sample(name, recall)
+    p, r = mean_sample(precision), mean_sample(recall)
     sums = np.concatenate([p.sums, r.sums], axis=-1)
     per_query = harmonic(precision, recall)
 
     def combine(s: Floats) -> Floats:
         return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
 
-    return Sample(name, sums, combine, per_query)
+    return Sample(sums, combine, per_query)
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:

@@ -55,7 +55,7 @@ def over_judges(
     if n < 2:
         raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")
     declared = find_measure(name.partition("[")[0])
-    sample = mean_sample(name, np.stack(values).reshape(-1, n))
+    sample = mean_sample(np.stack(values).reshape(-1, n))
     if declared is not None:
         sample = replace(sample, within=declared.range)
     (found,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])

@@ -37,11 +37,13 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     for name, measure in shared.items():
         rows = [column(m.per_query) for r in results for m in r.measures if m.name == name]
         best = np.fmax.reduce(np.array(rows))
-        samples.append(replace(mean_sample(name, best[None, :]), within=measure.range))
+        samples.append(replace(mean_sample(best[None, :]), within=measure.range))
     signatures = {m.name: m.signature for m in results[0].measures}
     measures = [
-        make_entry(shared[sample.name], sample, estimate, signatures[sample.name])
-        for sample, estimate in zip(samples, estimate_all(samples), strict=True)
+        make_entry(measure, sample, estimate, signatures[measure.name])
+        for measure, sample, estimate in zip(
+            shared.values(), samples, estimate_all(samples), strict=True
+        )
     ]
     together = hashlib.sha256("".join(r.submission_sha256 for r in results).encode()).hexdigest()
     return results[0].model_copy(

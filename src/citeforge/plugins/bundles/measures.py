@@ -61,21 +61,21 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         return refused(PARTIAL, run, row, True) if some[row] else math.nan
 
     samples = {
-        "Refusal.P": _ratio("Refusal.P", right, right + wrong),
-        "Refusal.R": mean_sample("Refusal.R", right),
-        "Refusal.F1": _ratio("Refusal.F1", 2 * right, 1 + right + wrong),
-        "Refusal.Balanced": mean_sample("Refusal.Balanced", (right + 1 - wrong) / 2),
-        "Refusal.Answered": mean_sample("Refusal.Answered", 1 - right),
-        "Refusal.Wrong": mean_sample("Refusal.Wrong", wrong),
-        "Refusal.Partial": mean_sample("Refusal.Partial", cells.column(in_part)),
+        "Refusal.P": _ratio(right, right + wrong),
+        "Refusal.R": mean_sample(right),
+        "Refusal.F1": _ratio(2 * right, 1 + right + wrong),
+        "Refusal.Balanced": mean_sample((right + 1 - wrong) / 2),
+        "Refusal.Answered": mean_sample(1 - right),
+        "Refusal.Wrong": mean_sample(wrong),
+        "Refusal.Partial": mean_sample(cells.column(in_part)),
     }
     yield from (Row(m, Measured(samples[m.name])) for m in measures)
 
 
-def _ratio(name: str, above: Floats, below: Floats) -> Sample:
+def _ratio(above: Floats, below: Floats) -> Sample:
     """A quotient of sums over queries; queries that one lacks are left out of both."""
     sums = np.nan_to_num(np.stack([above, below], axis=-1))
-    return replace(ratio_sample(name, sums), per_query=ratio(above, below))
+    return replace(ratio_sample(sums), per_query=ratio(above, below))
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
@@ -147,7 +147,7 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         ),
         "Faith.Decoy": among_citing(DECOY, lambda _, a, row: decoy[row] in a.cited, True),
     }
-    yield from (Row(m, Measured(mean_sample(m.name, columns[m.name]))) for m in measures)
+    yield from (Row(m, Measured(mean_sample(columns[m.name]))) for m in measures)
 
 
 def _only_difference(cells: CellAnswers, cell: str, row: int) -> int:
@@ -191,19 +191,17 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     for measure in measures:
         if measure.name == "Pos.Cited":
             for place in range(k):
-                yield Row(
-                    measure, Measured(mean_sample(measure.name, rates[place])), f"{place + 1}"
-                )
+                yield Row(measure, Measured(mean_sample(rates[place])), f"{place + 1}")
         elif measure.name == "Pos.Queries":
-            yield Row(measure, Measured(_queries_needed(measure.name, early)))
+            yield Row(measure, Measured(_queries_needed(early)))
         else:
             effect = early if measure.name == "Pos.Early" else ends
             means = np.nanmean(effect, axis=0) if effect.size else effect
             p = paired_t(means[~np.isnan(means)])
-            yield Row(measure, Measured(mean_sample(measure.name, effect)), None, p)
+            yield Row(measure, Measured(mean_sample(effect)), None, p)
 
 
-def _queries_needed(name: str, effect: Floats) -> Sample:
+def _queries_needed(effect: Floats) -> Sample:
     """Queries at which the 95 % interval of an effect is as narrow as wanted, by its variance."""
     defined = ~np.isnan(effect)
     values = np.where(defined, effect, 0.0)
@@ -214,7 +212,7 @@ def _queries_needed(name: str, effect: Floats) -> Sample:
         variance = ratio(s[..., 1] - ratio(s[..., 0] ** 2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (_Z / _HALF_WIDTH) ** 2)
 
-    return Sample(name, sums, needed, np.full(effect.shape, np.nan), has_interval=False)
+    return Sample(sums, needed, np.full(effect.shape, np.nan), has_interval=False)
 
 
 _bundle = partial(percent, reads="bundle")

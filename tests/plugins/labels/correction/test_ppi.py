@@ -36,8 +36,8 @@ def test_the_mean_is_that_of_ppi_python(seed: int, n: int, total: int, quality: 
     import ppi_py
 
     human, judged = drawn(seed, total, quality)
-    sample = mean_sample("m", judged[None])
-    found = powered(units(mean_sample("m", human[None]).sums[0], sample.sums[0], n), sample.combine)
+    sample = mean_sample(judged[None])
+    found = powered(units(mean_sample(human[None]).sums[0], sample.sums[0], n), sample.combine)
     given = (human[:n], judged[:n], judged[n:])
     assert found.value == pytest.approx(ppi_py.ppi_mean_pointestimate(*given).item(), abs=1e-9)
     assert found.tuning == pytest.approx(power_tuning(*given), abs=1e-9)
@@ -112,7 +112,7 @@ def test_harmonic_means_are_covered() -> None:
     size = 100_000
     p, r = rng.binomial(3, 0.6, size) / 3, rng.binomial(4, 0.8, size) / 4
     jp, jr = (np.where(rng.random(size) < 0.7, x, 0.0) for x in (p, r))
-    human, judged = harmonic_sample("h", p[None], r[None]), harmonic_sample("h", jp[None], jr[None])
+    human, judged = harmonic_sample(p[None], r[None]), harmonic_sample(jp[None], jr[None])
     truth = float(human.combine(human.sums[0].mean(axis=0)))
     covered = 0
     for _ in range(150):

@@ -48,7 +48,7 @@ def _counters(
         _overcited(high[2, run], [(at, h, over.high) for at, h, over in several], highest=True)
     names = ("ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited")
     for name, lower, upper in zip(names, low, high, strict=True):
-        yield name, measured_between(partial(ratio_sample, name), lower, upper)
+        yield name, measured_between(ratio_sample, lower, upper)
 
 
 def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: bool) -> None:

@@ -52,7 +52,7 @@ def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     sums = np.zeros((len(values), n, 1))
     sums[:, 0, 0] = values
     nothing = np.full((len(values), n), np.nan)
-    sample = Sample("MAUVE", sums, lambda s: s[..., 0], nothing, has_interval=False)
+    sample = Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
     yield "MAUVE", Measured(sample)
 
 

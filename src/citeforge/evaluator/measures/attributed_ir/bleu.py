@@ -45,7 +45,7 @@ def bleu(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
         sums[run, item.row] = stats
         values[run, item.row] = float(_bleu_of(np.array(stats, np.float64)))
     name = "BLEU@1gold" if single else "BLEU"
-    sample = Sample(name, sums, _bleu_of, inputs.column(values))
+    sample = Sample(sums, _bleu_of, inputs.column(values))
     yield name, Measured(sample)
 
 

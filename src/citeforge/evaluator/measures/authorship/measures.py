@@ -110,7 +110,7 @@ def _mean(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed:
     column = str(measure.parameters["column"])
     if column == "em" and not cells.has_gold:
         return NotComputed(name=measure.name, reason="no gold short answers")
-    sample = mean_sample(measure.name, cells.column(cell.context, column))
+    sample = mean_sample(cells.column(cell.context, column))
     return Row(measure, Measured(sample), cell.context)
 
 
@@ -120,7 +120,7 @@ def _confidence(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed
     sums = np.nan_to_num(np.stack(columns, axis=-1))
     if not sums[..., 1].any():
         return NotComputed(name=measure.name, reason="no logprobs of such citations")
-    sample = ratio_sample(measure.name, sums)
+    sample = ratio_sample(sums)
     p = _confidence_test(cells, cell.context) if side == "relevant" else None
     return Row(measure, Measured(sample), cell.context, p)
 
@@ -180,7 +180,7 @@ def _difference(
         first, second = (cells.column(c.context, column) for c in (held.first, held.second))
         change = first - second
         known = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
-        sample = mean_sample(measure.name, held.omega * change if held.omega else np.abs(change))
+        sample = mean_sample(held.omega * change if held.omega else np.abs(change))
         # The placebo is a control, and stays out of the table that is adjusted.
         adjusted = None if held.labels.name == PLACEBO else table
         yield Row(measure, Measured(sample), held.place, paired_t(known), adjusted)

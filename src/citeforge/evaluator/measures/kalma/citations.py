@@ -84,15 +84,15 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
     for name in ("Corr", "P", "R"):
         if has_gold[name]:
             always = name != "R"
-            yield f"KaLMA.{name}@micro", micro_sample(f"KaLMA.{name}@micro", sums[name], always)
-            yield f"KaLMA.{name}@macro", mean_sample(f"KaLMA.{name}@macro", macro[name])
+            yield f"KaLMA.{name}@micro", micro_sample(sums[name], always)
+            yield f"KaLMA.{name}@macro", mean_sample(macro[name])
     if has_gold["P"] and has_gold["R"]:
         micro = _micro_f1(sums["P"], sums["R"])
-        averaged = harmonic_sample("KaLMA.F1@macro", macro["P"], macro["R"])
+        averaged = harmonic_sample(macro["P"], macro["R"])
         yield "KaLMA.F1@micro", micro if strict else _of_mean_runs(micro)
         yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
-    yield "KaLMA.Citations", mean_sample("KaLMA.Citations", n_cited)
-    yield "KaLMA.NAs", mean_sample("KaLMA.NAs", n_na)
+    yield "KaLMA.Citations", mean_sample(n_cited)
+    yield "KaLMA.NAs", mean_sample(n_na)
 
 
 def _has_gold(inputs: KalmaInputs) -> bool:
@@ -107,11 +107,10 @@ def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
     return 0.0 if strict and name != "R" else math.nan
 
 
-def micro_sample(name: str, sums: Floats, always: bool = False) -> Sample:
+def micro_sample(sums: Floats, always: bool = False) -> Sample:
     """Sum of hits ÷ sum of totals; 0 when there is nothing to divide by.
 
     Args:
-        name: measure.
         sums: hits and totals, shape (runs, queries, 2).
         always: whether it is 0, and not undefined, when nothing at all is divided.
     """
@@ -120,7 +119,7 @@ def micro_sample(name: str, sums: Floats, always: bool = False) -> Sample:
         return np.nan_to_num(ratio(s[..., 0], s[..., 1]))
 
     per_query = ratio(sums[..., 0], sums[..., 1])
-    return Sample(name, sums, combine, per_query, always=always)
+    return Sample(sums, combine, per_query, always=always)
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
@@ -131,7 +130,7 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
         r = np.nan_to_num(ratio(s[..., 2], s[..., 3]))
         return harmonic(p, r)
 
-    return Sample("KaLMA.F1@micro", sums, combine, combine(sums), always=True)
+    return Sample(sums, combine, combine(sums), always=True)
 
 
 def _of_mean_runs(sample: Sample) -> Sample:
@@ -150,7 +149,7 @@ def _of_mean_runs(sample: Sample) -> Sample:
         means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
         return harmonic(means[0], means[1])
 
-    return Sample(sample.name, merged, combine, sample.per_query, always=sample.always)
+    return Sample(merged, combine, sample.per_query, always=sample.always)
 
 
 def counted(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:

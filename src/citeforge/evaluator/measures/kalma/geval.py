@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -161,7 +160,7 @@ def geval_samples(
                 least = most = _UNPARSABLE
             low[run, r.row], high[run, r.row] = least, most
         name = f"GEval.{aspect}"
-        yield name, measured_between(partial(mean_sample, name), low, high)
+        yield name, measured_between(mean_sample, low, high)
 
 
 def marks(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:

@@ -62,9 +62,9 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
             share = Value.mean(each)
             macro_low[place], macro_high[place] = share.low, share.high
     name = "KaLMA.Align@micro"
-    yield name, measured_between(partial(micro_sample, name, always=True), low, high)
+    yield name, measured_between(partial(micro_sample, always=True), low, high)
     name = "KaLMA.Align@macro"
-    yield name, measured_between(partial(mean_sample, name), macro_low, macro_high)
+    yield name, measured_between(mean_sample, macro_low, macro_high)
 
 
 def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, TripleCitation]]:
@@ -116,8 +116,7 @@ def na_samples(
         if not sums[letter][..., 1].any():
             yield name, nothing
             continue
-        make = partial(micro_sample, name)
-        yield name, measured_between(make, sums[letter], sums[f"{letter}+"])
+        yield name, measured_between(micro_sample, sums[letter], sums[f"{letter}+"])
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:

@@ -227,14 +227,14 @@ def citation_values(kept: PerAnswerScores, wanted: Sequence[Measure]) -> Found:
     """All of RAGE's measures, from the numbers of all answers."""
     precision, recall, distinct, length, short_em = map(kept.column, COLUMNS)
     samples = {
-        "CiteP": lambda: mean_sample("CiteP", precision),
-        "CiteR": lambda: mean_sample("CiteR", recall),
-        "CiteF1": lambda: harmonic_sample("CiteF1", precision, recall),
-        "CiteF1@query": lambda: mean_sample("CiteF1@query", harmonic(precision, recall)),
-        "ShortEM": lambda: mean_sample("ShortEM", short_em),
-        "Reward": lambda: mean_sample("Reward", (precision + recall) / 2),
-        "Distinct": lambda: mean_sample("Distinct", distinct),
-        "Length": lambda: mean_sample("Length", length),
+        "CiteP": lambda: mean_sample(precision),
+        "CiteR": lambda: mean_sample(recall),
+        "CiteF1": lambda: harmonic_sample(precision, recall),
+        "CiteF1@query": lambda: mean_sample(harmonic(precision, recall)),
+        "ShortEM": lambda: mean_sample(short_em),
+        "Reward": lambda: mean_sample((precision + recall) / 2),
+        "Distinct": lambda: mean_sample(distinct),
+        "Length": lambda: mean_sample(length),
     }
     unjudged = kept.numbers.unjudged
     for measure in wanted:

@@ -42,8 +42,8 @@ def corrected_difference(
     human = a.scale * (by_people[1] - by_people[0])
     if np.ptp(human[both]) == 0:
         return None
-    sample = mean_sample(a.name, change[None])
-    sums = mean_sample(a.name, human[None]).sums[0]
+    sample = mean_sample(change[None])
+    sums = mean_sample(human[None]).sums[0]
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
     found = powered(units, sample.combine)
     return CorrectedDifference(

@@ -117,7 +117,7 @@ def _means(
     rows: list[dict[str, object]] = []
     declared = find_measure(measure.partition("[")[0])
     for at in sorted(columns):
-        sample = mean_sample(measure, np.array([columns[at]]))
+        sample = mean_sample(np.array([columns[at]]))
         if declared is not None:
             sample = replace(sample, within=declared.range)
         (estimate,) = estimate_all([sample])

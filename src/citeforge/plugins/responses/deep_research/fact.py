@@ -152,7 +152,7 @@ def _share(inputs: Inputs, citing: dict[Key, Fact]) -> Measured:
         )
     )
     sums = np.stack([above, below], axis=-1)
-    return Measured(ratio_sample("FACT.Acc", sums))
+    return Measured(ratio_sample(sums))
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
