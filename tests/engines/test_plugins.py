@@ -17,7 +17,7 @@ from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.systems.registry import require_system
+from citeforge.systems.registry import SYSTEMS
 
 JUDGE = """
 from citeforge.engines.judge.records import Verdict
@@ -154,7 +154,7 @@ __version__ = "3"
     assert make_embedder("length").fingerprint() == {"name": "length", "plugin": "mine.py 3"}
     assert make_segmenter("lines").signature == "lines@1(mine.py 3)"
     assert open_source("nothing:x", None, ReadOptions()).info().plugin == "mine.py 3"
-    assert list(require_system("mute")("mute", None, [], 1, 0)) == []  # type: ignore[arg-type]
+    assert list(SYSTEMS.factory("mute")("mute", None, [], 1, 0)) == []
 
 
 def test_a_broken_file_is_named_where_its_things_are_missed(
@@ -168,7 +168,7 @@ def test_a_broken_file_is_named_where_its_things_are_missed(
     with pytest.raises(UsageError, match=r"expected hf:MODEL.*broken\.py is broken"):
         make_judge("verbatim")
     with pytest.raises(UsageError, match=r"broken\.py is broken"):
-        require_system("mute")
+        SYSTEMS.factory("mute")
     with pytest.raises(UsageError, match="there is no such file"):
         plugins.add_file(site / "nowhere.py")
     strange = site / "strange.py"

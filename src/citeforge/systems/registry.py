@@ -52,17 +52,6 @@ SYSTEMS: Registry[Choice, Any] = Registry(
 )
 
 
-def require_system(name: str) -> Lines:
-    """What a declaration names as the maker of answers; refuses an unknown name before anything is
-    opened.
-
-    Raises:
-        UnknownValueError: no such system.
-        InputError: the plugin that gives it is broken.
-    """
-    return SYSTEMS.factory(name)
-
-
 def as_system(declared: Choice) -> System:
     """A declaration with all that is said of systems; a plugin's ``Choice`` says less."""
     if isinstance(declared, System):

@@ -17,9 +17,9 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import ScoringSetup, score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
-from citeforge.evaluator.submissions.in_memory import InMemoryBenchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
+from citeforge.plugins.inspect.in_memory import InMemoryBenchmark
 from citeforge.plugins.responses.inspect_logs.logs import SampleAnswers
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
