@@ -155,7 +155,8 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    assert len(measures()) == 122 + 12  # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2
+    # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2, abstention 4
+    assert len(measures()) == 122 + 16
     assert families() == (
         "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma", "wrong",
         "deflection", "faithfulness", "position",
