@@ -159,7 +159,7 @@ def test_a_family_is_what_is_listed() -> None:
     assert len(measures()) == 122 + 16
     assert families() == (
         "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma", "wrong",
-        "deflection", "faithfulness", "position",
+        "deflection", "faithfulness", "position", "abstention",
         "fact", "nuggets", "rubric", "dragun", "trec",  # built-in plugins, by their entries' names
     )  # fmt: skip
 

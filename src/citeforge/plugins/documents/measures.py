@@ -16,13 +16,7 @@ from citeforge.evaluator.measures.declared import Found, Measure, percent
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.passages import PassageReading
-from citeforge.evaluator.statistics.estimates import (
-    Floats,
-    Measured,
-    Sample,
-    mean_sample,
-    ratio,
-)
+from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT
 from citeforge.plugins.documents.tables import REFUSALS
@@ -64,10 +58,10 @@ def abstention(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
     above, all_refusals = np.nan_to_num(right), np.nan_to_num(refused)
     n_absent = (~np.isnan(right)).astype(np.float64)
     samples = {
-        "Abstain.P": _quotient("Abstain.P", above, all_refusals),
-        "Abstain.R": mean_sample("Abstain.R", right),
-        "Abstain.F1": _quotient("Abstain.F1", 2 * above, all_refusals + n_absent),
-        "Abstain.Wrong": mean_sample("Abstain.Wrong", wrong),
+        "Abstain.P": ratio_sample(np.stack([above, all_refusals], axis=-1)),
+        "Abstain.R": mean_sample(right),
+        "Abstain.F1": ratio_sample(np.stack([2 * above, all_refusals + n_absent], axis=-1)),
+        "Abstain.Wrong": mean_sample(wrong),
     }
     yield from ((m.name, Measured(samples[m.name])) for m in wanted)
 
@@ -75,12 +69,6 @@ def abstention(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     markers = grammar.parse(item.output, len(item.passages)).markers
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=bool(markers))
-
-
-def _quotient(name: str, above: Floats, below: Floats) -> Sample:
-    """A quotient of sums over queries."""
-    sums = np.stack([above, below], axis=-1)
-    return Sample(name, sums, lambda s: ratio(s[..., 0], s[..., 1]), ratio(above, below))
 
 
 class DocumentsReading(PassageReading):
