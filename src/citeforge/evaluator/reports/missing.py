@@ -115,10 +115,9 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
             if len({v.shape[2] for v in values}) > 1 or values[0].shape[2] < 2:
                 continue  # judges that define it on other queries have no common mean
             value, low, high, levels, components = over_judges(name, values)
-            shares = _listed(shares_of(components, levels))
-            told.append(
-                f"{name} {scale * value:.2f} [{scale * low:.2f}, {scale * high:.2f}] {shares}"
-            )
+            if shares := shares_of(components, levels):
+                ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
+                told.append(f"{name} {scale * value:.2f} {ends} {_listed(shares)}")
         if told:
             lines.append(
                 f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "

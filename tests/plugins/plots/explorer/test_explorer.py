@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Pa
 def test_answers_with_one_class_of_wrong_citations(browser: Any, tmp_path: Path) -> None:
     """Every third answer cites badly in one way, every fourth in another."""
     n = 12
-    values = {
+    values: dict[str, Sequence[float | None]] = {
         "CiteP": [1.0] * n,
         "Wrong.Corpus": [0.5 if i % 3 == 0 else 0.0 for i in range(n)],
         "Wrong.Absent": [0.25 if i % 4 == 1 else 0.0 for i in range(n)],
