@@ -1,8 +1,8 @@
 """How many of the negatives that `build documents` shows are relevant, where people judged.
 
-The passages of HAGRID become documents. A script writes HAGRID's own questions about them, and
-reads: it overlooks the answer in a share of the passages that people judged relevant, and sees one
-in a share of the others. Needs CITEFORGE_REAL_DATA.
+Passages of HAGRID become documents. A script writes HAGRID's own questions about them, and reads:
+it overlooks the answer in a share of the passages that people judged relevant, and sees one in a
+share of the others. Needs CITEFORGE_REAL_DATA.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from benchmarks.measure import machine
 if TYPE_CHECKING:
     from citeforge.engines.llm.records import Request, Result
 
-QUESTIONS = 300
+PASSAGES = 800
+"""First ones of the corpus; with them, the questions all of whose relevant passages they hold."""
 ERRORS = ((0.0, 0.0), (0.1, 0.02), (0.3, 0.02), (1.0, 0.0))
 """Shares of relevant passages overlooked, and of others in which an answer is seen; at the end a
 reader who finds no other passage at all."""
@@ -32,6 +33,11 @@ def hagrid() -> Path:
     return Path(os.environ["CITEFORGE_REAL_DATA"]) / "beir_hagrid"
 
 
+def corpus() -> list[str]:
+    """Lines of the passages."""
+    return (hagrid() / "corpus.jsonl").read_text().splitlines()[:PASSAGES]
+
+
 @dataclass
 class HagridLlm:
     """Writes HAGRID's questions, and reads with errors.
@@ -39,25 +45,28 @@ class HagridLlm:
     Attributes:
         overlooks: share of relevant passages whose answer it does not see.
         invents: share of other passages in which it sees one.
+        relevant: ids of queries to those of the passages that people judged relevant.
+        questions: texts of queries to their ids.
     """
 
     overlooks: float
     invents: float
     relevant: dict[str, set[str]] = field(default_factory=dict)
+    questions: dict[str, str] = field(default_factory=dict)
     _id_of: dict[str, str] = field(default_factory=dict)
-    _name: dict[str, str] = field(default_factory=dict)
     _written: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for line in (hagrid() / "corpus.jsonl").read_text().splitlines():
-            row = json.loads(line)
-            self._id_of[row["text"]] = row["_id"]
-        for line in (hagrid() / "queries.jsonl").read_text().splitlines():
-            row = json.loads(line)
-            self._name[row["text"]] = row["_id"]
+        rows = (json.loads(line) for line in corpus())
+        self._id_of = {row["text"]: row["_id"] for row in rows}
         for line in (hagrid() / "qrels" / "dev.tsv").read_text().splitlines()[1:]:
             query, passage, _ = line.split("\t")
             self.relevant.setdefault(query, set()).add(passage)
+        known = set(self._id_of.values())
+        for line in (hagrid() / "queries.jsonl").read_text().splitlines():
+            row = json.loads(line)
+            if self.relevant[row["_id"]] <= known:
+                self.questions[row["text"]] = row["_id"]
 
     def identity(self) -> dict[str, Any]:
         return {"name": "openai:hagrid"}
@@ -71,11 +80,11 @@ class HagridLlm:
         passages = [(self._id_of[p["text"]], p["text"]) for p in values["passages"]]
         if task == "question":
             return self._question(*passages[0])
-        query = self._name[values["question"]]
+        query = self.questions[values["question"]]
         return f"fact {query}" if any(self._sees(query, p) for p, _ in passages) else "NOT ANSWERED"
 
     def _question(self, passage: str, text: str) -> str:
-        for question, query in self._name.items():
+        for question, query in self.questions.items():
             if passage in self.relevant.get(query, ()) and query not in self._written:
                 self._written[query] = passage
                 return (
@@ -104,11 +113,13 @@ def main() -> None:
 
     print(machine("sentence-transformers"))
     with tempfile.TemporaryDirectory() as folder:
+        passages = Path(folder) / "corpus.jsonl"
+        passages.write_text("\n".join(corpus()) + "\n")
         for overlooks, invents in ERRORS:
             llm = HagridLlm(overlooks, invents)
             recipe = DocumentsRecipe(
-                source=f"corpus:{hagrid() / 'corpus.jsonl'}", llm="openai:hagrid",
-                n_queries=QUESTIONS, licence="apache-2.0", asking={"longest_copy": 100},
+                source=f"corpus:{passages}", llm="openai:hagrid",
+                n_queries=len(llm.questions), licence="apache-2.0", asking={"longest_copy": 100},
                 shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
             )  # fmt: skip
             out = Path(folder) / f"{overlooks}-{invents}"
@@ -116,7 +127,7 @@ def main() -> None:
             build_documents(recipe, run, llm)
             package = Package(out)
             texts = dict(zip(package.query_ids, package.questions("mix"), strict=True))
-            names = {query: llm._name[text] for query, text in texts.items()}
+            names = {query: llm.questions[text] for query, text in texts.items()}
             shown = [
                 doc["corpus-id"] in llm.relevant[names[row["query_id"]]]
                 for row in package.context_table("mix").to_pylist()
