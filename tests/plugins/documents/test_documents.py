@@ -22,6 +22,7 @@ from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
 from citeforge.package.package import Package
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.drawing import PassagePool
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
@@ -301,6 +302,16 @@ def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
     question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
     (reply,) = asker.ask([asker.to_write(question)])
     assert reply.text == SET
+
+
+def test_an_answer_in_the_words_of_the_question_gives_it_away() -> None:
+    text = "You can make a benchmark of any questions."
+    question = Question(
+        "q1", "single", (Evidence("a", "A", text),), "How can you make one, a benchmark of any?",
+        ["You can make a benchmark"], "You can make a benchmark.", [text],
+    )  # fmt: skip
+    check_text(question, 9)
+    assert question.check == "giveaway"
 
 
 def test_a_reader_that_fails_vouches_for_nothing(tmp_path: Path) -> None:

@@ -52,8 +52,8 @@ def check_text(question: Question, longest_copy: int) -> None:
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
-    elif given := [a for a in question.answers if holds_answer(question.text, a)]:
-        question.reject(GIVEAWAY, f"gives the answer {given[0]!r} away")
+    elif leaks := [a for a in question.answers if _says(question.text, a)]:
+        question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _pointer(question):
         question.reject(POINTER, f"points at what nobody is shown: {pointer!r}")
     elif languages := _other_language(question):
@@ -88,6 +88,14 @@ def _shared_run(question: str, passage: str) -> list[str]:
     one, two = bare_words(question), bare_words(passage)
     found = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
     return one[found.a : found.a + found.size]
+
+
+def _says(text: str, answer: str) -> bool:
+    """Whether a text has all words of an answer, in whatever order."""
+    words = set(normalise_answer(answer).split())
+    if not words:
+        return False
+    return holds_answer(text, answer) or words <= set(normalise_answer(text).split())
 
 
 def _pointer(question: Question) -> str | None:
