@@ -113,7 +113,7 @@ def built_in(group: str, name: str, what: str) -> object:
     for entry in entries_of(group):
         if (entry.name, entry.origin) == (name, ""):
             return _loaded(entry)
-    raise _absent(what)
+    raise absent(what)
 
 
 def require_whole(group: str, name: str, what: str) -> None:
@@ -129,10 +129,11 @@ def require_whole(group: str, name: str, what: str) -> None:
     """
     for entry in _declared():
         if (entry.group, entry.name, entry.origin) == (group, name, "") and not is_whole(entry):
-            raise _absent(what)
+            raise absent(what)
 
 
-def _absent(what: str) -> InputError:
+def absent(what: str) -> InputError:
+    """The error of what a built-in plugin gives, where this copy lacks its folder."""
     return InputError(
         f"the plugin that gives {what} is not part of this copy",
         allowed="the whole of citeforge: pip install citeforge",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,6 @@ from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
-
-_ENTRY = ("corrections", "labels")
 
 
 @dataclass(frozen=True)
@@ -99,7 +97,7 @@ class Corrections:
             InputError: a file is none, or labels nothing that a statement cites; or this copy lacks
                 the plugin.
         """
-        return cast(Correction, plugins.built_in(*_ENTRY, "--labels"))
+        raise plugins.absent("--labels")
 
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
@@ -128,9 +126,15 @@ class Corrections:
 
 
 def find_corrections() -> Corrections:
-    """What corrects scores in this copy."""
-    theirs = plugins.find_entry(*_ENTRY)
-    return Corrections() if theirs is None else cast(Corrections, theirs[0])
+    """What corrects scores in this copy.
+
+    Raises:
+        InputError: the plugin that should do it is broken.
+    """
+    theirs = plugins.find_entry("corrections", "labels")
+    if theirs is None:
+        return Corrections()
+    return plugins.require_type(theirs, Corrections, "what corrects scores")
 
 
 def calibration_key(judge: str) -> str:

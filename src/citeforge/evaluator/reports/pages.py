@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, cast
 
 from citeforge.engines import plugins
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
-
-_ENTRY = ("reports", "pages")
 
 
 @dataclass(frozen=True)
@@ -32,8 +29,11 @@ class Shares:
     people: float
 
 
-class Pages(Protocol):
-    """What makes pages and plots: entry ``pages`` of the group ``citeforge.reports``."""
+class Pages:
+    """What makes pages and plots: entry ``pages`` of the group ``citeforge.reports``.
+
+    This one makes none: it stands in copies that lack the plugin.
+    """
 
     def report(
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
@@ -53,15 +53,19 @@ class Pages(Protocol):
 
         Raises:
             UsageError: an option for another kind of file, or the files do not hold what it shows.
+            InputError: this copy lacks the plugin.
             MissingExtraError: a plot without the extra ``report``.
         """
+        raise plugins.absent(f"reports as {form}")
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
         """All answers, to be filtered and compared in a page.
 
         Returns:
-            A part of a page, and what lies beside the page: file name to content.
+            A part of a page, and what lies beside the page, file name to content; empty where this
+            copy lacks the plugin.
         """
+        return "", {}
 
     def judge_plot(self, out: Path) -> Callable[[Mapping[str, Shares], str], None]:
         """What plots the statements that a judge and people find supported in each system.
@@ -74,20 +78,17 @@ class Pages(Protocol):
 
         Raises:
             UsageError: no plot is written in a file of such an ending.
+            InputError: this copy lacks the plugin.
             MissingExtraError: the extra ``report`` is not installed.
         """
+        raise plugins.absent("plots")
 
 
-def find_pages() -> Pages | None:
-    """What makes pages and plots; None where this copy lacks the plugin for them."""
-    theirs = plugins.find_entry(*_ENTRY)
-    return None if theirs is None else cast(Pages, theirs[0])
-
-
-def require_pages(form: str) -> Pages:
-    """What makes pages and plots.
+def find_pages() -> Pages:
+    """What makes pages and plots in this copy.
 
     Raises:
-        InputError: this copy lacks the plugin for them.
+        InputError: the plugin that should make them is broken.
     """
-    return cast(Pages, plugins.built_in(*_ENTRY, f"reports as {form}"))
+    theirs = plugins.find_entry("reports", "pages")
+    return Pages() if theirs is None else plugins.require_type(theirs, Pages, "pages")

@@ -18,7 +18,7 @@ from citeforge.evaluator.reports.missing import (
     missing_lines,
     variance_lines,
 )
-from citeforge.evaluator.reports.pages import require_pages
+from citeforge.evaluator.reports.pages import find_pages
 from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.rows import (
     compared_across,
@@ -151,7 +151,7 @@ def make_report(
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     n_beside = 0
     if form not in TABLES or options.is_plot:
-        content, n_beside = require_pages(form).report(files, form, out, options, audit)
+        content, n_beside = find_pages().report(files, form, out, options, audit)
     elif not options.is_plain:
         if form not in PAPER:
             raise UsageError(NEEDS_A_TABLE)

@@ -129,10 +129,9 @@ def _answers(
     """The page with all answers, its data in chunks; none where no score file carries answers,
     or the plugin for it is not part of this copy."""
     answered = named_rows([f for f in files if f.answers])
-    pages = find_pages()
-    if not answered or pages is None:
+    explorer, beside = find_pages().explorer(answered) if answered else ("", {})
+    if not explorer:
         return False
-    explorer, beside = pages.explorer(answered)
     page = templates.get_template("answers.html.j2").render(
         site=site | {"answers": True}, explorer=explorer
     )

@@ -43,13 +43,13 @@ def calibrate(
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """
     from citeforge.engines.setup import require_judge
-    from citeforge.evaluator.reports.pages import require_pages
+    from citeforge.evaluator.reports.pages import find_pages
     from citeforge.plugins.labels.correction import calibration
     from citeforge.plugins.labels.pairs import labelled_pairs
     from citeforge.plugins.labels.tables import render_calibration
     from citeforge.schemas.errors import UsageError
 
-    plot = None if out is None else require_pages("plots").judge_plot(out)
+    plot = None if out is None else find_pages().judge_plot(out)
     if not labels:
         raise UsageError("needs --labels FILE")
     rows = labelled_pairs(labels, scores, label_format)
