@@ -3,7 +3,8 @@
 These tests run when ``CITEFORGE_PEERS`` names a folder with checkouts of the papers' repositories,
 each under its repository's name (``ALCE``, ``rage_toolkit``, ``Attributed-IR``, ``attrieval``,
 ``Knowledge-aware-Language-Model-Attribution``, ``deep_research_bench``, ``every_eval_ever``,
-``RAGDoll``, ``nuggetizer``, DRAGUN's ``resources``, ``ai2-scholarqa-eval``).
+``RAGDoll``, ``nuggetizer``, DRAGUN's ``resources``, ``ai2-scholarqa-eval``, ``AttributionBench``,
+``anserini-tools``).
 Nothing of theirs is in this repository. ALCE's QA measures need transformers 4.28.1 besides:
 ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it.
 """

@@ -9,6 +9,7 @@ import pytest
 
 from citeforge.plugins.reproduce.declared import find_table, published_tables
 from citeforge.plugins.reproduce.run import reproduce_tables
+from citeforge.plugins.reproduce.verdicts import is_printed_as
 
 
 @pytest.mark.parametrize("name", published_tables())
@@ -20,3 +21,6 @@ def test_every_difference_has_its_reason(peer: Callable[[str], Path], name: str)
     # A reason goes when its difference does.
     known = {(r, c) for one in table.differs for r, columns in one.cells.items() for c in columns}
     assert {(c.row, c.column) for c in compared.cells if c.verdict == "explained"} == known
+    # What is said to be of other outputs is not what ours give.
+    printed = [c for c in compared.cells if c.verdict == "needs outputs" and c.ours is not None]
+    assert not [c for c in printed if is_printed_as(c.ours or 0.0, c.printed)]
