@@ -32,7 +32,7 @@ def build(
         out: folder to make.
         overwrite: replace what is there.
         resume: continue a build that was cut off; a finished package of the same recipe is taken.
-        run: device, workers, endpoint, caches; nothing there changes a table.
+        run: device, endpoint, caches; nothing there changes a table.
 
     Returns:
         The finished benchmark.
