@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,20 @@ from conftest_boards import EVIL
 QUERIES = ("q0", "q1", "q2")
 
 
-@pytest.fixture
-def board(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A board of three queries, with a submission of the system "good" on it."""
-    make_package(tmp_path, len(QUERIES))
-    start_leaderboard(tmp_path / "board", [f"facts={tmp_path / 'package'}"], title="Facts")
-    add_submissions([submission(tmp_path / "good.jsonl")], tmp_path / "board")
+    root = tmp_path_factory.mktemp("made")
+    make_package(root, len(QUERIES), passages=100)
+    start_leaderboard(root / "board", [f"facts={root / 'package'}"], title="Facts")
+    add_submissions([submission(root / "good.jsonl")], root / "board")
+    return root
+
+
+@pytest.fixture
+def board(made: Path, tmp_path: Path) -> Path:
+    """A copy of the board."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
     return tmp_path / "board"
 
 
