@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
 from citeforge.evaluator.statistics.variance import shares_of
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.scores import MeasureScore, ScoreFile, Source
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
@@ -94,7 +94,7 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
     return lines + _judge_lines(files)
 
 
-def _listed(shares: Mapping[str, float]) -> str:
+def _listed(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
     return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
 
 
