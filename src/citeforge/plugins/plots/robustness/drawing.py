@@ -7,15 +7,20 @@ from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import Figure, altair, finished
 from citeforge.plugins.plots.robustness.orders import Robustness, headline
 
+_SIZE = 70
+"""Of a mark, in square pixels; more where marks of other systems stand on it."""
+
 
 def ranks_figure(found: Robustness) -> Figure:
     """One row a definition, one line a system: lines cross where two definitions disagree."""
     alt = altair()
     rows: list[dict[str, object]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
-         "low": rank, "high": rank, "value": value}
+         "low": rank, "high": rank, "value": value,
+         "size": _SIZE * (1 + 2 * one.ranks[place + 1 :].count(rank))}
         for number, one in enumerate(found.definitions, 1)
-        for system, rank, value in zip(found.systems, one.ranks, one.values, strict=True)
+        for place, (system, rank, value)
+        in enumerate(zip(found.systems, one.ranks, one.values, strict=True))
     ]  # fmt: skip
     plot = forest(rows, "definition", "rank", None)
     ticks = list(range(1, len(found.systems) + 1))
@@ -28,8 +33,8 @@ def ranks_figure(found: Robustness) -> Figure:
     lines = plot.base.mark_line(strokeWidth=1.5).encode(
         x=x, y=plot.y, color=encodings["color"], order=alt.Order("order:Q"), detail="system:N"
     )
-    points = plot.base.mark_point(size=70, filled=True, opacity=1).encode(
-        x=x, y=plot.y, **encodings
+    points = plot.base.mark_point(filled=True, opacity=1).encode(
+        x=x, y=plot.y, size=alt.Size("size:Q", scale=None, legend=None), **encodings
     )
     title = headline(found)
     orders = [sorted(zip(d.ranks, found.systems, strict=True)) for d in found.definitions[:12]]
