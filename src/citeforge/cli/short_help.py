@@ -23,8 +23,8 @@ SECTIONS = {
         "vectors_model embeddings shard_rows"
     ),
     "Which negatives are mined": (
-        "skip_top max_score margin relative_margin exclude_answers exclude_contained keep_self "
-        "candidates remine decided drop_suspects skip_contradictions"
+        "seemingly_relevant irrelevant skip_top max_score margin relative_margin exclude_answers "
+        "exclude_contained keep_self candidates remine decided drop_suspects skip_contradictions"
     ),
     "Which rows are read and kept": (
         "extra_corpus extra_prefix extra_licence corpus corpus_split chunk base allow_no_relevant "
