@@ -48,14 +48,14 @@ class Learnt:
     chance: float
 
 
-def make_board(root: Path, n_queries: int) -> Board:
+def make_board(root: Path, n_queries: int, passages: int = 100_000) -> Board:
     """A board of a benchmark of drawn labels, as its maintainer sets it up."""
     from benchmarks.score import make_package
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.plugins.leaderboard.start import start_leaderboard
     from citeforge.publish.hidden import split_package
 
-    make_package(root, n_queries, hidden=True)
+    make_package(root, n_queries, hidden=True, passages=passages)
     split_package(root / "package", root / "public", root / "gold")
     start_leaderboard(root / "board", [str(root / "public")], [str(root / "gold")])
     whole = Benchmark(root / "package")

@@ -40,7 +40,7 @@ SPELLING_RUNS = 2**SHOWN - 1
 @pytest.fixture
 def board(tmp_path: Path) -> Board:
     """A board with hidden gold of 30 queries, three of nine passages relevant to each."""
-    return make_board(tmp_path, N_QUERIES)
+    return make_board(tmp_path, N_QUERIES, passages=500)
 
 
 def spelling_runs(board: Board, path: Path, n_runs: int) -> Path:
