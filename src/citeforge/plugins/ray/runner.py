@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -49,8 +48,9 @@ class RayRunner(Runner):
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
         from citeforge.plugins.ray.judging import ClusterJudge
 
-        here = partial(make, replace(options, workers=1))
-        return ClusterJudge(here, options.device, self.settings, options.batch_size)
+        return ClusterJudge(
+            partial(make, options), options.device, self.settings, options.batch_size
+        )
 
     def first_stage(self, device: str) -> FirstStage:
         from citeforge.plugins.ray.searching import ClusterSearch
