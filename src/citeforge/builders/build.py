@@ -40,15 +40,15 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
     """
     kind = _kind(recipe)
     if not kind.has_plan:
-        known = [k.name for k in kinds().values() if k.has_plan]
-        raise UsageError(f"--dry-run: only builds of {', '.join(known)} have one")
-    found: RunPlan = kind.plan(recipe, run)
-    return found
+        kinds_with_plan = [k.name for k in kinds().values() if k.has_plan]
+        raise UsageError(f"--dry-run: only builds of {', '.join(kinds_with_plan)} have one")
+    planned: RunPlan = kind.plan(recipe, run)
+    return planned
 
 
 def _kind(recipe: Recipe) -> Kind:
     kind = find_kind(recipe.kind)
     if kind is None:
-        known = f"known: {', '.join(kinds())}; another may come with a plugin"
-        raise UsageError(f"nobody gives the kind {recipe.kind!r}; {known}")
+        names = f"known: {', '.join(kinds())}; another may come with a plugin"
+        raise UsageError(f"nobody gives the kind {recipe.kind!r}; {names}")
     return kind

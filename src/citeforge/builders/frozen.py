@@ -102,16 +102,16 @@ def _write_tables(
     writer.note("corpus", "corpus", corpus.files)
     queries, relevant, gold = source.queries(), source.relevant(), source.gold()
     rows = [{"query_id": q, "docs": contexts.docs.get(q, [])} for q in queries["_id"].to_pylist()]
-    shown = pa.Table.from_pylist(rows, schema=CONTEXTS)
+    table = pa.Table.from_pylist(rows, schema=CONTEXTS)
     writer.add("queries", "queries", queries.cast(QUERIES))
     writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
-    writer.add("contexts", contexts.name, shown)
+    writer.add("contexts", contexts.name, table)
     writer.add("gold", "gold", gold.cast(GOLD))
     return {
         "queries": queries.num_rows,
         **corpus_stats(writer.folder),
         **mapping_stats(RELEVANT, relevant, queries.num_rows),
-        **context_stats(contexts.name, shown),
+        **context_stats(contexts.name, table),
         "gold rows": gold.num_rows,
     }
 

@@ -39,8 +39,8 @@ def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
     Each id has a key of its own, so that adding an id to the population moves at most one id out
     of the sample.
     """
-    chosen = set(sorted(ids, key=lambda item: key(seed, purpose, item))[:size])
-    return [item for item in ids if item in chosen]
+    sample = set(sorted(ids, key=lambda item: key(seed, purpose, item))[:size])
+    return [item for item in ids if item in sample]
 
 
 def distinct_below(limit: int, size: int, rng: random.Random, barred: Collection[int]) -> list[int]:
@@ -56,18 +56,18 @@ def distinct_below(limit: int, size: int, rng: random.Random, barred: Collection
         At most ``size`` integers in the order drawn; fewer when fewer are left.
     """
     drawn: list[int] = []
-    seen: set[int] = set()
+    numbers: set[int] = set()
     attempts = 20 * size + 100
     for _ in range(attempts):
-        if len(drawn) == size or len(seen) == limit:
+        if len(drawn) == size or len(numbers) == limit:
             return drawn
         candidate = rng.randrange(limit)
-        if candidate in seen:
+        if candidate in numbers:
             continue
-        seen.add(candidate)
+        numbers.add(candidate)
         if candidate not in barred:
             drawn.append(candidate)
     # A small or mostly forbidden population: the rest is drawn from an explicit list.
-    rest = [i for i in range(limit) if i not in seen and i not in barred]
+    rest = [i for i in range(limit) if i not in numbers and i not in barred]
     rng.shuffle(rest)
     return drawn + rest[: size - len(drawn)]

@@ -40,8 +40,8 @@ def add_file(path: Path) -> None:
     """
     if not path.is_file():
         raise UsageError(f"--plugin {path}: there is no such file")
-    given = os.environ.get(VARIABLE)
-    os.environ[VARIABLE] = os.pathsep.join([*([given] if given else []), str(path.resolve())])
+    listed = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = os.pathsep.join([*([listed] if listed else []), str(path.resolve())])
     _read_file(path.resolve())
 
 
@@ -173,10 +173,10 @@ def blamed(error: BaseException) -> InputError | None:
         return None
     (hook, _), (last, line) = theirs[0], theirs[-1]
     entry = origins[_top(hook.f_globals["__name__"])]
-    given = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
+    listed = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return InputError(
-        f"the plugin {entry.origin} ({given}) is broken: {hook.f_code.co_qualname} ended in "
+        f"the plugin {entry.origin} ({listed}) is broken: {hook.f_code.co_qualname} ended in "
         f"{reason}",
         path=last.f_code.co_filename,
         line=line,
@@ -205,16 +205,16 @@ def _loaded(entry: PluginEntry) -> object:
     Raises:
         InputError: its import fails, or its name is another.
     """
-    called = f"{entry.name!r} of {entry.group}"
+    name = f"{entry.name!r} of {entry.group}"
     try:
         value = entry.load()
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
-        raise broken(called, entry.origin, error) from error
+        raise broken(name, entry.origin, error) from error
     if getattr(value, "name", entry.name) != entry.name:
         reason = ValueError(f"it calls itself {getattr(value, 'name', '')!r}")
-        raise broken(called, entry.origin, reason)
+        raise broken(name, entry.origin, reason)
     return value
 
 
@@ -254,12 +254,12 @@ def _is_built_in(entry: PluginEntry) -> bool:
 
 
 def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:
-    given = os.environ.get(VARIABLE)
-    if not given:
+    paths = os.environ.get(VARIABLE)
+    if not paths:
         return []
     from pathlib import Path
 
-    return [_read_file(Path(name)) for name in dict.fromkeys(given.split(os.pathsep)) if name]
+    return [_read_file(Path(name)) for name in dict.fromkeys(paths.split(os.pathsep)) if name]
 
 
 @cache

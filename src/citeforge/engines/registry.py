@@ -70,8 +70,8 @@ class Registry(Generic[D, T]):
         if ours is not None and name and bool(ours.argument) == bool(argument):
             for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
-            known: T = self._made(ours, argument, settings)
-            return known
+            product: T = self._made(ours, argument, settings)
+            return product
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
             return self._from_plugin(*theirs, argument, settings)
@@ -107,26 +107,26 @@ class Registry(Generic[D, T]):
             return self._ours[name]
         theirs = plugins.find_entry(self.group, name)
         declared: Any = None if theirs is None else theirs[0]
-        found: D | None = declared
-        return found
+        entry: D | None = declared
+        return entry
 
     def all(self) -> dict[str, D]:
         """Every declaration by name: ours, then plugins'; what clashes is told of and left out."""
-        found = dict(self._ours)
+        entries = dict(self._ours)
         for value, origin in plugins.found(self.group):
             declared: Any = value
-            if declared.name not in found:
-                found[declared.name] = declared
+            if declared.name not in entries:
+                entries[declared.name] = declared
             elif origin:
                 plugins.warn(f"{origin}: there is a {self.what} {declared.name!r} already")
-        return found
+        return entries
 
     def _made(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
         factory = self._factory(declared)
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        made: T = factory(*([argument] if declared.argument else []), *settings)
-        return made
+        product: T = factory(*([argument] if declared.argument else []), *settings)
+        return product
 
     def _factory(self, declared: D) -> Callable[..., T]:
         """What makes something declared: its own, one of ours, or that of a built-in plugin."""
@@ -148,22 +148,22 @@ class Registry(Generic[D, T]):
     def _from_plugin(
         self, declared: Any, origin: str, argument: str, settings: tuple[Any, ...]
     ) -> T:
-        called = f"the {self.what} {declared.name!r}"
+        label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
-            raise UsageError(f"{called} of {origin} is written {form}")
+            raise UsageError(f"{label} of {origin} is written {form}")
         try:
-            made = self._made(declared, argument, settings)
+            product = self._made(declared, argument, settings)
         except (CiteforgeError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a stranger's code may raise anything
-            raise plugins.broken(called, origin, error) from error
-        lacking = [name for name in self._requires if not hasattr(made, name)]
+            raise plugins.broken(label, origin, error) from error
+        lacking = [name for name in self._requires if not hasattr(product, name)]
         if lacking:
-            raise plugins.broken(called, origin, TypeError(f"it lacks {', '.join(lacking)}"))
-        stamped: Any = plugins.Stamped(made, origin) if origin else made
-        found: T = stamped
-        return found
+            raise plugins.broken(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
+        stamped: Any = plugins.Stamped(product, origin) if origin else product
+        product_again: T = stamped
+        return product_again
 
 
 def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
@@ -172,7 +172,7 @@ def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageErr
     def error(spec: str) -> UsageError:
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
-        shown = without_credentials(spec)
-        return UsageError(f"{option} {shown!r}{hint}: expected {listed(choices)}")
+        text = without_credentials(spec)
+        return UsageError(f"{option} {text!r}{hint}: expected {listed(choices)}")
 
     return error

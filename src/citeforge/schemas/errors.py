@@ -14,7 +14,7 @@ def without_credentials(address: str) -> str:
     return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
-def suggestion(value: str, known: Iterable[str]) -> str:
+def suggestion(value: str, choices: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for a name that is nearly a known one, else an empty string.
 
     Two names that print the same, since they differ in Unicode's normal form, are told apart by
@@ -22,11 +22,11 @@ def suggestion(value: str, known: Iterable[str]) -> str:
     """
     from unicodedata import normalize  # `citeforge --help` needs none
 
-    known, form = list(known), normalize("NFC", value)
-    alike = (n for n in known if not value.isascii() and normalize("NFC", n) == form)
+    choices, form = list(choices), normalize("NFC", value)
+    alike = (n for n in choices if not value.isascii() and normalize("NFC", n) == form)
     if (twin := next(alike, None)) is not None:
         return f" (did you mean {twin!a}, which prints like {value!a}?)"
-    names = {name.casefold(): name for name in sorted(known, reverse=True)}
+    names = {name.casefold(): name for name in sorted(choices, reverse=True)}
     small = value.casefold()
     if (tail := next((n for n in names if n.rpartition(".")[2] == small), None)) is not None:
         return f" (did you mean {names[tail]!r}?)"

@@ -390,11 +390,11 @@ class ScoreFile(Record):
     gold: Gold = "public"
 
     def _corrected_fits(self, measure: MeasureScore) -> None:
-        found, n = measure.corrected, len(self.query_ids)
-        if found is None or not (found.human or found.labelled):
+        entry, n = measure.corrected, len(self.query_ids)
+        if entry is None or not (entry.human or entry.labelled):
             return
-        lists = [x for x in (found.human, found.linear_judged, found.linear_human) if x is not None]
-        if any(len(x) != n for x in lists) or any(not 0 <= i < n for i in found.labelled):
+        lists = [x for x in (entry.human, entry.linear_judged, entry.linear_human) if x is not None]
+        if any(len(x) != n for x in lists) or any(not 0 <= i < n for i in entry.labelled):
             raise ValueError(f"measures: {measure.name}: corrected lists other queries")
 
     @model_validator(mode="after")
@@ -423,8 +423,8 @@ class ScoreFile(Record):
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
             raise ValueError("clusters: there is not one for each query")
         for answer in self.answers:
-            shown = range(len(answer.passages))
-            if any(c not in shown for c in answer.all_cited):
+            rows = range(len(answer.passages))
+            if any(c not in rows for c in answer.all_cited):
                 raise ValueError(
                     f"answers: {answer.query_id!r} cites a passage that it does not list"
                 )

@@ -86,10 +86,10 @@ def parse_signature(signature: str) -> dict[str, str]:
         ValueError: a part has no prefix.
     """
     measure, *parts = signature.split("|")
-    found = {"measure": measure}
+    values = {"measure": measure}
     for part in parts:
         prefix, colon, value = part.partition(":")
         if not colon:
             raise ValueError(f"the signature has the part {part!r} without a prefix")
-        found[prefix] = value
-    return found
+        values[prefix] = value
+    return values

@@ -176,7 +176,7 @@ def make_header(
         contexts: context sets that were shown, repeats allowed.
         more: how the answers were made: LLM, options, hashes of prompts.
     """
-    named = {"benchmark": benchmark, "benchmark_hash": benchmark_hash}
-    known: dict[str, Any] = {k: v for k, v in named.items() if v is not None}
-    shown = list(dict.fromkeys(contexts))
-    return Header({"system": system, **known, **({"contexts": shown} if shown else {}), **more})
+    identity = {"benchmark": benchmark, "benchmark_hash": benchmark_hash}
+    header: dict[str, Any] = {k: v for k, v in identity.items() if v is not None}
+    names = list(dict.fromkeys(contexts))
+    return Header({"system": system, **header, **({"contexts": names} if names else {}), **more})

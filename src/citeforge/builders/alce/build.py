@@ -95,13 +95,13 @@ def build_retrieved(
         asked = job.read(sources)
         corpus = job.write_corpus(sources, place)
         rankings, retrievers = job.retrieve(sources, asked, corpus, place)
-        found = job.compare(asked, job.gold_of(asked), rankings, corpus)
+        candidates = job.compare(asked, job.gold_of(asked), rankings, corpus)
         writer = build.package()
-        relevant = job.write_tables(writer, found)
+        relevant = job.write_tables(writer, candidates)
         contexts = ContextWriter(writer, list(asked.texts), relevant)
-        job.show(contexts, found)
+        job.show(contexts, candidates)
         return build.finish(
-            draft, writer, job.stats(writer, found, relevant) | contexts.stats,
+            draft, writer, job.stats(writer, candidates, relevant) | contexts.stats,
             sources=sources.infos(recipe), models=models | retrievers, contexts=contexts.sets,
             counts=dict(job.counts),
         )  # fmt: skip
@@ -318,87 +318,89 @@ class _Job:
         self, asked: _Questions, gold: pa.Table, rankings: dict[str, Rankings], corpus: list[Path]
     ) -> _Candidates:
         """The candidates, and what they hold of the gold."""
-        named = {
+        ids_of = {
             query: list(dict.fromkeys(r.docid for f in rankings.values() for r in f[query]))
             for query in asked.texts
         }
-        texts = texts_of(corpus, {name for ids in named.values() for name in ids})
+        texts = texts_of(corpus, {name for ids in ids_of.values() for name in ids})
         rows = grouped(gold, list(asked.texts))
-        found = [covered_answers(rows, named, texts)]
+        by_coverage = [covered_answers(rows, ids_of, texts)]
         if self.judge is not None:
-            found.append(claims(rows, named, texts, self.judge))
+            by_coverage.append(claims(rows, ids_of, texts, self.judge))
         relevant: dict[str, list[str]] = {query: [] for query in asked.texts}
         if self.recipe.corpus is not None:
             for query, passage in rows_of(asked.judged, "query-id", "corpus-id"):
                 relevant[query].append(passage)
         whole = {name: name if self.recipe.chunk is None else whole_id(name) for name in texts}
-        found.append(judged(relevant, named, whole))
-        if failed := sum(coverage.failures for coverage in found):
+        by_coverage.append(judged(relevant, ids_of, whole))
+        if failed := sum(coverage.failures for coverage in by_coverage):
             self.counts["claims on which the judge failed"] = failed
-        coverages = [c for c in found if c.sizes]
-        return _Candidates(asked, gold, rows, corpus, rankings, named, texts, coverages)
+        coverages = [c for c in by_coverage if c.sizes]
+        return _Candidates(asked, gold, rows, corpus, rankings, ids_of, texts, coverages)
 
-    def write_tables(self, writer: PackageWriter, found: _Candidates) -> pa.Table:
+    def write_tables(self, writer: PackageWriter, candidates: _Candidates) -> pa.Table:
         """Write all tables but contexts; returns the judgements, schema MAPPING."""
-        rows = found.asked.judged if self.recipe.chunk is None else MAPPING.empty_table()
+        rows = candidates.asked.judged if self.recipe.chunk is None else MAPPING.empty_table()
         relevant, n_unknown = relevant_table(
-            rows, found.corpus, found.coverages, found.rows, found.texts
+            rows, candidates.corpus, candidates.coverages, candidates.rows, candidates.texts
         )
         if n_unknown:
             self.counts["judged passages that the corpus lacks"] = n_unknown
-        wanted = None
+        shown_ids = None
         if self.recipe.passages == "retrieved":
-            wanted = {name for ids in found.named.values() for name in ids}
-            wanted.update(relevant["corpus-id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, found.corpus, wanted))
-        writer.add("queries", "queries", found.asked.table.cast(QUERIES))
+            shown_ids = {name for ids in candidates.named.values() for name in ids}
+            shown_ids.update(relevant["corpus-id"].to_pylist())
+        writer.note("corpus", "corpus", copy_corpus(writer.folder, candidates.corpus, shown_ids))
+        writer.add("queries", "queries", candidates.asked.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
-        writer.add("gold", "gold", found.gold.cast(GOLD))
-        for name, rankings in found.rankings.items():
+        writer.add("gold", "gold", candidates.gold.cast(GOLD))
+        for name, rankings in candidates.rankings.items():
             writer.add("candidates", name, candidate_table(rankings))
         return relevant
 
-    def stats(self, writer: PackageWriter, found: _Candidates, relevant: pa.Table) -> Stats:
+    def stats(self, writer: PackageWriter, candidates: _Candidates, relevant: pa.Table) -> Stats:
         """Descriptive statistics of the tables."""
-        n = len(found.asked.texts)
+        n = len(candidates.asked.texts)
         stats: Stats = {
             "queries": n,
             **corpus_stats(writer.folder),
             **mapping_stats(RELEVANT, relevant, n),
-            "gold rows": found.gold.num_rows,
+            "gold rows": candidates.gold.num_rows,
         }
-        for name, rankings in found.rankings.items():
+        for name, rankings in candidates.rankings.items():
             longest = max(map(len, rankings.values()), default=0)
             depth = longest if self.recipe.corpus is None else self.recipe.retrieving.depth
-            for coverage in found.coverages:
-                stats |= recalls(name, _ids(rankings), coverage, found.lists, depth)
+            for coverage in candidates.coverages:
+                stats |= recalls(name, _ids(rankings), coverage, candidates.lists, depth)
         return stats
 
-    def show(self, contexts: ContextWriter, found: _Candidates) -> None:
+    def show(self, contexts: ContextWriter, candidates: _Candidates) -> None:
         """Context sets, made of what the first retriever found."""
-        recipe, (name, rankings) = self.recipe, next(iter(found.rankings.items()))
+        recipe, (name, rankings) = self.recipe, next(iter(candidates.rankings.items()))
         ranked = _ids(rankings)
-        ids = {query: ranked.get(query, []) for query in found.asked.texts}
+        ids = {query: ranked.get(query, []) for query in candidates.asked.texts}
         where = "documents of each item" if recipe.corpus is None else f"passages by {name}"
         first = {query: row[: recipe.k] for query, row in ids.items()}
         contexts.add(f"top{recipe.k}", first, f"the first {recipe.k} {where}, in their order")
         if recipe.corpus is not None or recipe.oracle:
-            if not found.coverages:
+            if not candidates.coverages:
                 raise InputError(
                     "has no gold by which passages could be told apart: neither short answers, "
                     "nor claims and a judge, nor judged passages",
                     path=recipe.source,
                     allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
                 )
-            contexts.add_oracle(found.coverages[0], ids, found.lists, recipe.k)
+            contexts.add_oracle(candidates.coverages[0], ids, candidates.lists, recipe.k)
         writing = recipe.writing
         top = {query: row[: writing.condense_top] for query, row in ids.items()}
         for form in writing.condense:
             if self.llm is None:
                 break
-            table = condense(form, found.asked.texts, top, found.texts, self.llm, self.counts)
+            table = condense(
+                form, candidates.asked.texts, top, candidates.texts, self.llm, self.counts
+            )
             where = f"of the first {writing.condense_top} {where}"
-            contexts.add_condensed(form, table, top, found.texts, writing.condense_k, where)
+            contexts.add_condensed(form, table, top, candidates.texts, writing.condense_k, where)
 
 
 def _ids(rankings: Rankings) -> dict[str, list[str]]:

@@ -27,16 +27,16 @@ DOCUMENTS = "documents"
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
     """Split of ``candidates`` to the retriever whose it is: ``bm25``, ``dense``, ``run_STEM``."""
-    found: dict[str, str] = {}
+    file_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")
         if argument:
             name = f"{name}_{Path(argument).name.split('.')[0]}"
         name = re.sub(r"\W+", "_", name, flags=re.ASCII)
-        while name in found:
+        while name in file_of:
             name += "_"
-        found[name] = spec
-    return found
+        file_of[name] = spec
+    return file_of
 
 
 def retrieve_all(
@@ -70,11 +70,11 @@ def retrieve_all(
         run.shard_rows,
         make_runner(run).first_stage(run.device),
     )
-    found, models = {}, {}
+    rankings, models = {}, {}
     for name, spec in split_names(retrieving.retrievers).items():
         retriever = make_retriever(spec, settings)
-        found[name] = retriever.rank(questions, retrieving.depth)
-        empty = sum(not row for row in found[name].values())
+        rankings[name] = retriever.rank(questions, retrieving.depth)
+        empty = sum(not row for row in rankings[name].values())
         if empty == len(questions):
             raise InputError(
                 f"finds nothing for any of {len(questions)} questions",
@@ -84,18 +84,18 @@ def retrieve_all(
         if empty:
             counts[f"questions for which {name} finds nothing"] = empty
         models[f"retriever {name}"] = retriever.identity()
-    return found, models
+    return rankings, models
 
 
 def documents(items: Sequence[AlceItem]) -> Rankings:
     """The documents of ALCE's items in their order; where scores are, 1 / rank stands."""
-    found: Rankings = {}
+    rankings_of: Rankings = {}
     for item in items:
         ids = dict.fromkeys(passage_id(doc) for doc in item.docs)
-        found[item.query_id] = ranked(
+        rankings_of[item.query_id] = ranked(
             item.query_id, ((name, round(1 / rank, 6)) for rank, name in enumerate(ids, 1))
         )
-    return found
+    return rankings_of
 
 
 def candidate_table(rankings: Rankings) -> pa.Table:
@@ -104,4 +104,4 @@ def candidate_table(rankings: Rankings) -> pa.Table:
     def row(one: Retrieved) -> tuple[str, str, int, float]:
         return one.query_id, one.docid, one.rank, one.score
 
-    return table_of([row(one) for found in rankings.values() for one in found], CANDIDATES)
+    return table_of([row(one) for ranking in rankings.values() for one in ranking], CANDIDATES)

@@ -45,10 +45,10 @@ def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
         for name, title, text, metadata in zip(
             *(c.to_pylist() for c in batch.columns), strict=True
         ):
-            found = pieces(text, size)
+            chunks = pieces(text, size)
             counts["passages before cutting"] += 1
-            counts["passages without a word, left out"] += not found
-            rows += [(piece_id(name, i), title, t, metadata) for i, t in enumerate(found)]
+            counts["passages without a word, left out"] += not chunks
+            rows += [(piece_id(name, i), title, t, metadata) for i, t in enumerate(chunks)]
         counts["passages after cutting"] += len(rows)
         if rows:
             yield batch_of(rows, CORPUS)

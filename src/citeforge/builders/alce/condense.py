@@ -51,7 +51,7 @@ def condense(
     """
     pairs = [(query, name) for query in questions for name in candidates[query]]
     rows = [{"question": questions[q], "title": texts[p][0], "text": texts[p][1]} for q, p in pairs]
-    found = []
+    condensed = []
     for (query, name), reply in zip(pairs, write_texts(llm, form, rows, _MOST_TOKENS), strict=True):
         if isinstance(reply, Failure):
             counts[f"{form}: passages for which the writer failed"] += 1
@@ -59,8 +59,8 @@ def condense(
         idle = is_irrelevant(reply)
         counts[f"{form}: passages found irrelevant"] += idle
         counts[f"{form}: passages condensed"] += not idle
-        found.append((query, name, reply, idle))
-    return table_of(found, CONDENSED)
+        condensed.append((query, name, reply, idle))
+    return table_of(condensed, CONDENSED)
 
 
 def usable(table: pa.Table) -> dict[tuple[str, str], str]:
@@ -74,22 +74,22 @@ def usable(table: pa.Table) -> dict[tuple[str, str], str]:
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
     """How long the texts are, and how much shorter than their passages; for snippets, how many
     stand in their passage word for word."""
-    kept = usable(table)
+    good = usable(table)
     stats: dict[str, object] = {
         f"{form}: share of passages found irrelevant": round(
-            1 - len(kept) / table.num_rows, 4
+            1 - len(good) / table.num_rows, 4
         ) if table.num_rows else 0.0
     }  # fmt: skip
-    if not kept:
+    if not good:
         return stats
-    words = sum(len(text.split()) for text in kept.values())
-    before = sum(len(texts[name][1].split()) for _, name in kept)
-    stats[f"{form}: words, mean"] = round(words / len(kept), 2)
+    words = sum(len(text.split()) for text in good.values())
+    before = sum(len(texts[name][1].split()) for _, name in good)
+    stats[f"{form}: words, mean"] = round(words / len(good), 2)
     stats[f"{form}: words of the passage a word"] = round(before / words, 2)
     if form == "snippet":
         spans = [
             normalise_answer(text) in normalise_answer(texts[name][1])
-            for (_, name), text in kept.items()
+            for (_, name), text in good.items()
         ]
         stats["snippet: share that is a span of its passage"] = round(sum(spans) / len(spans), 4)
     return stats

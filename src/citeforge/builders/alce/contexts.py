@@ -36,17 +36,17 @@ def relevant_table(
         (schema MAPPING, number of judged passages that the corpus lacks).
     """
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    named = pa.array(judged["corpus-id"].unique(), pa.string())
+    ids = pa.array(judged["corpus-id"].unique(), pa.string())
     there: set[str] = set()
-    if len(named):
-        there = {named[i].as_py() for i in find_rows(corpus, "_id", named)[1].tolist()}
+    if len(ids):
+        there = {ids[i].as_py() for i in find_rows(corpus, "_id", ids)[1].tolist()}
     for row in judged.to_pylist():
         if row["corpus-id"] in there:
             rows[row["query-id"], row["corpus-id"]] = row
     strangers = judged.num_rows - len(rows)
     for coverage in coverages[:1]:
-        for query, held in coverage.held.items() if coverage.unit != JUDGED else ():
-            for name in (n for n, units in held.items() if units):
+        for query, covers in coverage.held.items() if coverage.unit != JUDGED else ():
+            for name in (n for n, units in covers.items() if units):
                 answers = _answers_in(texts[name][1], gold[query])
                 row = {"query-id": query, "corpus-id": name, "score": 1.0}
                 if answers:
@@ -82,10 +82,10 @@ class ContextWriter:
         self._writer, self._queries = writer, queries
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
-    def add(self, name: str, shown: Named, description: str) -> None:
+    def add(self, name: str, ids_of: Named, description: str) -> None:
         """A set that shows each query its passages in their order."""
         rows = [
-            {"query_id": query, "docs": [self._doc(query, i) for i in shown[query]]}
+            {"query_id": query, "docs": [self._doc(query, i) for i in ids_of[query]]}
             for query in self._queries
         ]
         table = pa.Table.from_pylist(rows, schema=CONTEXTS)
@@ -108,25 +108,25 @@ class ContextWriter:
             lists: queries whose gold is a list of answers.
             k: passages a context.
         """
-        chosen = {
+        best = {
             query: [row[i] for i in oracle(coverage.of(query, row), k)]
             for query, row in candidates.items()
         }
         text = f"{k} candidates that hold most of the {coverage.unit}, chosen greedily"
-        self.add("oracle", chosen, text)
-        self.stats |= recalls("oracle", chosen, coverage, lists, k)
-        kept = kept_by(chosen, candidates, coverage, lists)
-        self.stats |= {f"oracle: {name}": share for name, share in kept.items()}
+        self.add("oracle", best, text)
+        self.stats |= recalls("oracle", best, coverage, lists, k)
+        recall = kept_by(best, candidates, coverage, lists)
+        self.stats |= {f"oracle: {name}": share for name, share in recall.items()}
 
     def add_condensed(
-        self, form: str, table: pa.Table, asked: Named, texts: Texts, k: int, where: str
+        self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
     ) -> None:
         """A table of summaries or snippets, and the first k passages that have one.
 
         Args:
             form: which of them.
             table: schema CONDENSED.
-            asked: candidates that were condensed.
+            ids_of: candidates that were condensed.
             texts: of these.
             k: passages a context.
             where: what the candidates are, in words.
@@ -134,5 +134,5 @@ class ContextWriter:
         self._writer.add("condensed", form, table)
         self.stats |= condensed_stats(form, table, texts)
         there = usable(table)
-        shown = {q: [i for i in row if (q, i) in there][:k] for q, row in asked.items()}
-        self.add(form, shown, f"the first {k} with a {form} {where}")
+        rows = {q: [i for i in row if (q, i) in there][:k] for q, row in ids_of.items()}
+        self.add(form, rows, f"the first {k} with a {form} {where}")

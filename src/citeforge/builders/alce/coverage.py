@@ -42,8 +42,8 @@ class Coverage:
 
     def of(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
         """Units that each passage holds."""
-        held = self.held.get(query, {})
-        return [held.get(name, frozenset()) for name in passages]
+        covers = self.held.get(query, {})
+        return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
         """Units that some passage holds."""
@@ -58,81 +58,81 @@ class Coverage:
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
 
-def covered_answers(gold: Mapping[str, GoldRows], named: Named, texts: Texts) -> Coverage:
+def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -> Coverage:
     """Groups of accepted forms of which one stands in the passage's text, both normalised as ALCE
     does (``qa_pair`` and ``answer_list`` rows)."""
-    found = Coverage(SHORT)
+    coverage = Coverage(SHORT)
     forms: dict[str, str] = {}
     for query, rows in gold.items():
         units = [list(g.aliases) for g in (*rows.qa_pairs, *rows.answer_lists) if any(g.aliases)]
         if not units:
             continue
-        found.sizes[query] = len(units)
-        held = {}
-        for name in named[query]:
+        coverage.sizes[query] = len(units)
+        covers = {}
+        for name in ids_of[query]:
             text = forms.setdefault(name, normalise_answer(texts[name][1]))
-            held[name] = frozenset(i for i, u in enumerate(units) if contains_answer(text, u))
-        found.held[query] = held
-    return found
+            covers[name] = frozenset(i for i, u in enumerate(units) if contains_answer(text, u))
+        coverage.held[query] = covers
+    return coverage
 
 
 def claims(
-    gold: Mapping[str, GoldRows], named: Named, texts: Texts, judge: JudgeSession
+    gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
 ) -> Coverage:
     """Claims that the passage entails, by a judge."""
-    found = Coverage(CLAIMS)
-    wanted = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
-    queries = list(wanted)
+    coverage = Coverage(CLAIMS)
+    claims_of = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
+    queries = list(claims_of)
     for start in range(0, len(queries), _BLOCK):
         block = queries[start : start + _BLOCK]
         pairs = {
             (query, name, i): Pair(premise_of(*texts[name]), claim)
             for query in block
-            for name in named[query]
-            for i, claim in enumerate(wanted[query])
+            for name in ids_of[query]
+            for i, claim in enumerate(claims_of[query])
         }
         decisions = judge.ask(pairs.values())
-        found.failures += sum(isinstance(d, JudgeFailure) for d in decisions.values())
+        coverage.failures += sum(isinstance(d, JudgeFailure) for d in decisions.values())
         for query in block:
-            found.sizes[query] = len(wanted[query])
-            found.held[query] = {name: frozenset() for name in named[query]}
+            coverage.sizes[query] = len(claims_of[query])
+            coverage.held[query] = {name: frozenset() for name in ids_of[query]}
         for (query, name, i), pair in pairs.items():
             decision = decisions[pair]
             if not isinstance(decision, JudgeFailure) and decision.entailed:
-                found.held[query][name] |= {i}
-    return found
+                coverage.held[query][name] |= {i}
+    return coverage
 
 
-def judged(relevant: Named, named: Named, whole: Mapping[str, str]) -> Coverage:
+def judged(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
     """Passages that the source judges relevant.
 
     Args:
         relevant: query to them.
-        named: query to candidates.
+        ids_of: query to candidates.
         whole: candidate to the passage that it was cut from; itself where nothing was cut.
     """
-    found = Coverage(JUDGED)
+    coverage = Coverage(JUDGED)
     for query, ids in relevant.items():
         if not ids:
             continue
         at = {name: i for i, name in enumerate(ids)}
-        found.sizes[query] = len(at)
-        found.held[query] = {
+        coverage.sizes[query] = len(at)
+        coverage.held[query] = {
             name: frozenset([at[whole[name]]]) if whole[name] in at else frozenset()
-            for name in named[query]
+            for name in ids_of[query]
         }
-    return found
+    return coverage
 
 
 def recalls(
-    name: str, rows: Named, found: Coverage, lists: frozenset[str], deepest: int
+    name: str, rows: Named, coverage: Coverage, lists: frozenset[str], deepest: int
 ) -> dict[str, object]:
     """Mean recall at several depths, over the queries that have such gold.
 
     Args:
         name: of what chose the passages.
         rows: query to these, in their order.
-        found: what they hold.
+        coverage: what they hold.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
         deepest: passages that were asked for; the last depth.
 
@@ -140,25 +140,25 @@ def recalls(
         Statistics by name.
     """
     stats: dict[str, object] = {}
-    listed = [q for q in found.sizes if q in lists]
+    listed = [q for q in coverage.sizes if q in lists]
     for depth in (*(d for d in DEPTHS if d < deepest), deepest):
-        values = [found.recall(q, rows[q][:depth]) for q in found.sizes]
-        stats[f"{name}: recall@{depth} of {found.unit}, mean"] = _mean(values)
-        if listed and found.unit == SHORT:
-            enough = [found.recall_5(q, rows[q][:depth]) for q in listed]
-            stats[f"{name}: recall-5@{depth} of {found.unit}, mean"] = _mean(enough)
+        values = [coverage.recall(q, rows[q][:depth]) for q in coverage.sizes]
+        stats[f"{name}: recall@{depth} of {coverage.unit}, mean"] = _mean(values)
+        if listed and coverage.unit == SHORT:
+            enough = [coverage.recall_5(q, rows[q][:depth]) for q in listed]
+            stats[f"{name}: recall-5@{depth} of {coverage.unit}, mean"] = _mean(enough)
     return stats
 
 
 def kept_by(
-    chosen: Named, candidates: Named, found: Coverage, lists: frozenset[str]
+    best: Named, candidates: Named, coverage: Coverage, lists: frozenset[str]
 ) -> dict[str, object]:
     """For how many queries a few passages have the recall of all candidates.
 
     Args:
-        chosen: query to the few.
+        best: query to the few.
         candidates: query to all.
-        found: what they hold.
+        coverage: what they hold.
         lists: queries whose gold is a list of answers; told of by recall-5, too.
 
     Returns:
@@ -166,13 +166,13 @@ def kept_by(
     """
 
     def share(queries: Iterable[str], measure: Callable[[str, Iterable[str]], float]) -> float:
-        return _mean([float(measure(q, chosen[q]) == measure(q, candidates[q])) for q in queries])
+        return _mean([float(measure(q, best[q]) == measure(q, candidates[q])) for q in queries])
 
     name = "share of queries with the recall{} of all candidates".format
-    stats: dict[str, object] = {name(""): share(found.sizes, found.recall)}
-    listed = [q for q in found.sizes if q in lists]
-    if listed and found.unit == SHORT:
-        stats[name("-5")] = share(listed, found.recall_5)
+    stats: dict[str, object] = {name(""): share(coverage.sizes, coverage.recall)}
+    listed = [q for q in coverage.sizes if q in lists]
+    if listed and coverage.unit == SHORT:
+        stats[name("-5")] = share(listed, coverage.recall_5)
     return stats
 
 

@@ -23,15 +23,17 @@ def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
         there are fewer passages.
     """
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))
-    chosen = order[:k]
+    best_rows = order[:k]
     for new in order[k:]:
-        reached = len(_union(covered, chosen))
-        swaps = [[*chosen[:at], new, *chosen[at + 1 :]] for at in reversed(range(len(chosen)))]
+        reached = len(_union(covered, best_rows))
+        swaps = [
+            [*best_rows[:at], new, *best_rows[at + 1 :]] for at in reversed(range(len(best_rows)))
+        ]
         best = max(swaps, key=lambda swap: len(_union(covered, swap)))
         if len(_union(covered, best)) > reached:
-            chosen = sorted(best, key=order.index)
-    return chosen
+            best_rows = sorted(best, key=order.index)
+    return best_rows
 
 
-def _union(covered: Sequence[AbstractSet[int]], chosen: Sequence[int]) -> set[int]:
-    return {unit for i in chosen for unit in covered[i]}
+def _union(covered: Sequence[AbstractSet[int]], rows: Sequence[int]) -> set[int]:
+    return {unit for i in rows for unit in covered[i]}

@@ -45,11 +45,11 @@ def gold_rows(source: Source, queries: pa.Table) -> pa.Table:
         InputError: ``answers`` is something else.
     """
     gold = source.gold()
-    known = set(gold["query_id"].to_pylist())
+    with_gold = set(gold["query_id"].to_pylist())
     rows = [
         row
         for query, text, metadata in rows_of(queries)
-        if query not in known and metadata
+        if query not in with_gold and metadata
         for row in _answers(source, query, text, json.loads(metadata))
     ]
     more = pa.Table.from_pylist(rows, schema=GOLD)

@@ -23,8 +23,8 @@ def long_answer(rows: GoldRows) -> str:
 
     The first annotated one (ASQA), or the one whole answer that measures select (ELI5, HAGRID).
     """
-    chosen = rows.long_answers[0] if rows.long_answers else rows.single
-    text = (chosen.text or "") if chosen else ""
+    answer = rows.long_answers[0] if rows.long_answers else rows.single
+    text = (answer.text or "") if answer else ""
     return without_markers(text, Grammar().parse(text, 1 << 30).markers).strip()
 
 
@@ -33,9 +33,9 @@ def parse_subclaims(reply: str, n: int) -> list[str]:
     others (it ends in a colon) is none; where lines are numbered, the others are none either."""
     lines = [line.strip() for line in reply.splitlines()]
     listed = [line for line in lines if _LISTED.match(line)]
-    said = (_LISTED.sub("", line).strip() for line in listed or lines)
-    found = dict.fromkeys(line for line in said if line and not line.endswith(":"))
-    return list(found)[:n]
+    texts = (_LISTED.sub("", line).strip() for line in listed or lines)
+    claims = dict.fromkeys(line for line in texts if line and not line.endswith(":"))
+    return list(claims)[:n]
 
 
 def sub_claims(
@@ -58,19 +58,19 @@ def sub_claims(
     """
     answers = {q: text for q in questions if not gold[q].claims and (text := long_answer(gold[q]))}
     rows = [{"question": questions[q], "answer": a, "n": n} for q, a in answers.items()]
-    written: dict[str, list[str]] = {}
+    claims_of: dict[str, list[str]] = {}
     for query, reply in zip(
         answers, write_texts(llm, "subclaims", rows, _MOST_TOKENS), strict=True
     ):
         if isinstance(reply, Failure):
             counts["sub-claims: answers for which the writer failed"] += 1
             continue
-        written[query] = parse_subclaims(reply, n)
-        counts["sub-claims written"] += len(written[query])
-        counts["sub-claims missing from replies"] += n - len(written[query])
-    decisions = judge.ask(Pair(answers[q], c) for q, claims in written.items() for c in claims)
-    found = []
-    for query, claims in written.items():
+        claims_of[query] = parse_subclaims(reply, n)
+        counts["sub-claims written"] += len(claims_of[query])
+        counts["sub-claims missing from replies"] += n - len(claims_of[query])
+    decisions = judge.ask(Pair(answers[q], c) for q, claims in claims_of.items() for c in claims)
+    table_rows = []
+    for query, claims in claims_of.items():
         start = len(gold[query])
         for claim in claims:
             decision = decisions[Pair(answers[query], claim)]
@@ -81,6 +81,6 @@ def sub_claims(
             else:
                 counts["sub-claims kept"] += 1
                 row = {"query_id": query, "kind": "claim", "position": start, "text": claim}
-                found.append(row)
+                table_rows.append(row)
                 start += 1
-    return found
+    return table_rows

@@ -21,23 +21,23 @@ def wrong_candidates(package: Package) -> Iterator[tuple[str, str]]:
         for split in package.splits.get(config, [])
     }
     queries = set(package.query_ids)
-    named = pa.chunked_array(
+    ids = pa.chunked_array(
         [c for t in tables.values() for c in t["corpus-id"].chunks], pa.string()
     ).unique()
-    there = np.zeros(len(named), np.bool_)
+    there = np.zeros(len(ids), np.bool_)
     for batch in package.passages(["_id"]) if tables else ():
-        there[pc.index_in(batch["_id"], value_set=named).drop_null().to_numpy()] = True
-    missing = set(named.filter(pa.array(~there)).to_pylist())
+        there[pc.index_in(batch["_id"], value_set=ids).drop_null().to_numpy()] = True
+    missing = set(ids.filter(pa.array(~there)).to_pylist())
     for place, table in tables.items():
-        seen: dict[str, set[str]] = {}
+        ids_of: dict[str, set[str]] = {}
         for query, passage in rows_of(table, "query_id", "corpus-id"):
             if query not in queries:
                 yield place, f"names the query {query!r}, which is not in queries"
             if passage in missing:
                 yield place, f"names the passage {passage!r}, which is not in corpus"
-            if passage in seen.setdefault(query, set()):
+            if passage in ids_of.setdefault(query, set()):
                 yield place, f"has the pair {query!r}, {passage!r} twice"
-            seen[query].add(passage)
+            ids_of[query].add(passage)
         if place.startswith("candidates/"):
             yield from _wrong_ranks(place, table)
 

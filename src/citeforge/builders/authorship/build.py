@@ -164,9 +164,9 @@ def _write_tables(
     mappings = _mappings(base, queries, versions)
     shown = {passage for _, _, passage in versions}
     base.add_judged(writer, queries, mappings, shown)
-    kept = rows_with(base.twins, "twin_id", shown & set(twins.values()))
-    if kept.num_rows:
-        writer.add("twins", "twins", kept.cast(TWINS))
+    twin_rows = rows_with(base.twins, "twin_id", shown & set(twins.values()))
+    if twin_rows.num_rows:
+        writer.add("twins", "twins", twin_rows.cast(TWINS))
     # Judgements of human passages; those of twins follow from them.
     of_twins = pc.is_in(
         mappings[RELEVANT]["corpus-id"], pa.array(sorted(twins.values()), pa.string())
@@ -189,12 +189,12 @@ def _table(docs: dict[str, Docs]) -> pa.Table:
 
 def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
     """The same passages, in the version that the cell's origins ask for."""
-    found = []
+    rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
         name = doc["corpus-id"] if origin == "human" else twins[doc["corpus-id"]]
-        found.append({"corpus-id": name, "label": doc["label"]})
-    return found
+        rows.append({"corpus-id": name, "label": doc["label"]})
+    return rows
 
 
 def _labels(
@@ -226,8 +226,8 @@ def _mappings(
     base: Base, queries: list[str], versions: set[tuple[str, str, str]]
 ) -> dict[str, pa.Table]:
     """The benchmark's judgements, and the same for the twins that are shown."""
-    twin_of = {(query, human): shown for query, human, shown in versions if shown != human}
-    found = {}
+    twin_of = {(query, human): version for query, human, version in versions if version != human}
+    tables = {}
     for label, table in base.mappings.items():
         here = rows_with(table, "query-id", queries).cast(MAPPING)
         rows = [r for r in here.to_pylist() if r["corpus-id"] not in base.twin_ids]
@@ -236,5 +236,5 @@ def _mappings(
             for row in rows
             if (row["query-id"], row["corpus-id"]) in twin_of
         ]
-        found[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
-    return found
+        tables[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
+    return tables

@@ -26,8 +26,8 @@ def labelling_of(package: Package, context: str) -> Labelling:
         return Labelling(own=own)
     labels = design.label_set(cell.labels)
     table = package.authors(context)
-    shown = {
+    labels_of = {
         query: [labels.phrase.replace("{label}", w) for w in found]
         for query, found in rows_of(table, "query_id", "labels")
     }
-    return Labelling(labels.note, shown, own)
+    return Labelling(labels.note, labels_of, own)

@@ -59,12 +59,12 @@ def load_label_sets(path: Path) -> list[LabelSet]:
     """
     content = read_yaml(path)
     rows = content if isinstance(content, list) else [content]
-    found = []
+    label_sets = []
     for number, row in enumerate(rows, 1):
         if isinstance(row, dict):
             row = {k: [v] if k in ("first", "second") and isinstance(v, str) else v
                    for k, v in row.items()}  # fmt: skip
-        found.append(
+        label_sets.append(
             validated(
                 LabelSet,
                 row,
@@ -74,7 +74,7 @@ def load_label_sets(path: Path) -> list[LabelSet]:
                 "note, distinct",
             )
         )
-    return found
+    return label_sets
 
 
 def choose_label_sets(
@@ -87,19 +87,19 @@ def choose_label_sets(
         UnknownValueError: no such set.
         InputError: a name comes twice, or a file is wrong.
     """
-    known = built_in_label_sets()
+    built_in = built_in_label_sets()
     sets = []
     for one in given or ([] if files else ["human_llm", PLACEBO]):
-        if isinstance(one, str) and one not in known:
-            raise UnknownValueError("label set", one, known)
-        sets.append(known[one] if isinstance(one, str) else one)
+        if isinstance(one, str) and one not in built_in:
+            raise UnknownValueError("label set", one, built_in)
+        sets.append(built_in[one] if isinstance(one, str) else one)
     for path in files:
         sets += load_label_sets(path)
-    seen: set[str] = set()
+    names: set[str] = set()
     for labels in sets:
-        if labels.name in seen or labels.name == "vanilla":
+        if labels.name in names or labels.name == "vanilla":
             raise InputError(f"the label set {labels.name!r} comes twice or is reserved")
-        seen.add(labels.name)
+        names.add(labels.name)
     return tuple(sets)
 
 

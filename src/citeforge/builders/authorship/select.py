@@ -106,7 +106,7 @@ def _others(
     relevant = set(base.relevant[query])
     same = {texts.normalised.get(i) for i in relevant}
     answers = base.answers[query] if selection.exclude_answers else []
-    found: list[str] = []
+    others: list[str] = []
     for passage in candidates:
         if passage in relevant or passage in base.twin_ids:
             continue
@@ -118,10 +118,10 @@ def _others(
         if answers and contains_answer(normalise_answer(texts.plain[passage]), answers):
             counts["candidates left out: hold a gold short answer"] += 1
             continue
-        found.append(passage)
-        if len(found) == selection.k:
+        others.append(passage)
+        if len(others) == selection.k:
             break
-    return found
+    return others
 
 
 class _Texts:

@@ -14,10 +14,10 @@ from citeforge.schemas.benchmarks.tables import RELEVANT
 def wrong_twins(package: Package) -> Found:
     """Twins that the corpus lacks, and passages with two of them."""
     table = package.twins
-    named = [t for t in table["twin_id"].to_pylist() if t]
-    if len(set(named)) != len(named) or len(set(table["_id"].to_pylist())) != table.num_rows:
+    ids = [t for t in table["twin_id"].to_pylist() if t]
+    if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
         yield "twins", "a passage or a twin comes twice"
-    missing = set(named)
+    missing = set(ids)
     for batch in package.passages(["_id"]):
         missing.difference_update(batch["_id"].to_pylist())
     for name in sorted(missing)[:10]:
@@ -61,13 +61,13 @@ def wrong_cells(package: Package) -> Found:
             yield place, "its queries are not those of the contexts"
             continue
         labels = design.label_set(cell.labels)
-        for row, found in zip(rows, authors["labels"].to_pylist(), strict=True):
+        for row, of_row in zip(rows, authors["labels"].to_pylist(), strict=True):
             sides = [cell.side(d["label"] == RELEVANT) for d in row]
             pools = [labels.first if side == "first" else labels.second for side in sides]
             if labels.by_lot:
                 pools = [labels.first + labels.second] * len(row)
-            if len(found) != len(row) or any(
-                word not in pool for word, pool in zip(found, pools, strict=True)
+            if len(of_row) != len(row) or any(
+                word not in pool for word, pool in zip(of_row, pools, strict=True)
             ):
                 yield place, "a passage carries a label of the wrong side"
                 break

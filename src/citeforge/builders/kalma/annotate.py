@@ -29,17 +29,17 @@ def renderings(triple: Triple) -> list[str]:
         return [triple.value]
     bare = triple.value.removesuffix(" BCE")
     parts = bare.split("-")
-    found = [triple.value, bare]
+    forms = [triple.value, bare]
     if len(parts) > 1 and not 1 <= int(parts[1]) <= len(MONTHS):
-        return found  # a date as somebody else's graph has it
+        return forms  # a date as somebody else's graph has it
     if triple.precision in ("day", "unknown") and len(parts) == 3:
         year, month, day = str(int(parts[0])), MONTHS[int(parts[1]) - 1], str(int(parts[2]))
-        found += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
+        forms += [f"{day} {month} {year}", f"{month} {day} {year}", f"{day} {month[:3]} {year}"]
     elif triple.precision == "month" and len(parts) == 2:
-        found.append(f"{MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
+        forms.append(f"{MONTHS[int(parts[1]) - 1]} {int(parts[0])}")
     elif triple.precision == "year":
-        found.append(str(int(bare)))
-    return found
+        forms.append(str(int(bare)))
+    return forms
 
 
 def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) -> str:
@@ -55,11 +55,11 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
     names = {t.name for t in pool}
     facts = [t for t in others if t.value not in names and len(t.value) > 2 and t.has_label]
-    known = {*names, *(t.value for t in pool)}
+    words = {*names, *(t.value for t in pool)}
     mentions = Names(text, {t.qid: t.name for t in pool})
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
-        for start, end in mentions_of(triple, text, known):
+        for start, end in mentions_of(triple, text, words):
             if triple.key == link.key or _says(text, start, end, triple, mentions, domain):
                 # One mention rests on one fact: the first entity's comes first.
                 places.setdefault(end, triple)
@@ -69,11 +69,11 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     return text
 
 
-def mentions_of(triple: Triple, text: str, known: set[str]) -> Iterator[tuple[int, int]]:
+def mentions_of(triple: Triple, text: str, words: set[str]) -> Iterator[tuple[int, int]]:
     for shape in renderings(triple):
-        for found in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", text):
-            if stands_alone(text, *found.span(), known):
-                yield found.span()
+        for match in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", text):
+            if stands_alone(text, *match.span(), words):
+                yield match.span()
 
 
 def _says(text: str, start: int, end: int, triple: Triple, mentions: Names, domain: Domain) -> bool:
@@ -90,13 +90,13 @@ def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain
         return True
     begin, stop = _clause(text, start, end)
     every = {cue for words in domain.single_valued.values() for cue in words}
-    found = [
+    names_before = [
         (match.start(), cue)
         for cue in sorted(every)
         for match in re.finditer(rf"(?<!\w){re.escape(cue)}(?!\w)", text[begin:stop])
     ]
-    before = [(at, cue) for at, cue in found if begin + at < start]
-    nearest = max(before) if before else min(found, default=None)
+    before = [(at, cue) for at, cue in names_before if begin + at < start]
+    nearest = max(before) if before else min(names_before, default=None)
     return nearest is not None and nearest[1] in cues
 
 

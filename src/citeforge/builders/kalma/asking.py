@@ -67,8 +67,8 @@ class Asker:
             if waiting:
                 waiting = self._once(self.llm, task, waiting, values, accept, attempt, refused)
         if waiting and self._template is not None and not self.is_template:
-            left = self._once(self._template, task, waiting, values, accept, 0, refused)
-            names = {e.pair.id for e in left}
+            rest = self._once(self._template, task, waiting, values, accept, 0, refused)
+            names = {e.pair.id for e in rest}
             for evolution in waiting:
                 if evolution.pair.id not in names:
                     refused[evolution.pair.id].append(_STOOD_IN)

@@ -93,11 +93,11 @@ def build_kalma(
         selected = _select(recipe, kg)
         evolutions = evolver.evolve(selected.pairs)
         package = build.package()
-        kept = _usable_evolutions(recipe, evolutions, evolver)
-        questions = [_question(e) for e in kept]
-        stats, contexts, retrieved = _write(package, recipe, kg.domain, questions, kept, kg)
+        usable = _usable_evolutions(recipe, evolutions, evolver)
+        questions = [_question(e) for e in usable]
+        stats, contexts, retrieved = _write(package, recipe, kg.domain, questions, usable, kg)
         counts = _counts(kg, selected, evolutions, evolver)
-        counts |= retrieved | _wordless(kg, evolver, len(kept))
+        counts |= retrieved | _wordless(kg, evolver, len(usable))
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
         return build.finish(draft, package, stats, contexts=contexts, counts=counts, models=models)
@@ -156,9 +156,9 @@ def _usable_evolutions(
     Raises:
         InputError: none did.
     """
-    kept = [e for e in evolutions if not e.dropped]
-    if kept:
-        return kept
+    usable = [e for e in evolutions if not e.dropped]
+    if usable:
+        return usable
     reasons = "; ".join(f"{what}: {n}" for what, n in _dropped(evolutions).items())
     refused = ", ".join(f"{why} ({n})" for why, n in evolver.asker.refused.most_common(3))
     raise InputError(

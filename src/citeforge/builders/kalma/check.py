@@ -42,16 +42,16 @@ def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
     another name, or where the sentence speaks of somebody else. Values in other words, and
     sentences with a pronoun for a subject, are not looked at."""
     text = without_citations(reply, pool)
-    known = {*(t.name for t in pool), *(t.value for t in pool)}
+    words = {*(t.name for t in pool), *(t.value for t in pool)}
     names = Names(text, {t.qid: t.name for t in pool})
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         if not any(_holds_word(text, shape) for shape in renderings(triple)):
             continue
-        found = list(mentions_of(triple, text, known))
-        if not found:
+        places = list(mentions_of(triple, text, words))
+        if not places:
             return f"names {triple.value!r} only inside another name"
-        if all(_is_of_another(names, start, triple) for start, _ in found):
+        if all(_is_of_another(names, start, triple) for start, _ in places):
             return f"says {triple.value!r} of somebody else"
     return None
 
@@ -63,12 +63,12 @@ def _is_of_another(names: Names, at: int, triple: Triple) -> bool:
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
     """Why an annotated seed cannot be taken."""
-    known = {t.key for t in pool}
-    found = cited_triples(reply, pool)
-    if not found:
+    keys = {t.key for t in pool}
+    citations = cited_triples(reply, pool)
+    if not citations:
         return "cites no fact"
-    stray = [k for k in found if k not in known]
-    unnamed = [t for t in pool if t.key in set(found) and not t.has_label]
+    stray = [k for k in citations if k not in keys]
+    unnamed = [t for t in pool if t.key in set(citations) and not t.has_label]
     if stray:
         key = stray[0]
         return f"cites what is not given: {key.relation}: {key.value} of {key.qid}"
@@ -162,8 +162,8 @@ class ExtensionCheck:
         shapes = [normalise_em(s) for s in (*renderings(triple), *extension.aliases)]
         if not any(f" {s} " in words for s in shapes if s):
             return f"does not name {triple.value!r}", ""
-        known = {normalise_em(s) for s in before}
-        added = " ".join(s for s in after if normalise_em(s) not in known)
+        sentences = {normalise_em(s) for s in before}
+        added = " ".join(s for s in after if normalise_em(s) not in sentences)
         reason = self._elsewhere(text, added, extension)
         return reason or self._contradiction(added, pool), added
 
@@ -173,7 +173,7 @@ class ExtensionCheck:
         shapes = (*renderings(triple), *extension.aliases)
         if not any(f" {normalise_em(s)} " in f" {normalise_em(added)} " for s in shapes if s):
             return f"does not name {triple.value!r} in the new sentence"
-        known = {*(t.name for t in pool), *(t.value for t in pool)}
+        words = {*(t.name for t in pool), *(t.value for t in pool)}
         begin = text.find(added)
         spans = [
             (begin + m.start(), begin + m.end())
@@ -182,7 +182,7 @@ class ExtensionCheck:
         ]
         if begin < 0 or not spans:
             return None  # in another spelling, or in several places
-        alone = [span for span in spans if stands_alone(text, *span, known)]
+        alone = [span for span in spans if stands_alone(text, *span, words)]
         if not alone:
             return f"names {triple.value!r} only inside another name"
         names = Names(text, {t.qid: t.name for t in pool})
@@ -194,43 +194,43 @@ class ExtensionCheck:
         return [text[s:e] for s, e in self.segmenter.split(text)]
 
     def _contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
-        for known in pool:
-            cues = self.domain.single_valued.get(known.relation)
-            if cues is None or known.name.split()[-1] not in sentence:
+        for fact in pool:
+            cues = self.domain.single_valued.get(fact.relation)
+            if cues is None or fact.name.split()[-1] not in sentence:
                 continue
             if any(_holds_word(sentence, c) for c in cues):
-                reason = _clash(sentence, known, pool)
+                reason = _clash(sentence, fact, pool)
                 if reason is not None:
                     return reason
         return None
 
 
-def _clash(sentence: str, known: Triple, pool: Sequence[Triple]) -> str | None:
+def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
     """A sentence with a cue of a single-valued relation that names another value for it.
 
     Dates: another year, and not the right one. Entities: a value that the same relation has for
     the pool's other entity, and not the right one.
     """
     words = f" {normalise_em(sentence)} "
-    if known.precision:
+    if fact.precision:
         years = {str(int(y)) for y in _YEAR.findall(sentence)}
-        right = re.sub(r"\D", "", known.value.split("-")[0])
-        others = {t.value.split("-")[0].lstrip("0") for t in pool if t.precision and t is not known}
+        right = re.sub(r"\D", "", fact.value.split("-")[0])
+        others = {t.value.split("-")[0].lstrip("0") for t in pool if t.precision and t is not fact}
         wrong = years - others - {right.lstrip("0")}
         if wrong and right.lstrip("0") not in years:
-            return f"says {sorted(wrong)[0]}; {known.relation} of {known.name} is {known.value}"
+            return f"says {sorted(wrong)[0]}; {fact.relation} of {fact.name} is {fact.value}"
         return None
     rivals = {
-        t.value for t in pool if t.relation == known.relation and t.value != known.value
-        and t.qid != known.qid
+        t.value for t in pool if t.relation == fact.relation and t.value != fact.value
+        and t.qid != fact.qid
     }  # fmt: skip
-    own = {t.value for t in pool if t.qid == known.qid}
+    own = {t.value for t in pool if t.qid == fact.qid}
     for rival in sorted(rivals - own):
-        if f" {normalise_em(rival)} " in words and f" {normalise_em(known.value)} " not in words:
-            other = next(t.name for t in pool if t.value == rival and t.relation == known.relation)
-            if other.split()[-1] in sentence and other != known.name:
+        if f" {normalise_em(rival)} " in words and f" {normalise_em(fact.value)} " not in words:
+            other = next(t.name for t in pool if t.value == rival and t.relation == fact.relation)
+            if other.split()[-1] in sentence and other != fact.name:
                 continue  # it speaks of the other one, too
-            return f"says {rival}; {known.relation} of {known.name} is {known.value}"
+            return f"says {rival}; {fact.relation} of {fact.name} is {fact.value}"
     return None
 
 

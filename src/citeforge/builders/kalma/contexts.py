@@ -83,21 +83,21 @@ def _absent(
         name = f"absent_{size}"
         contexts.triples[name], contexts.removed[name] = {}, {}
         for question in questions:
-            shown = contexts.triples["full"][question.query_id]
+            full = contexts.triples["full"][question.query_id]
             # Published gold may be of graphs that its retrieval missed: nothing to remove.
-            order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(shown)]
+            order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(full)]
             generator(seed, "kalma absent", question.query_id).shuffle(order)
-            taken = order[:size]
-            if len(taken) < size:
-                contexts.short.setdefault(name, {})[question.query_id] = {"absent": len(taken)}
-            removed = [(t, "gold") for t in taken]
+            absent = order[:size]
+            if len(absent) < size:
+                contexts.short.setdefault(name, {})[question.query_id] = {"absent": len(absent)}
+            removed = [(t, "gold") for t in absent]
             removed += [
                 (t, "inverse")
-                for t in shown
-                if t not in taken and any(_leaks(t, gone, domain) for gone in taken)
+                for t in full
+                if t not in absent and any(_leaks(t, gone, domain) for gone in absent)
             ]
             gone = {t for t, _ in removed}
-            contexts.triples[name][question.query_id] = [t for t in shown if t not in gone]
+            contexts.triples[name][question.query_id] = [t for t in full if t not in gone]
             contexts.removed[name][question.query_id] = removed
 
 

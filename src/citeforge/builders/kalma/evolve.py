@@ -145,27 +145,27 @@ class Evolver:
             graphs = (e.pair.first, e.pair.second)
             return {"paragraph": text, "graphs": graphs, "annotated": annotated}
 
-        taken: dict[str, str] = {}
+        replies: dict[str, str] = {}
 
         def accept(e: Evolution, reply: str) -> str | None:
             reason = check.wrong_annotation(reply, seeds[e.pair.id], e.pair.pool)
             if reason is None:
                 reason = check.misplaced(reply, e.pair.pool, e.pair.link)
             if reason is None:
-                taken[e.pair.id] = reply
+                replies[e.pair.id] = reply
             return reason
 
         active = [e for e in evolutions if not e.dropped]
         refused = self.asker.ask("annotate", active, values, each(accept))
         for e in active:
             notes = tuple(refused[e.pair.id])
-            if e.pair.id not in taken:
+            if e.pair.id not in replies:
                 e.dropped = "the seed could not be annotated"
                 continue
-            cited = check.cited_triples(taken[e.pair.id], e.pair.pool)
+            cited = check.cited_triples(replies[e.pair.id], e.pair.pool)
             gold, left_out = self._seed_gold(e.pair, cited)
             notes += tuple(f"not asked for: {marker(t)}" for t in left_out)
-            e.rounds.append(Round(1, taken[e.pair.id], gold, (), notes))
+            e.rounds.append(Round(1, replies[e.pair.id], gold, (), notes))
 
     def _seed_gold(
         self, pair: EntityPair, cited: Sequence[Key]
@@ -175,7 +175,7 @@ class Evolver:
         by_key = {t.key: t for t in reversed(pair.pool)}
         by_relation = values_by_relation(pair.pool)
         stated = {key.compared for key in cited}
-        left = self.choices.rounds - 1
+        rest = self.choices.rounds - 1
         gold: dict[Key, Triple] = {}
         left_out = []
         for triple in (by_key[key] for key in dict.fromkeys(cited)):
@@ -184,32 +184,34 @@ class Evolver:
             begun = any(t.key in gold for t in values if t.key != pair.link.key)
             needed = 0 if begun else len(others)
             if triple.key != pair.link.key and (
-                needed > left or not all(self._can_be_asked(t, pair) for t in values)
+                needed > rest or not all(self._can_be_asked(t, pair) for t in values)
             ):
                 left_out.append(triple)
                 continue
-            left -= 0 if triple.key == pair.link.key else needed
+            rest -= 0 if triple.key == pair.link.key else needed
             gold[triple.key] = triple
         return tuple(gold.values()), left_out
 
-    def _askable(self, e: Evolution, left: int) -> list[Triple]:
-        """What the next round may add, with this one ``left``: the other values of a relation that
+    def _askable(self, e: Evolution, rest: int) -> list[Triple]:
+        """What the next round may add, with this one ``rest``: the other values of a relation that
         the gold has a part of; else relations that can still be had as a whole, those that the
         writer has words for where there are any, and uninformative ones only where nothing else
         is there."""
         if missing := missing_values(e.pair.pool, (t for t, _ in e.gold), e.pair.link):
             return missing
-        used = {t.key.compared for t, _ in e.gold}
+        gold_keys = {t.key.compared for t, _ in e.gold}
         wholes = [
             values
             for values in values_by_relation(e.pair.pool).values()
-            if len(values) <= left
-            and all(t.key.compared not in used and self._can_be_asked(t, e.pair) for t in values)
+            if len(values) <= rest
+            and all(
+                t.key.compared not in gold_keys and self._can_be_asked(t, e.pair) for t in values
+            )
         ]
         for left_out in (self.kg.domain.uninformative, ()):
-            found = [t for values in wholes for t in values if t.relation not in left_out]
-            if found:
-                return [t for t in found if self._has_words(t)] or found
+            askable = [t for values in wholes for t in values if t.relation not in left_out]
+            if askable:
+                return [t for t in askable if self._has_words(t)] or askable
         return []
 
     def _can_be_asked(self, triple: Triple, pair: EntityPair) -> bool:
@@ -230,38 +232,40 @@ class Evolver:
                 triples = self._askable(e, self.choices.rounds - number + 1)
                 before = check.without_citations(e.paragraph, e.pair.pool)
                 texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
-                found = self.perplexity.of(texts)
-                ranked[e.pair.id] = rank_triples(triples, found, specificity, self.choices.alpha)
+                perplexities = self.perplexity.of(texts)
+                ranked[e.pair.id] = rank_triples(
+                    triples, perplexities, specificity, self.choices.alpha
+                )
                 advance(1)
         turn = {e.pair.id: 0 for e in active}
         notes: dict[str, list[str]] = {e.pair.id: [] for e in active}
-        taken: dict[str, str] = {}
+        replies: dict[str, str] = {}
         waiting = active
         for _ in range(self.choices.triples):
             waiting = [e for e in waiting if turn[e.pair.id] < len(ranked[e.pair.id])]
             if not waiting:
                 break
-            refused = self._try(waiting, ranked, turn, taken)
+            refused = self._try(waiting, ranked, turn, replies)
             for e in waiting:
                 notes[e.pair.id] += refused[e.pair.id]
-                turn[e.pair.id] += e.pair.id not in taken
-            waiting = [e for e in waiting if e.pair.id not in taken]
+                turn[e.pair.id] += e.pair.id not in replies
+            waiting = [e for e in waiting if e.pair.id not in replies]
         for e in active:
-            if e.pair.id not in taken:
+            if e.pair.id not in replies:
                 e.dropped = f"no triple could be written in round {number}"
                 continue
             scored = ranked[e.pair.id]
-            chosen = scored[turn[e.pair.id]].triple
-            kept = tuple(scored[: max(self.choices.kept_candidates, turn[e.pair.id] + 1)])
-            text = taken[e.pair.id]
-            e.rounds.append(Round(number, text, (chosen,), kept, tuple(notes[e.pair.id])))
+            triple = scored[turn[e.pair.id]].triple
+            best = tuple(scored[: max(self.choices.kept_candidates, turn[e.pair.id] + 1)])
+            text = replies[e.pair.id]
+            e.rounds.append(Round(number, text, (triple,), best, tuple(notes[e.pair.id])))
 
     def _try(
         self,
         waiting: list[Evolution],
         ranked: dict[str, list[ScoredTriple]],
         turn: dict[str, int],
-        taken: dict[str, str],
+        texts: dict[str, str],
     ) -> dict[str, list[str]]:
         """Ask for the next triple of every waiting pair."""
         current = {e.pair.id: ranked[e.pair.id][turn[e.pair.id]].triple for e in waiting}
@@ -290,7 +294,7 @@ class Evolver:
             reasons = self.extension.wrong(extensions)
             for (e, reply), reason in zip(replies, reasons, strict=True):
                 if reason is None:
-                    taken[e.pair.id] = reply
+                    texts[e.pair.id] = reply
             return reasons
 
         return self.asker.ask("extend", waiting, values, accept)
@@ -320,8 +324,8 @@ class Evolver:
                     e.dropped = f"the writer asked no {task} question"
 
     def _given_away(self, e: Evolution, question: str) -> str | None:
-        given = gives_away(question, _further_facts(e))
-        return None if given is None else f"gives away {given.relation}: {given.value}"
+        leak = gives_away(question, _further_facts(e))
+        return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
 def _further_facts(e: Evolution) -> list[Triple]:

@@ -23,18 +23,18 @@ _GOES_ON = re.compile(
 )
 
 
-def stands_alone(text: str, start: int, end: int, known: Iterable[str]) -> bool:
+def stands_alone(text: str, start: int, end: int, words: Iterable[str]) -> bool:
     """Whether ``text[start:end]`` is a mention of its own and no part of a longer name.
 
     Args:
         text: a paragraph.
         start: where a value begins.
         end: where it ends.
-        known: names and values of the sub-graphs; a longer one that holds the place is what stands
+        words: names and values of the sub-graphs; a longer one that holds the place is what stands
             there.
     """
     value = text[start:end]
-    for other in known:
+    for other in words:
         offset = other.find(value) if len(other) > len(value) else -1
         if 0 <= offset <= start and text.startswith(other, start - offset):
             return False
@@ -46,22 +46,22 @@ def stands_alone(text: str, start: int, end: int, known: Iterable[str]) -> bool:
 def _name_before(text: str, start: int) -> bool:
     """Whether the word in front belongs to the same name: ``Hans`` in ``Hans Albert``,
     ``University of`` in ``University of Paris``."""
-    found = _WORD_BEFORE.search(text, max(0, start - 60), start)
-    if found is None:
+    match = _WORD_BEFORE.search(text, max(0, start - 60), start)
+    if match is None:
         return False
-    word = found[1]
+    word = match[1]
     if word[0].isupper():
-        opens = not text[: found.start(1)].strip() or text[: found.start(1)].rstrip()[-1] in ".!?"
+        opens = not text[: match.start(1)].strip() or text[: match.start(1)].rstrip()[-1] in ".!?"
         return not (opens and word.lower() in _OPENERS)
     if word in _PARTICLES - {"the", "and"}:
-        return _name_before(text, found.start(1))
+        return _name_before(text, match.start(1))
     return False
 
 
 def _name_after(text: str, end: int) -> bool:
     """Whether the word behind belongs to the same name."""
-    found = _WORD_AFTER.match(text, end)
-    return found is not None and found[1][0].isupper()
+    match = _WORD_AFTER.match(text, end)
+    return match is not None and match[1][0].isupper()
 
 
 class Names:
@@ -82,8 +82,8 @@ class Names:
                     spoken.setdefault(word, qid)
         longest = sorted(spoken, key=lambda name: (-len(name), name))
         pattern = "|".join(map(re.escape, longest))
-        found = re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text) if pattern else ()
-        rows = [(m.start(), spoken[m[0]]) for m in found]
+        matches = re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text) if pattern else ()
+        rows = [(m.start(), spoken[m[0]]) for m in matches]
         self._text = text
         self._starts = [start for start, _ in rows]
         self._qids = [qid for _, qid in rows]

@@ -187,12 +187,12 @@ def year_of(date: str) -> int | None:
     ``1815-12-10``, ``1810s``, ``44-03-15 BCE``, and as published files have it ``-0043-03-15``
     (XSD 1.1: 44 BCE); None for centuries and the like.
     """
-    found = _DATE.fullmatch(date)
-    if found is None:
+    match = _DATE.fullmatch(date)
+    if match is None:
         return None
-    if found["era"]:
-        return 1 - int(found["year"])
-    return -int(found["year"]) if found["sign"] else int(found["year"])
+    if match["era"]:
+        return 1 - int(match["year"])
+    return -int(match["year"]) if match["sign"] else int(match["year"])
 
 
 def _year(number: int) -> str:
@@ -216,11 +216,11 @@ def trace_text(package: Package, query_id: str) -> str:
         lines += [f"Round {row['round']}"]
         lines += [f"  knowledge  {marker(from_row(t))} ({t['name']})" for t in row["triples"]]
         lines.append(f"  paragraph  {row['paragraph']}")
-        for found in row["candidates"][:5]:
-            t = from_row(found["triple"])
+        for one in row["candidates"][:5]:
+            t = from_row(one["triple"])
             lines.append(
-                f"  candidate  {found['score']:.4f} = specificity {found['specificity']:.4f}, "
-                f"coherence {found['coherence']:.4f}  {t.name}, {t.relation}: {t.value}"
+                f"  candidate  {one['score']:.4f} = specificity {one['specificity']:.4f}, "
+                f"coherence {one['coherence']:.4f}  {t.name}, {t.relation}: {t.value}"
             )
         lines += [f"  refused    {text}" for text in row["refused"]]
     if not lines:

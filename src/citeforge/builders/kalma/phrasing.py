@@ -90,16 +90,16 @@ class Voice:
                 "was": present if lives else past, "were": "are" if lives else "were",
                 "did": does if lives else "did"}  # fmt: skip
 
-    def link(self, is_first: bool, named: set[str]) -> str:
+    def link(self, is_first: bool, used_names: set[str]) -> str:
         """The clause that asks what connects the two, once the question has named some."""
         was, were = ("is", "are") if self._present else ("was", "were")
-        if is_first or not named:
+        if is_first or not used_names:
             names = " and ".join(s.name for s in self.speakers.values())
             self._last = ()
             return f"how {were} {names} {self._word}"
-        if len(named) == 2:
+        if len(used_names) == 2:
             return f"how {were} the two {self._word}"
-        (qid,) = named
+        (qid,) = used_names
         other = next(s for q, s in self.speakers.items() if q != qid)
         return f"how {was} {self.slots((qid,))['who']} {self._word} {self._of} {other.name}"
 
@@ -164,8 +164,8 @@ class Composer:
         """The general question: facts by topic, and what connects the two.
 
         Of the wordings that fit, the best one that no fifth of the questions has."""
-        asked = self._clauses(pair, facts)
-        texts = {w: self._worded(pair, asked, w) for w in self._wordings(asked)}
+        clauses = self._clauses(pair, facts)
+        texts = {w: self._worded(pair, clauses, w) for w in self._wordings(clauses)}
         silent = [w for w, text in texts.items() if gives_away(text, facts) is None]
         fitting = silent or list(texts)
         most = max(1, self.n_questions // _SHARES)
@@ -176,24 +176,24 @@ class Composer:
 
     def specific(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
         """The specific question: a clause for every relation, and one for what connects the two."""
-        asked = self._clauses(pair, facts)
-        for item in asked:
+        parts = self._clauses(pair, facts)
+        for item in parts:
             if self.phrasing.phrase(item.relation) is None:
                 self.wordless[item.relation] += 1
-        topic = _topic(asked)
+        topic = _topic(parts)
         frame = self.phrasing.frames.get(topic)
-        owners = list(dict.fromkeys(a.qids for a in asked))
-        asked.sort(key=lambda a: (len(a.qids) == 1, owners.index(a.qids), a.phrase.about != topic))
+        owners = list(dict.fromkeys(a.qids for a in parts))
+        parts.sort(key=lambda a: (len(a.qids) == 1, owners.index(a.qids), a.phrase.about != topic))
         voice = Voice(pair, self.phrasing)
         is_first = frame is not None and frame.link_first
         link = [voice.link(True, set())] if is_first else []
-        clauses = [self._clause(voice, item) for item in asked]
+        clauses = [self._clause(voice, item) for item in parts]
         if frame is not None and frame.lead and not is_first:
-            on_topic = sum(a.phrase.about == topic for a in asked)
+            on_topic = sum(a.phrase.about == topic for a in parts)
             if 2 * on_topic > len(clauses):
                 clauses[0] = f"{frame.lead} {clauses[0]}"
         if not is_first:
-            clauses.append(voice.link(False, {q for a in asked for q in a.qids}))
+            clauses.append(voice.link(False, {q for a in parts for q in a.qids}))
         return _question([*link, *clauses])
 
     def clause(self, triple: Triple) -> str:
@@ -205,13 +205,13 @@ class Composer:
 
     def _phrase(self, triple: Triple) -> Phrase:
         form = form_of(triple.relation, self.domain)
-        known = self.phrasing.phrase(triple.relation)
-        return known or plain_phrase(triple.relation, form, bool(triple.value_id))
+        phrase = self.phrasing.phrase(triple.relation)
+        return phrase or plain_phrase(triple.relation, form, bool(triple.value_id))
 
     def _clauses(self, pair: EntityPair, facts: Sequence[Triple]) -> list[Clause]:
         """What facts ask for, in their order; of both entities where one clause can do so."""
         both = (pair.first.qid, pair.second.qid)
-        found: dict[tuple[str, tuple[str, ...]], Clause] = {}
+        clauses: dict[tuple[str, tuple[str, ...]], Clause] = {}
         for triple in facts:
             same = [t for t in facts if relation_key(t.relation) == relation_key(triple.relation)]
             phrase = self._phrase(triple)
@@ -220,8 +220,8 @@ class Composer:
             mine = [t for t in same if t.qid in qids]
             plural = any(sum(t.qid == q for t in mine) > 1 for q in qids)
             key = (relation_key(triple.relation), qids)
-            found.setdefault(key, Clause(triple.relation, qids, plural, phrase))
-        return list(found.values())
+            clauses.setdefault(key, Clause(triple.relation, qids, plural, phrase))
+        return list(clauses.values())
 
     def _clause(self, voice: Voice, item: Clause) -> str:
         slots = voice.slots(item.qids)
@@ -230,24 +230,24 @@ class Composer:
         text = item.phrase.many if item.is_plural and item.phrase.many else item.phrase.ask
         return text.format(**slots)
 
-    def _wordings(self, asked: Sequence[Clause]) -> Iterator[Wording]:
+    def _wordings(self, clauses: Sequence[Clause]) -> Iterator[Wording]:
         """Ways to put a general question, the best first."""
-        topic = _topic(asked)
+        topic = _topic(clauses)
         frame = self.phrasing.frames.get(topic)
         first = frame is not None and frame.link_first
         groups: dict[tuple[str, ...], list[Clause]] = {}
-        for item in asked:
+        for item in clauses:
             if item.phrase.about == topic and item.phrase.noun is not None:
                 groups.setdefault(item.qids, []).append(item)
         largest: list[Clause] = max(groups.values(), key=len, default=[])
         framed = tuple(largest) if frame is not None else ()
-        left = any(a.phrase.noun is not None for a in asked if a not in framed)
-        rests = self.phrasing.rest if left else ("",)
-        if framed and 2 * len(framed) >= len(asked):
+        has_rest = any(a.phrase.noun is not None for a in clauses if a not in framed)
+        rests = self.phrasing.rest if has_rest else ("",)
+        if framed and 2 * len(framed) >= len(clauses):
             yield from (Wording(frame, framed, f, r) for f in (first, not first) for r in rests)
         yield from (Wording(None, (), f, r) for r in self.phrasing.rest for f in (first, not first))
 
-    def _worded(self, pair: EntityPair, asked: Sequence[Clause], wording: Wording) -> str:
+    def _worded(self, pair: EntityPair, parts: Sequence[Clause], wording: Wording) -> str:
         voice = Voice(pair, self.phrasing)
         clauses = [voice.link(True, set())] if wording.link_first else []
         if wording.frame is not None:
@@ -257,23 +257,23 @@ class Composer:
             nouns = _list([a.phrase.noun_for(a.is_plural) for a in wording.framed])
             own = f"{slots.pop('own')} {nouns}"
             clauses.append(wording.frame.ask.format(**slots, are=are, nouns=nouns, own=own))
-        left = [a for a in asked if a not in wording.framed]
-        things = self._things(voice, [a for a in left if a.phrase.noun is not None])
+        rest = [a for a in parts if a not in wording.framed]
+        things = self._things(voice, [a for a in rest if a.phrase.noun is not None])
         if things:
             start, _, end = wording.rest.partition("{things}")
             # What is known of hers, and of his?
             more = [f"{start.split()[-1]} {thing}" for thing in things[1:]]
             clauses.append(f"{start}{_list([things[0], *more], ',')}{end}")
-        clauses += [self._clause(voice, a) for a in left if a.phrase.noun is None]
+        clauses += [self._clause(voice, a) for a in rest if a.phrase.noun is None]
         if not wording.link_first:
-            clauses.append(voice.link(False, {q for a in asked for q in a.qids}))
+            clauses.append(voice.link(False, {q for a in parts for q in a.qids}))
         return _question(clauses)
 
-    def _things(self, voice: Voice, asked: Sequence[Clause]) -> list[str]:
+    def _things(self, voice: Voice, clauses: Sequence[Clause]) -> list[str]:
         """``Marie Curie's employer and languages`` and the like, of each entity."""
         things = []
-        for qids in dict.fromkeys(a.qids for a in asked):
-            nouns = _list([a.phrase.noun_for(a.is_plural) for a in asked if a.qids == qids])
+        for qids in dict.fromkeys(a.qids for a in clauses):
+            nouns = _list([a.phrase.noun_for(a.is_plural) for a in clauses if a.qids == qids])
             slots = voice.slots(qids)
             is_long = len(qids) > 1 and slots["who"] != "they"
             things.append(
@@ -294,11 +294,11 @@ def _list(words: Sequence[str], comma: str = "") -> str:
     return f"{', '.join(words[:-1])}{comma} and {words[-1]}"
 
 
-def _topic(asked: Sequence[Clause]) -> str:
+def _topic(clauses: Sequence[Clause]) -> str:
     """What at least half of the clauses are about, the earliest of several; else a life."""
-    counts = Counter(a.phrase.about for a in asked)
+    counts = Counter(a.phrase.about for a in clauses)
     topic = max(counts, key=lambda name: counts[name], default="life")
-    return topic if 2 * counts[topic] >= len(asked) else "life"
+    return topic if 2 * counts[topic] >= len(clauses) else "life"
 
 
 def _has_only_who(phrase: Phrase) -> bool:
@@ -322,5 +322,5 @@ def cannot_be_asked(triple: Triple, pair: EntityPair, clause: str) -> bool:
     names = (pair.first.name, pair.second.name)
     if triple.value_id in (pair.first.qid, pair.second.qid):
         return True
-    said = any(holds(text, triple.value) for text in (*names, clause))
-    return said or any(holds(triple.value, name) for name in names)
+    is_told = any(holds(text, triple.value) for text in (*names, clause))
+    return is_told or any(holds(triple.value, name) for name in names)

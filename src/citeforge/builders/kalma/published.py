@@ -49,10 +49,10 @@ def read_published(
     items = read_entries(specific)
     others = read_entries(general) if general is not None else None
     sets = read_gold(gold, later) if gold is not None else None
-    for path, found in ((general, others), (gold, sets)):
-        if found is not None and len(found) != len(items):
+    for path, target in ((general, others), (gold, sets)):
+        if target is not None and len(target) != len(items):
             raise InputError(
-                f"has {len(found)} entries and {specific.name} has {len(items)}", path=path
+                f"has {len(target)} entries and {specific.name} has {len(items)}", path=path
             )
     files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
     source = SourceInfo(

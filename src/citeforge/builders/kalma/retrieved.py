@@ -46,8 +46,8 @@ def retrieve_graphs(
     links, graphs = Linker(kg, ner).link([q.specific for q in questions])
     triples: dict[str, list[Triple]] = {}
     for question, mine in zip(questions, links, strict=True):
-        chosen = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
-        triples[question.query_id] = [t for qid in chosen for t in graphs[qid].triples]
+        ids = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
+        triples[question.query_id] = [t for qid in ids for t in graphs[qid].triples]
     right = linking_quality(links, [{g.qid for g in q.graphs} for q in questions])
     by = f"names by {ner}" if ner else "names by the graph's own labels"
     return RetrievedGraphs(

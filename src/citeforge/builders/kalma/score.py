@@ -54,14 +54,14 @@ def rank_triples(
     top = max(inverse, default=0.0)
     powers = [math.exp(i - top) for i in inverse]
     total = math.fsum(powers)
-    found = []
+    scored = []
     for triple, perplexity, power in zip(triples, perplexities, powers, strict=True):
         rare, coherent = specificity.of(triple.relation), power / total
         score = alpha * rare + (1 - alpha) * coherent
         # Rounded where the last bits of a perplexity may depend on the machine's libraries.
-        found.append(
+        scored.append(
             ScoredTriple(
                 triple, round(score, 9), round(rare, 9), round(coherent, 9), round(perplexity, 6)
             )
         )
-    return sorted(found, key=lambda s: (-s.score, s.triple.key, s.triple.value_id))
+    return sorted(scored, key=lambda s: (-s.score, s.triple.key, s.triple.value_id))

@@ -73,11 +73,11 @@ class EntityPair:
 
 def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Triple]]:
     """All values of each relation of each entity, by id and relation key; each value once."""
-    found: dict[tuple[str, str], dict[Key, Triple]] = {}
+    values: dict[tuple[str, str], dict[Key, Triple]] = {}
     for triple in pool:
-        same = found.setdefault((triple.qid, relation_key(triple.relation)), {})
+        same = values.setdefault((triple.qid, relation_key(triple.relation)), {})
         same.setdefault(triple.key.compared, triple)
-    return {relation: list(same.values()) for relation, same in found.items()}
+    return {relation: list(same.values()) for relation, same in values.items()}
 
 
 def missing_values(
@@ -92,8 +92,8 @@ def missing_values(
     by_relation = values_by_relation(pool)
     mine = [t for t in gold if link is None or t.key != link.key]
     keys = {t.key.compared for t in mine}
-    asked = dict.fromkeys((t.qid, relation_key(t.relation)) for t in mine)
-    return [t for r in asked for t in by_relation.get(r, ()) if t.key.compared not in keys]
+    relations = dict.fromkeys((t.qid, relation_key(t.relation)) for t in mine)
+    return [t for r in relations for t in by_relation.get(r, ()) if t.key.compared not in keys]
 
 
 @dataclass
@@ -121,7 +121,7 @@ def read_stated(path: Path) -> list[Stated]:
         rows = list(read_csv(path))
     else:
         rows = [(line, msgspec.structs.asdict(row)) for line, row in read_rows(path, _Row)]
-    found = []
+    triples = []
     for line, row in rows:
         values = {}
         for name, others in _FIELDS.items():
@@ -132,10 +132,10 @@ def read_stated(path: Path) -> list[Stated]:
                     allowed=f"one of {', '.join(others)}",
                 )  # fmt: skip
             values[name] = " ".join(str(value).split())
-        found.append(Stated(line, **values))
-    if not found:
+        triples.append(Stated(line, **values))
+    if not triples:
         raise InputError("holds no paragraphs", path=path)
-    return found
+    return triples
 
 
 def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
@@ -198,16 +198,16 @@ def _connections(
 
 
 def _without_repeats(selected: Selected) -> list[EntityPair]:
-    seen: set[frozenset[str]] = set()
-    kept = []
+    keys: set[frozenset[str]] = set()
+    unique = []
     for pair in selected.pairs:
         both = frozenset((pair.first.qid, pair.second.qid))
-        if both in seen:
+        if both in keys:
             selected.counts["pairs dropped: the same two entities again"] += 1
         else:
-            seen.add(both)
-            kept.append(pair)
-    return kept
+            keys.add(both)
+            unique.append(pair)
+    return unique
 
 
 def from_graph(

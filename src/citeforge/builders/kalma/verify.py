@@ -23,17 +23,17 @@ def wrong_kalma(package: Package) -> Found:
                 f"queries/{split}",
                 f"its queries are not those of {package.kind.questions}, in their order",
             )
-    shown: dict[str, dict[str, list[Triple]]] = {}
+    per_set: dict[str, dict[str, list[Triple]]] = {}
     for name in package.contexts:
         table = package.context_table(name)
         if table["query_id"].to_pylist() != ids:
             yield f"contexts/{name}", "its queries are not those of queries, in their order"
             return
         rows = ([from_row(t) for t in row] for row in table["triples"].to_pylist())
-        shown[name] = dict(zip(ids, rows, strict=True))
+        per_set[name] = dict(zip(ids, rows, strict=True))
     # Published graphs are what a retrieval found; their gold may be of others.
     is_published = "kalma" in {source.kind for source in package.manifest.sources}
-    full = {q: {t.key for t in triples} for q, triples in shown["full"].items()}
+    full = {q: {t.key for t in triples} for q, triples in per_set["full"].items()}
     for row in package.gold.to_pylist():
         if row["query_id"] not in full:
             yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
@@ -41,12 +41,12 @@ def wrong_kalma(package: Package) -> Found:
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
     if not is_published:
-        yield from _partial_relations(package, shown["full"])
-    yield from _wrong_absent(package, shown)
-    yield from _wrong_shares(shown)
+        yield from _partial_relations(package, per_set["full"])
+    yield from _wrong_absent(package, per_set)
+    yield from _wrong_shares(per_set)
 
 
-def _partial_relations(package: Package, shown: dict[str, list[Triple]]) -> Found:
+def _partial_relations(package: Package, per_set: dict[str, list[Triple]]) -> Found:
     """A relation of which the gold has some values: another right answer would count as wrong."""
     gold: dict[str, list[Triple]] = {}
     for row in package.gold.to_pylist():
@@ -57,18 +57,18 @@ def _partial_relations(package: Package, shown: dict[str, list[Triple]]) -> Foun
         metadata, mine = json.loads(text), gold.get(query, [])
         link = [*metadata["entities"], metadata["relation"]]
         links = (t for t in mine if [t.qid, t.value_id, t.relation] == link)
-        for t in missing_values(shown.get(query, []), mine, next(links, None)):
+        for t in missing_values(per_set.get(query, []), mine, next(links, None)):
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
-def _wrong_absent(package: Package, shown: dict[str, dict[str, list[Triple]]]) -> Found:
+def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Found:
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()
         removed = Counter((r["query_id"], from_row(r)) for r in rows)
-        for query, triples in shown[name].items():
+        for query, triples in per_set[name].items():
             gone = {t for q, t in removed if q == query}
-            expected = [t for t in shown["full"][query] if t not in gone]
+            expected = [t for t in per_set["full"][query] if t not in gone]
             if triples != expected:
                 yield f"contexts/{name}", f"query {query!r} is not full without what was removed"
         if before - removed:
@@ -76,15 +76,15 @@ def _wrong_absent(package: Package, shown: dict[str, dict[str, list[Triple]]]) -
         before = removed
 
 
-def _wrong_shares(shown: dict[str, dict[str, list[Triple]]]) -> Found:
+def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Found:
     """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
-    right = {q: {t.qid for t in triples} for q, triples in shown["full"].items()}
+    right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     before: set[tuple[str, str]] | None = None
-    names = [n for n in shown if n.startswith("retrieval_")]
+    names = [n for n in per_set if n.startswith("retrieval_")]
     for name in sorted(names, key=lambda n: -int(n.rpartition("_")[2])):
-        kept = {
-            (q, t.qid) for q, triples in shown[name].items() for t in triples if t.qid in right[q]
+        shares = {
+            (q, t.qid) for q, triples in per_set[name].items() for t in triples if t.qid in right[q]
         }
-        if before is not None and not kept <= before:
+        if before is not None and not shares <= before:
             yield f"contexts/{name}", "is not nested in the set with the higher accuracy"
-        before = kept
+        before = shares

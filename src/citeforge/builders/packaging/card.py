@@ -131,9 +131,9 @@ def _header(
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
-    found = (beside.audit or {}).get("languages", {})
-    total = sum(found.values())
-    languages = [n for n, c in found.items() if n != "not clear" and c >= 0.05 * total]
+    by_language = (beside.audit or {}).get("languages", {})
+    total = sum(by_language.values())
+    languages = [n for n, c in by_language.items() if n != "not clear" and c >= 0.05 * total]
     if languages:
         header["language"] = languages
     n = stats.get("queries")
@@ -173,8 +173,8 @@ def _value(value: object) -> str:
     if not isinstance(value, dict):
         return f"{value:,}" if isinstance(value, int) else str(value)
     numbers = [v for v in value.values() if isinstance(v, int | float)]
-    shown = ", ".join(f"{k} {v}" for k, v in list(value.items())[:8])
-    return f"`{bars(numbers)}` {shown}{', …' if len(value) > 8 else ''}"
+    parts = ", ".join(f"{k} {v}" for k, v in list(value.items())[:8])
+    return f"`{bars(numbers)}` {parts}{', …' if len(value) > 8 else ''}"
 
 
 def _flaws(audit: dict[str, Any]) -> list[tuple[str, int]]:

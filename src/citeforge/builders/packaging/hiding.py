@@ -81,8 +81,8 @@ def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
         keys = [pseudonym(secret, "order", split, query, doc["corpus-id"]) for doc in docs]
         order = sorted(range(len(docs)), key=keys.__getitem__)
         places[query] = {before: now for now, before in enumerate(order)}
-        shown = [{**docs[i], "corpus-id": _name(secret, docs[i]["corpus-id"])} for i in order]
-        rows.append({"query_id": query, "docs": shown})
+        renamed = [{**docs[i], "corpus-id": _name(secret, docs[i]["corpus-id"])} for i in order]
+        rows.append({"query_id": query, "docs": renamed})
     _write(writer, "contexts", split, pa.Table.from_pylist(rows, schema=table.schema))
     return places
 

@@ -24,12 +24,12 @@ def restrictiveness(licence: str | None) -> int:
     """How restrictive a licence is; the higher, the more. Unknown ones rank highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
-    best, found = 0, _UNKNOWN
+    best, rank = 0, _UNKNOWN
     for number, (_, prefixes) in enumerate(_RANKS):
         for prefix in prefixes:
             if name.startswith(prefix) and len(prefix) > best:
-                best, found = len(prefix), number
-    return found
+                best, rank = len(prefix), number
+    return rank
 
 
 def licence_words(licence: str | None) -> str:
@@ -45,39 +45,39 @@ def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
 
 def most_restrictive(manifest: Manifest) -> str | None:
     """The licence that binds the whole; None when one is not stated."""
-    found = licences_of(manifest)
-    if not found:
+    licences = licences_of(manifest)
+    if not licences:
         return manifest.licence
-    if any(licence is None for _, licence in found):
+    if any(licence is None for _, licence in licences):
         return None
-    return max((licence for _, licence in found), key=restrictiveness)
+    return max((licence for _, licence in licences), key=restrictiveness)
 
 
 def conflicts(manifest: Manifest) -> list[str]:
     """Why a benchmark cannot be published under its licence; empty when it can."""
-    found = licences_of(manifest)
+    licences = licences_of(manifest)
     extra = manifest.config.get("extra_corpus")
     problems = [
         f"{what} has no stated licence; build with --{'extra-' if what == extra else ''}licence"
-        for what, licence in found
+        for what, licence in licences
         if licence is None
     ]
     if manifest.licence is None:
         problems.append("the benchmark has no licence; build with --licence")
         return list(dict.fromkeys(problems))
-    known = [(what, licence) for what, licence in found if licence is not None]
-    for what, licence in known:
+    stated = [(what, licence) for what, licence in licences if licence is not None]
+    for what, licence in stated:
         if restrictiveness(licence) == _NO_DERIVATIVES:
             problems.append(f"{what} is {licence}, which allows no derived works")
-    share_alike = [(w, x) for w, x in known if restrictiveness(x) == _SHARE_ALIKE]
-    non_commercial = [(w, x) for w, x in known if restrictiveness(x) in _NON_COMMERCIAL]
+    share_alike = [(w, x) for w, x in stated if restrictiveness(x) == _SHARE_ALIKE]
+    non_commercial = [(w, x) for w, x in stated if restrictiveness(x) in _NON_COMMERCIAL]
     if share_alike and non_commercial:
         problems.append(
             f"{share_alike[0][0]} ({share_alike[0][1]}) and {non_commercial[0][0]} "
             f"({non_commercial[0][1]}) cannot be published together: the one asks for its own "
             "licence, the other forbids commercial use"
         )
-    for what, licence in known:
+    for what, licence in stated:
         if restrictiveness(licence) == _UNKNOWN and licence != manifest.licence:
             problems.append(
                 f"{what} is under {licence!r}, which is not known here, and the benchmark says "

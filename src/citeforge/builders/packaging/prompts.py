@@ -129,25 +129,25 @@ def _line(template: Template, error: BaseException) -> int | None:
     return lines[-1] if lines else None
 
 
-def contexts_for(package: Package, asked: str | None) -> list[str]:
+def contexts_for(package: Package, context: str | None) -> list[str]:
     """Context sets that prompts are made of.
 
     Args:
         package: the benchmark.
-        asked: name of one, or ``all``; None for the only one, or the cells of an experiment.
+        context: name of one, or ``all``; None for the only one, or the cells of an experiment.
 
     Raises:
         UnknownValueError: no such set.
         UsageError: there are several, and none is named.
     """
     names = package.contexts
-    if asked not in (None, "all", *names):
-        raise UnknownValueError("context", str(asked), [*names, "all"])
-    if asked is None and len(names) > 1 and not package.kind.is_design:
+    if context not in (None, "all", *names):
+        raise UnknownValueError("context", str(context), [*names, "all"])
+    if context is None and len(names) > 1 and not package.kind.is_design:
         raise UsageError(
             f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
         )
-    return names if asked in (None, "all") else [str(asked)]
+    return names if context in (None, "all") else [str(context)]
 
 
 def prompt_lines(

@@ -64,10 +64,10 @@ class WordLengths:
 
 def word_lengths(package: Package) -> dict[str, int]:
     """Passages by number of words, streamed; empty where there is no corpus."""
-    found = WordLengths()
+    lengths = WordLengths()
     for batch in package.passages(["text"]):
-        found.add(batch["text"])
-    return found.table() if package.corpus else {}
+        lengths.add(batch["text"])
+    return lengths.table() if package.corpus else {}
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:

@@ -31,34 +31,34 @@ def verify(folder: Path) -> list[Problem]:
     """
     manifest = load_manifest(folder)
     problems = list(damaged_files(folder, manifest))
-    known = set(manifest.files)
+    listed = set(manifest.files)
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix()
-        if name not in known:
+        if name not in listed:
             problems.append(Problem(ascii(name)[1:-1], "is not in the manifest"))
     if problems:
         return problems
     package = Package(folder, manifest, whole=False)
     return list(_wrong_schemas(package)) or [
-        Problem(*found) for found in package.kind.problems(package)
+        Problem(*problem) for problem in package.kind.problems(package)
     ]
 
 
 def _wrong_schemas(package: Package) -> Iterator[Problem]:
-    known = package.kind.tables
+    schemas = package.kind.tables
     for name in package.manifest.files:
         if not name.endswith(".parquet"):
             continue
         config = name.split("/")[0]
-        schema = known.get(config)
+        schema = schemas.get(config)
         try:
-            found = read_schema(package.folder / name)
+            actual = read_schema(package.folder / name)
         except InputError as error:
             yield Problem(name, error.message)
             continue
         if schema is None:
-            yield Problem(name, f"belongs to no known config ({', '.join(known)})")
-        elif not found.equals(schema):
+            yield Problem(name, f"belongs to no known config ({', '.join(schemas)})")
+        elif not actual.equals(schema):
             yield Problem(name, f"has not the schema of config {config}")
 
 
@@ -78,9 +78,9 @@ def wrong_ids(package: Package) -> Found:
     yield from _overlapping_labels(mappings)
 
 
-def _strays(values: pa.ChunkedArray, known: pa.ChunkedArray) -> list[str]:
+def _strays(values: pa.ChunkedArray, ids: pa.ChunkedArray) -> list[str]:
     unique = values.unique()
-    strays: list[str] = unique.filter(pc.invert(pc.is_in(unique, value_set=known))).to_pylist()
+    strays: list[str] = unique.filter(pc.invert(pc.is_in(unique, value_set=ids))).to_pylist()
     return strays
 
 
@@ -91,33 +91,33 @@ def _duplicate_passages(package: Package) -> Found:
     suspects = finder.suspects()
     if suspects:
         ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
-        found = first_duplicate(ids, suspects)
-        if found:
-            yield "corpus", f"the _id {found[0]!r} comes twice"
+        duplicate = first_duplicate(ids, suspects)
+        if duplicate:
+            yield "corpus", f"the _id {duplicate[0]!r} comes twice"
 
 
 def _dangling_passages(package: Package) -> Found:
-    named = pa.chunked_array(
+    ids = pa.chunked_array(
         [c for t in package.mappings.values() for c in t["corpus-id"].chunks], pa.string()
     ).unique()
-    seen = np.zeros(len(named), np.bool_)
+    is_there = np.zeros(len(ids), np.bool_)
     for batch in package.passages(["_id"]):
-        found = pc.index_in(batch["_id"], value_set=named).drop_null()
-        seen[found.to_numpy()] = True
-    for name in named.filter(pa.array(~seen)).to_pylist()[:10]:
+        rows = pc.index_in(batch["_id"], value_set=ids).drop_null()
+        is_there[rows.to_numpy()] = True
+    for name in ids.filter(pa.array(~is_there)).to_pylist()[:10]:
         yield "mapping", f"names the passage {name!r}, which is not in corpus"
 
 
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
-    seen: dict[tuple[str, str], str] = {}
+    label_of: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
         for pair in rows_of(table, "query-id", "corpus-id"):
-            if pair in seen:
+            if pair in label_of:
                 yield (
                     f"mapping/{label}",
-                    f"the pair {pair[0]!r}, {pair[1]!r} stands in {seen[pair]} already",
+                    f"the pair {pair[0]!r}, {pair[1]!r} stands in {label_of[pair]} already",
                 )
-            seen[pair] = label
+            label_of[pair] = label
 
 
 def wrong_contexts(package: Package) -> Found:

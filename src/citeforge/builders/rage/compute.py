@@ -48,28 +48,28 @@ def settle_compute(
         UsageError: this machine cannot, or the embedder does not compute here.
     """
     if run.from_shards is not None:  # the processor that made them may be another
-        made = vector_facts(run.from_shards).compute
+        stored = vector_facts(run.from_shards).compute
         if recipe.compute == "auto":
-            recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": made})
+            recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": stored})
         return recipe, None
-    wanted = recipe
+    settled = recipe
     if recipe.compute == "auto" and run.resume:
         begun = place.begun()
         if isinstance(begun, RageRecipe):
-            wanted = recipe.model_copy(update={"compute": begun.compute})
-    embedder = recipe_embedder(wanted, run) if make is None else make()
+            settled = recipe.model_copy(update={"compute": begun.compute})
+    embedder = recipe_embedder(settled, run) if make is None else make()
     if (
         make is None
         and may_choose_int8
-        and wanted.compute == "auto"
+        and settled.compute == "auto"
         and isinstance(embedder, TransformerEmbedder)
         and choose_compute("auto", run.device) == "int8"
     ):
-        wanted = recipe.model_copy(update={"compute": "int8"})
-        embedder = recipe_embedder(wanted, run)
+        settled = recipe.model_copy(update={"compute": "int8"})
+        embedder = recipe_embedder(settled, run)
     # Of the workers' processors where a runner embeds; what is served has none.
-    if (chosen := getattr(embedder, "compute", None)) in get_args(Chosen):
-        return recipe.model_copy(update={"compute": chosen}), embedder
+    if (compute := getattr(embedder, "compute", None)) in get_args(Chosen):
+        return recipe.model_copy(update={"compute": compute}), embedder
     if recipe.compute != "auto":
         raise UsageError(
             f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"

@@ -111,11 +111,11 @@ def _forbid(forbidden: set[int], positions: Iterable[int]) -> int:
 def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
     """Gold short answers of each query, from its judgements and its gold rows, without repeats."""
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
-    found: list[dict[str, None]] = [{} for _ in row_of]
+    by_row: list[dict[str, None]] = [{} for _ in row_of]
     for name, text in rows_of(relevant, "query-id", "short_answers"):
         if text is not None:
-            found[row_of[name]].update(dict.fromkeys(json.loads(text)))
+            by_row[row_of[name]].update(dict.fromkeys(json.loads(text)))
     for name, aliases in rows_of(gold, "query_id", "aliases"):
         if aliases and name in row_of:
-            found[row_of[name]].update(dict.fromkeys(aliases))
-    return [list(answers) for answers in found]
+            by_row[row_of[name]].update(dict.fromkeys(aliases))
+    return [list(answers) for answers in by_row]

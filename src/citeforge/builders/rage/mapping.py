@@ -17,9 +17,9 @@ from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, SEEMINGLY_R
 from citeforge.schemas.recipes.rage import Mining
 
 
-def seemingly_table(corpus: list[Path], ids: list[str], taken: list[list[Mined]]) -> pa.Table:
+def seemingly_table(corpus: list[Path], ids: list[str], by_query: list[list[Mined]]) -> pa.Table:
     """Schema MAPPING with score and rank, queries in order, nearest first."""
-    flat = [(query, m) for query, mined in zip(ids, taken, strict=True) for m in mined]
+    flat = [(query, m) for query, mined in zip(ids, by_query, strict=True) for m in mined]
     names = _names(corpus, [m.position for _, m in flat])
     rows = [
         (query, name, None, m.score, m.rank) for (query, m), name in zip(flat, names, strict=True)
@@ -31,7 +31,7 @@ def drawn_table(
     corpus: list[Path],
     ids: list[str],
     exclusions: Exclusions,
-    taken: list[list[Mined]],
+    mined: list[list[Mined]],
     mining: Mining,
     seed: int,
 ) -> pa.Table:
@@ -41,12 +41,12 @@ def drawn_table(
         corpus: Parquet files of the corpus.
         ids: queries.
         exclusions: what may not be drawn; told how many were dropped for their text.
-        taken: seemingly relevant passages of each query, which are not drawn either.
+        mined: seemingly relevant passages of each query, which are not drawn either.
         mining: how many are drawn.
         seed: seed of the draws.
     """
     size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-    drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, taken, mining, seed)
+    drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, mined, mining, seed)
     note_screened(exclusions.counts, "irrelevant", dropped, mining)
     flat = [(query, p) for query, positions in zip(ids, drawn, strict=True) for p in positions]
     names = _names(corpus, [p for _, p in flat])
@@ -57,13 +57,13 @@ def drawn_table(
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
     """Queries with fewer mapped passages than asked: query to label to the number found."""
     short: dict[str, dict[str, int]] = {}
-    for label, asked in (
+    for label, number in (
         (IRRELEVANT, mining.irrelevant),
         (SEEMINGLY_RELEVANT, mining.seemingly_relevant),
     ):
-        for query, found in pools.by_label[label].items():
-            if len(found) < asked:
-                short.setdefault(query, {})[label] = len(found)
+        for query, pool in pools.by_label[label].items():
+            if len(pool) < number:
+                short.setdefault(query, {})[label] = len(pool)
     return short
 
 

@@ -46,11 +46,11 @@ class Material:
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """Rows of a mapping whose passages exist; and the position of each row's passage, or −1."""
-        wanted = mapping["corpus-id"].unique()
-        positions, indices = find_rows(self.corpus, "_id", wanted)
-        where = np.full(len(wanted), -1, np.int64)
+        ids = mapping["corpus-id"].unique()
+        positions, indices = find_rows(self.corpus, "_id", ids)
+        where = np.full(len(ids), -1, np.int64)
         where[indices] = positions
-        rows = where[pc.index_in(mapping["corpus-id"], value_set=wanted).to_numpy()]
+        rows = where[pc.index_in(mapping["corpus-id"], value_set=ids).to_numpy()]
         return mapping.filter(pa.array(rows >= 0)), rows
 
     def relevant_positions(self) -> np.ndarray:
@@ -63,8 +63,8 @@ class Material:
             records.counts["judgements of unknown passages, skipped"] = missing
             records.relevant = relevant.combine_chunks()
             require_relevant(records.queries, records.relevant, records.counts, self.recipe)
-        found: np.ndarray = rows[rows >= 0]
-        return found
+        positions: np.ndarray = rows[rows >= 0]
+        return positions
 
     def refuse_dangling(self, mapping: pa.Table, rows: np.ndarray) -> None:
         """Stop at a row of an unknown passage, unless those are to be skipped.

@@ -100,20 +100,20 @@ class SeeminglyRelevant:
             positions = np.array([p for r in relevant for p in r], np.int64)
             best = np.full(n, -np.inf)
             np.maximum.at(best, rows, self.search.rescore(rows, positions))
-            known = np.isfinite(best)  # without a relevant passage there is nothing to compare to
-            best = np.where(known, best, 0.0)
+            finite = np.isfinite(best)  # without a relevant passage there is nothing to compare to
+            best = np.where(finite, best, 0.0)
             if self.mining.margin is not None:
-                limit = np.where(known, np.round(best - self.mining.margin, 6), np.inf)
+                limit = np.where(finite, np.round(best - self.mining.margin, 6), np.inf)
                 ceilings["--margin"] = limit
             if share is not None:
                 # A share of a negative score would be above it.
-                limit = np.where(known, np.round(best - (1 - share) * np.abs(best), 6), np.inf)
+                limit = np.where(finite, np.round(best - (1 - share) * np.abs(best), 6), np.inf)
                 ceilings["--relative-margin"] = limit
         return ceilings
 
     def mine(self) -> list[list[Mined]]:
         """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
-        found: list[_Chosen] = [_Chosen() for _ in range(self.n_queries)]
+        results: list[_Chosen] = [_Chosen() for _ in range(self.n_queries)]
         open_rows = np.arange(self.n_queries)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = nominations(self.mining) + extra
@@ -123,20 +123,20 @@ class SeeminglyRelevant:
             step = max(1, _MATRIX // k)
             for start in range(0, len(open_rows), step):
                 rows = open_rows[start : start + step]
-                undecided.extend(self._search(rows, k, found))
+                undecided.extend(self._search(rows, k, results))
             # A list that stood by a margin is looked at again when more than that was seen.
-            fallen = [r for r, c in enumerate(found) if c.stands <= self.search.margin]
+            fallen = [r for r, c in enumerate(results) if c.stands <= self.search.margin]
             open_rows = np.union1d(undecided, fallen).astype(np.int64)
             if not self.search.is_deepest(k):
                 k *= 4
-        for each in found:
+        for each in results:
             self.dropped += each.dropped
             self.above += each.above
             self.n_measured += each.certain and each.stands < np.inf
             self.n_unsettled += not each.certain
-        return [each.passages for each in found]
+        return [each.passages for each in results]
 
-    def _search(self, rows: npt.NDArray[np.int64], k: int, found: list[_Chosen]) -> list[int]:
+    def _search(self, rows: npt.NDArray[np.int64], k: int, results: list[_Chosen]) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
         bounds, positions = self.search.retrieve_candidates(rows, k, self._least[rows])
         pairs = [
@@ -157,15 +157,15 @@ class SeeminglyRelevant:
         undecided = []
         for i, row in enumerate(rows.tolist()):
             mine = order[ends[i] : ends[i + 1]]
-            chosen = self._choose(row, mine, pair_positions, exact, verdicts)
-            whole = len(chosen.passages) == self.mining.seemingly_relevant
-            last = chosen.passages[-1].score if whole else -np.inf
+            result = self._choose(row, mine, pair_positions, exact, verdicts)
+            whole = len(result.passages) == self.mining.seemingly_relevant
+            last = result.passages[-1].score if whole else -np.inf
             # What scores above all that was not scored is certain.
-            chosen.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
-            if chosen.certain and self.search.quantized:
-                chosen.stands = float(self.search.margin + last - bounds[i])
-            if chosen.certain or self.search.is_deepest(k):
-                found[row] = chosen
+            result.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
+            if result.certain and self.search.quantized:
+                result.stands = float(self.search.margin + last - bounds[i])
+            if result.certain or self.search.is_deepest(k):
+                results[row] = result
             else:
                 undecided.append(row)
             self._least[row] = last
@@ -180,22 +180,22 @@ class SeeminglyRelevant:
         verdicts: npt.NDArray[np.int8],
     ) -> _Chosen:
         """The query's passages among those scored."""
-        chosen = _Chosen()
+        result = _Chosen()
         for rank, i in enumerate(order.tolist(), 1):
             score = float(exact[i])
             if rank <= self.mining.skip_top:
                 continue
             option = next((o for o, limit in self._ceiling.items() if score > limit[row]), None)
             if option is not None:
-                chosen.above[option] += 1
+                result.above[option] += 1
                 continue
             if verdicts[i] != FINE:
-                chosen.dropped[int(verdicts[i])] += 1
+                result.dropped[int(verdicts[i])] += 1
                 continue
-            chosen.passages.append(Mined(int(positions[i]), score, rank))
-            if len(chosen.passages) == self.mining.seemingly_relevant:
+            result.passages.append(Mined(int(positions[i]), score, rank))
+            if len(result.passages) == self.mining.seemingly_relevant:
                 break
-        return chosen
+        return result
 
 
 def nominations(mining: Mining) -> int:
@@ -208,7 +208,7 @@ def draw_irrelevant(
     size: int,
     query_ids: list[str],
     exclusions: Exclusions,
-    taken: list[list[Mined]],
+    mined: list[list[Mined]],
     mining: Mining,
     seed: int,
 ) -> tuple[list[list[int]], Counter[int]]:
@@ -219,30 +219,30 @@ def draw_irrelevant(
         size: number of passages in it.
         query_ids: ids, which key the draws.
         exclusions: what may not be drawn.
-        taken: seemingly relevant passages of each query.
+        mined: seemingly relevant passages of each query.
         mining: how many, and what is dropped for its text.
         seed: seed of the draws.
 
     Returns:
         (positions for each query in the order drawn, verdicts on those dropped for their text).
     """
-    wanted = mining.irrelevant
+    number = mining.irrelevant
     drawn: list[list[int]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
     screen = Screen(corpus, exclusions, mining)
     open_rows = list(range(len(query_ids)))
-    ask = wanted if not screen.looks else 2 * wanted + _RESERVE
-    while open_rows and wanted:
+    ask = number if not screen.looks else 2 * number + _RESERVE
+    while open_rows and number:
         candidates = {}
         for row in open_rows:
-            barred = exclusions.forbidden[row] | {m.position for m in taken[row]}
+            barred = exclusions.forbidden[row] | {m.position for m in mined[row]}
             rng = generator(seed, "irrelevant", query_ids[row])
             candidates[row] = distinct_below(size, ask, rng, barred)
-        kept, gone = _screened(candidates, screen)
+        fitting, gone = _screened(candidates, screen)
         still_open = []
         for row in open_rows:
-            drawn[row] = kept[row][:wanted]
-            if len(drawn[row]) < wanted and len(candidates[row]) == ask:
+            drawn[row] = fitting[row][:number]
+            if len(drawn[row]) < number and len(candidates[row]) == ask:
                 still_open.append(row)
             else:
                 dropped += gone[row]
@@ -262,11 +262,11 @@ def _screened(
     if not pairs:
         return candidates, gone
     rows, positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
-    kept: dict[int, list[int]] = {row: [] for row in candidates}
+    fitting: dict[int, list[int]] = {row: [] for row in candidates}
     verdicts = screen.verdicts(rows, positions).tolist()
     for (row, position), verdict in zip(pairs, verdicts, strict=True):
         if verdict == FINE:
-            kept[row].append(position)
+            fitting[row].append(position)
         else:
             gone[row][verdict] += 1
-    return kept, gone
+    return fitting, gone

@@ -91,10 +91,10 @@ def _filling(
     Raises:
         InputError: the query has too few.
     """
-    shown = {doc["corpus-id"] for doc in docs}
+    ids = {doc["corpus-id"] for doc in docs}
     filling: list[dict[str, str]] = []
     for label in sorted((IRRELEVANT, SEEMINGLY_RELEVANT), key=lambda n: not mixture.sizes[n]):
-        rest = [p for p in pools.by_label[label][query] if p not in shown]
+        rest = [p for p in pools.by_label[label][query] if p not in ids]
         rng = generator(seed, "filling", mixture.name, query, label)
         n_missing = mixture.total - len(docs) - len(filling)
         drawn = rng.sample(rest, min(n_missing, len(rest)))

@@ -39,16 +39,18 @@ def count_far(
     """
     draw = distinct_below(search.size, _RANDOM, generator(seed, "nearness"), ())
     random = np.sort(np.array(draw, np.int64))
-    asked = [row for row, passages in enumerate(mined) if passages and relevant[row]]
+    rows_of_both = [row for row, passages in enumerate(mined) if passages and relevant[row]]
     far = 0
-    for start in range(0, len(asked), _QUERIES):
-        rows = np.array(asked[start : start + _QUERIES], np.int64)
+    for start in range(0, len(rows_of_both), _QUERIES):
+        rows = np.array(rows_of_both[start : start + _QUERIES], np.int64)
         pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
         levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
         positions = [np.array(relevant[row], np.int64) for row in rows]
         ends = np.cumsum([len(p) for p in positions])
-        known = search.rescore(np.repeat(rows, np.diff(ends, prepend=0)), np.concatenate(positions))
-        for i, cosines in enumerate(np.split(known, ends[:-1])):
+        scores = search.rescore(
+            np.repeat(rows, np.diff(ends, prepend=0)), np.concatenate(positions)
+        )
+        for i, cosines in enumerate(np.split(scores, ends[:-1])):
             middle = (levels[i] + cosines.mean()) / 2
             far += sum(bool(passage.score <= middle) for passage in mined[rows[i]])
-    return {COMPARED: sum(len(mined[row]) for row in asked), FAR: far}
+    return {COMPARED: sum(len(mined[row]) for row in rows_of_both), FAR: far}

@@ -92,20 +92,20 @@ def _source_mappings(
     """The mappings that a source brings; irrelevant passages are drawn where it has none."""
     records, mining = material.records, material.recipe.mining
     tables = {RELEVANT: records.relevant}
-    taken: dict[str, list[Mined]] = {q: [] for q in records.ids}
+    mined: dict[str, list[Mined]] = {q: [] for q in records.ids}
     for label, table in theirs.items():
-        kept, rows = material.locate(rows_with(table, "query-id", records.queries["_id"]))
+        mapping, rows = material.locate(rows_with(table, "query-id", records.queries["_id"]))
         if (rows < 0).any():
             material.refuse_dangling(table, rows)
             records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
-        tables[label] = kept
+        tables[label] = mapping
         passages = rows[rows >= 0].tolist()
-        for query, position in zip(kept["query-id"].to_pylist(), passages, strict=True):
-            taken[query].append(Mined(position, 0.0, 0))
+        for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
+            mined[query].append(Mined(position, 0.0, 0))
     if IRRELEVANT not in theirs and mining.irrelevant:
         exclusions = material.exclusions(positions)
         tables[IRRELEVANT] = drawn_table(
-            material.corpus, list(taken), exclusions, list(taken.values()), mining, draw_seed
+            material.corpus, list(mined), exclusions, list(mined.values()), mining, draw_seed
         )
         records.counts.update(exclusions.counts)
     return tables
@@ -179,18 +179,18 @@ def _mine(
     """Mine and draw; the files of both tables with sha256, and what the stage records."""
     mining, ids, corpus = material.recipe.mining, material.records.ids, material.corpus
     exclusions = material.exclusions(positions)
-    taken: list[list[Mined]] = [[] for _ in ids]
+    mined: list[list[Mined]] = [[] for _ in ids]
     measured: dict[str, Any] = {}
     miner: RankedCandidates | SeeminglyRelevant | None = None
     if candidates.rankings is not None:
         miner = RankedCandidates(corpus, candidates.rankings, exclusions, mining)
-        taken = miner.mine()
+        mined = miner.mine()
     elif candidates.embedded is not None:
         search = candidates.embedded.search()
         miner = SeeminglyRelevant(corpus, search, exclusions, mining)
         shares = material.sources.run.from_shards
         by_shares = None if shares is None else merged(shares, key, miner)
-        taken = miner.mine() if by_shares is None else by_shares
+        mined = miner.mine() if by_shares is None else by_shares
     if miner is not None:
         note_screened(exclusions.counts, "seemingly relevant", miner.dropped, mining)
         note_above(exclusions.counts, miner.above, mining)
@@ -203,10 +203,10 @@ def _mine(
         measured = {"margin": search.margin}
     if isinstance(miner, SeeminglyRelevant):
         seed = material.recipe.seed
-        exclusions.counts |= count_far(search, exclusions.relevant, taken, seed)
-    irrelevant = drawn_table(corpus, ids, exclusions, taken, mining, draw_seed)
+        exclusions.counts |= count_far(search, exclusions.relevant, mined, seed)
+    irrelevant = drawn_table(corpus, ids, exclusions, mined, mining, draw_seed)
     folder = place.start("mapping")
-    files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, taken))
+    files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, mined))
     files |= write_table(folder, IRRELEVANT, irrelevant)
     # In the order in which a resumed build reads it back.
     return files, {"counts": dict(sorted(exclusions.counts.items())), "measured": measured}

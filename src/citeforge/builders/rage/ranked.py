@@ -45,8 +45,8 @@ class RankedCandidates:
         """Up to ``mining.seemingly_relevant`` passages for each query, best first; the score is
         the ranking's, the rank counts candidates that are no exclusions."""
         names = list({r.docid for row in self._rankings.values() for r in row})
-        positions, found = find_rows(self._corpus, "_id", pa.array(names, pa.string()))
-        at = {names[i]: p for p, i in zip(positions.tolist(), found.tolist(), strict=True)}
+        positions, rows = find_rows(self._corpus, "_id", pa.array(names, pa.string()))
+        at = {names[i]: p for p, i in zip(positions.tolist(), rows.tolist(), strict=True)}
         open_ = [
             [(at[r.docid], r.score) for r in row if at[r.docid] not in forbidden]
             for row, forbidden in zip(
@@ -58,22 +58,22 @@ class RankedCandidates:
     def _best(self, row: int, candidates: list[tuple[int, float]]) -> list[Mined]:
         mining = self._mining
         ranks = list(enumerate(candidates, 1))[mining.skip_top :]
-        chosen: list[Mined] = []
+        best: list[Mined] = []
         step = max(mining.seemingly_relevant, 1)
         for start in range(0, len(ranks), step):
             block = ranks[start : start + step]
             for (rank, (position, score)), verdict in zip(
                 block, self._verdicts(row, [p for _, (p, _) in block]), strict=True
             ):
-                if len(chosen) == mining.seemingly_relevant:
-                    return chosen
+                if len(best) == mining.seemingly_relevant:
+                    return best
                 if verdict != FINE:
                     self.dropped[verdict] += 1
                 else:
-                    chosen.append(Mined(position, score, rank))
-        return chosen
+                    best.append(Mined(position, score, rank))
+        return best
 
     def _verdicts(self, row: int, positions: list[int]) -> list[int]:
         rows = np.full(len(positions), row, np.int64)
-        found: list[int] = self._screen.verdicts(rows, np.array(positions, np.int64)).tolist()
-        return found
+        verdicts: list[int] = self._screen.verdicts(rows, np.array(positions, np.int64)).tolist()
+        return verdicts

@@ -47,9 +47,9 @@ class Screen:
         self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
         """FINE, ANSWER or PIECE for each (query row, corpus position) pair; answers come first."""
-        found = np.zeros(len(rows), np.int8)
+        verdicts = np.zeros(len(rows), np.int8)
         if not self.looks or not len(rows):
-            return found
+            return verdicts
         unique, inverse = np.unique(positions, return_inverse=True)
         texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
         pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
@@ -57,38 +57,38 @@ class Screen:
             forms = [normalise_answer(t) for t in texts]
             for i, (row, at) in enumerate(pairs):
                 if contains_answer(forms[at], self.exclusions.answers[row]):
-                    found[i] = ANSWER
+                    verdicts[i] = ANSWER
         if self.mining.exclude_contained:
             self._learn(sorted({row for row, _ in pairs}))
             cut = [shingles(t) for t in texts]
             least = self.mining.contained
             assert least is not None
             for i, (row, at) in enumerate(pairs):
-                if found[i] == FINE and any(
+                if verdicts[i] == FINE and any(
                     shared(cut[at], own) >= least for own in self._relevant[row]
                 ):
-                    found[i] = PIECE
-        return found
+                    verdicts[i] = PIECE
+        return verdicts
 
     def _learn(self, rows: list[int]) -> None:
         """Shingles of the relevant passages of some queries."""
         new = [row for row in rows if row not in self._relevant]
-        wanted = [(row, p) for row in new for p in self.exclusions.relevant[row]]
+        pairs = [(row, p) for row in new for p in self.exclusions.relevant[row]]
         self._relevant.update((row, []) for row in new)
-        if not wanted:
+        if not pairs:
             return
-        unique, inverse = np.unique([p for _, p in wanted], return_inverse=True)
+        unique, inverse = np.unique([p for _, p in pairs], return_inverse=True)
         texts = take_rows(self.corpus, unique.astype(np.int64), ["text"])["text"].to_pylist()
         cut = [shingles(t) for t in texts]
-        for (row, _), at in zip(wanted, inverse.tolist(), strict=True):
+        for (row, _), at in zip(pairs, inverse.tolist(), strict=True):
             self._relevant[row].append(cut[at])
 
 
 def note_screened(counts: dict[str, int], what: str, dropped: Counter[int], mining: Mining) -> None:
     """Tell how many candidates a screen kept out, also where that is none."""
-    asked = {ANSWER: mining.exclude_answers, PIECE: mining.exclude_contained}
+    rules = {ANSWER: mining.exclude_answers, PIECE: mining.exclude_contained}
     for verdict, words in WORDS.items():
-        if asked[verdict]:
+        if rules[verdict]:
             counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
 
 

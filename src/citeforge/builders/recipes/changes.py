@@ -27,34 +27,34 @@ def recipe_of(manifest: Manifest) -> Recipe | None:
         return None
 
 
-def recipe_differences(known: Manifest, draft: Manifest) -> list[str]:
+def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
     """``field: old → new`` of everything that tables or the manifest's identity depend on.
 
     Args:
-        known: manifest of a finished package.
+        earlier: manifest of a finished package.
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    found = [*unlike("citeforge", known.citeforge, draft.citeforge), *choices(known, draft)]
-    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (known, draft)]
+    parts = [*unlike("citeforge", earlier.citeforge, draft.citeforge), *choices(earlier, draft)]
+    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
-        found += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
-    found += unlike("grammar", known.grammar.model_dump(), draft.grammar.model_dump())
+        parts += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
+    parts += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
     for role, model in draft.models.items():
-        old = known.models.get(role)
+        old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
-        found += unlike(role, mine, json.loads(json.dumps(model)))
-    found += unlike("sources", _sources(known), _sources(draft))
-    return found
+        parts += unlike(role, mine, json.loads(json.dumps(model)))
+    parts += unlike("sources", _sources(earlier), _sources(draft))
+    return parts
 
 
-def choices(known: Manifest, draft: Manifest) -> list[str]:
+def choices(old: Manifest, draft: Manifest) -> list[str]:
     """``field: old → new`` of what the two were told, whatever they found."""
-    found: list[str] = []
+    parts: list[str] = []
     for field in ("kind", "name", "licence"):
-        found += unlike(field, getattr(known, field), getattr(draft, field))
-    return [*found, *unlike("", _record(known), _record(draft))]
+        parts += unlike(field, getattr(old, field), getattr(draft, field))
+    return [*parts, *unlike("", _record(old), _record(draft))]
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:
@@ -87,13 +87,13 @@ def _value_text(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def require_same(known: Manifest, draft: Manifest, out: Path) -> None:
+def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
     """Refuse to take a finished package for what another recipe would give.
 
     Raises:
         InputError: names what differs.
     """
-    _refuse("a finished package", recipe_differences(known, draft), out, "another --out")
+    _refuse("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
@@ -104,8 +104,8 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
     Raises:
         InputError: names what differs.
     """
-    told = "the options it began with, another --out"
-    _refuse("a half-done build", choices(begun, draft), partial, told)
+    advice = "the options it began with, another --out"
+    _refuse("a half-done build", choices(begun, draft), partial, advice)
 
 
 def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> None:

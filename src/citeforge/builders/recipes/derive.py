@@ -55,19 +55,19 @@ class Base(Package):
     @cached_property
     def negatives(self) -> dict[str, Docs]:
         """Non-relevant passages of each query: seemingly relevant ones by rank, then the others."""
-        found: dict[str, Docs] = {q: [] for q in self.query_ids}
+        docs_of: dict[str, Docs] = {q: [] for q in self.query_ids}
         for label in (SEEMINGLY_RELEVANT, IRRELEVANT):
             for query, ids in self._by_query(label).items():
-                found[query] += [{"corpus-id": i, "label": label} for i in ids]
-        return found
+                docs_of[query] += [{"corpus-id": i, "label": label} for i in ids]
+        return docs_of
 
     def _by_query(self, label: str) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {q: [] for q in self.query_ids}
+        ids_of: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
         for query, passage in rows_of(table, "query-id", "corpus-id"):
             if passage not in self.twin_ids:
-                found[query].append(passage)
-        return found
+                ids_of[query].append(passage)
+        return ids_of
 
     @cached_property
     def twin_ids(self) -> frozenset[str]:
@@ -77,8 +77,8 @@ class Base(Package):
     @cached_property
     def answers(self) -> dict[str, list[str]]:
         """Gold short answers of each query; empty lists where there are none."""
-        found = short_answers(self.queries, self.mappings[RELEVANT], self.gold)
-        return dict(zip(self.query_ids, found, strict=True))
+        answers = short_answers(self.queries, self.mappings[RELEVANT], self.gold)
+        return dict(zip(self.query_ids, answers, strict=True))
 
     def facts(self) -> dict[str, Any]:
         """What ``config`` of a benchmark made of this one says of it."""
@@ -88,24 +88,24 @@ class Base(Package):
     def add_judged(
         self,
         writer: PackageWriter,
-        kept: Iterable[str],
+        queries: Iterable[str],
         mappings: Mapping[str, pa.Table],
-        shown: Iterable[str],
+        ids: Iterable[str],
         extra: pa.Table | None = None,
     ) -> None:
         """Write corpus, judgements and gold of a benchmark made of this one.
 
         Args:
             writer: of its package.
-            kept: its queries.
+            queries: its queries.
             mappings: its judgements by label, schema MAPPING.
-            shown: passages that its contexts show.
+            ids: passages that its contexts show.
             extra: passages that this benchmark lacks, schema CORPUS.
         """
-        wanted = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*shown}
+        passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()} | {*ids}
         if extra is not None:
-            wanted.difference_update(extra["_id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, wanted, extra))
+            passages.difference_update(extra["_id"].to_pylist())
+        writer.note("corpus", "corpus", copy_corpus(writer.folder, self.corpus, passages, extra))
         for label, table in mappings.items():
             writer.add("mapping", label, table)
-        writer.add("gold", "gold", rows_with(self.gold, "query_id", kept).cast(GOLD))
+        writer.add("gold", "gold", rows_with(self.gold, "query_id", queries).cast(GOLD))

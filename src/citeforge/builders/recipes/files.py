@@ -115,7 +115,7 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
     Args:
         recipe: with its values, or the class alone: defaults, and nothing where a value is needed.
     """
-    record, known = (recipe, None) if isinstance(recipe, type) else (type(recipe), recipe)
+    record, values = (recipe, None) if isinstance(recipe, type) else (type(recipe), recipe)
     title = (record.__doc__ or "").strip().splitlines()[0]
     lines = [f"# {title}", f"kind: {record.kind}", f"recipe: {RECIPE_VERSION}"]
     inside: tuple[str, ...] = ()
@@ -127,7 +127,7 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
         margin = "  " * len(inside)
         lines += [] if inside else [""]
         lines.append(f"{margin}# {_comment(flag)}")
-        lines.append(f"{margin}{flag.place[-1]}: {_scalar(_value(flag, known))}".rstrip(" "))
+        lines.append(f"{margin}{flag.place[-1]}: {_scalar(_value(flag, values))}".rstrip(" "))
     return "\n".join(lines) + "\n"
 
 
@@ -141,8 +141,8 @@ def _comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    found = flag.field.get_default() if recipe is None else flag.of(recipe)
-    return None if found is PydanticUndefined else _plain(found)
+    value = flag.field.get_default() if recipe is None else flag.of(recipe)
+    return None if value is PydanticUndefined else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -84,8 +84,8 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
     for flag in flags_of(type(recipe)):
         value = flag.of(recipe)
         # Nobody knows which options of a plugin name files.
-        named = (flag.option.input or origin is not None) and flag.place[0] not in except_for
-        if named and value not in (None, (), flag.field.default):
+        is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
+        if is_input and value not in (None, (), flag.field.default):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
             uses.append(f"{flag.name} {text if text.isprintable() else ascii(text)}")
     return uses
@@ -135,11 +135,11 @@ def rebuild(
 
 
 def _split(recipe: Recipe, text: str) -> tuple[str, str]:
-    known = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
+    inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():
-        if name not in known:
-            raise UnknownValueError(f"input of a {recipe.kind} recipe", name, known)
+        if name not in inputs:
+            raise UnknownValueError(f"input of a {recipe.kind} recipe", name, inputs)
         return name, value
     main = next((n for n in _PACKAGES if getattr(recipe, n, None) is not None), recipe.main_input)
     return main, text
@@ -154,12 +154,14 @@ def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
     """Where files of judge profiles lie: here, or beside the old package."""
-    found = {}
+    profiles = {}
     for field, judging in recipe:
         name = judging.judge_profile if isinstance(judging, Judging) else None
         if name is not None and not Path(name).is_file() and (folder.parent / name).is_file():
-            found[field] = judging.model_copy(update={"judge_profile": str(folder.parent / name)})
-    return found
+            profiles[field] = judging.model_copy(
+                update={"judge_profile": str(folder.parent / name)}
+            )
+    return profiles
 
 
 def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
@@ -168,16 +170,16 @@ def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, P
     Raises:
         InputError: it is not there, or is another one.
     """
-    found = {}
+    packages = {}
     for field in _PACKAGES:
-        told: Path | None = getattr(recipe, field, None)
-        if told is None:
+        place: Path | None = getattr(recipe, field, None)
+        if place is None:
             continue
-        places = [told, folder.parent / told.name]
+        places = [place, folder.parent / place.name]
         path = next((p for p in places if p.is_dir()), None)
         if path is None:
             raise InputError(
-                f"the benchmark {told.name!r} is not here, nor beside {folder}",
+                f"the benchmark {place.name!r} is not here, nor beside {folder}",
                 path=folder,
                 allowed=f"--source {field}=DIR with the benchmark of hash {expected}",
             )
@@ -188,5 +190,5 @@ def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, P
                 path=path,
                 allowed=f"--source {field}=DIR",
             )
-        found[field] = path
-    return found
+        packages[field] = path
+    return packages

@@ -58,7 +58,7 @@ def write_corpus(
 def copy_corpus(
     folder: Path,
     corpus: list[Path],
-    wanted: Iterable[str] | None = None,
+    only: Iterable[str] | None = None,
     extra: pa.Table | None = None,
 ) -> dict[str, str]:
     """Write the corpus of a package.
@@ -66,15 +66,15 @@ def copy_corpus(
     Args:
         folder: of the package.
         corpus: Parquet files of the passages, whose order stands.
-        wanted: ids of those that the package needs; None for all.
+        only: ids of those that the package needs; None for all.
         extra: further passages, schema CORPUS, written after them.
 
     Returns:
         File names with sha256.
     """
     batches = iter_batches(corpus)
-    if wanted is not None:
-        ids = pa.array(sorted(set(wanted)), pa.string())
+    if only is not None:
+        ids = pa.array(sorted(set(only)), pa.string())
         batches = (rows_with(b, "_id", ids) for b in batches)
     with (
         progress("writing the corpus", None, "passages") as advance,
@@ -136,24 +136,24 @@ def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
     """
-    known = np.sort(
+    digests = np.sort(
         np.concatenate([_hashes(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
     )
-    found: dict[str, tuple[str, str]] = {}
+    texts_of: dict[str, tuple[str, str]] = {}
     for batch in extra.read():
         hashes = _hashes(batch["_id"].to_pylist())
-        at = np.minimum(np.searchsorted(known, hashes), len(known) - 1)
-        shared = batch.filter(pa.array(known[at] == hashes))
+        at = np.minimum(np.searchsorted(digests, hashes), len(digests) - 1)
+        shared = batch.filter(pa.array(digests[at] == hashes))
         texts = normalise_passages(shared["text"])
         for name, title, text in zip(
             shared["_id"].to_pylist(), shared["title"].to_pylist(), texts.to_pylist(), strict=True
         ):
-            found[name] = (title, text)
-    if not found:
+            texts_of[name] = (title, text)
+    if not texts_of:
         return {}
-    names = pa.array(list(found), pa.string())
+    names = pa.array(list(texts_of), pa.string())
     _, indices = find_rows(first, "_id", names)
-    return {name: found[name] for name in names.take(pa.array(np.sort(indices))).to_pylist()}
+    return {name: texts_of[name] for name in names.take(pa.array(np.sort(indices))).to_pylist()}
 
 
 def _hashes(ids: list[str]) -> npt.NDArray[np.int64]:

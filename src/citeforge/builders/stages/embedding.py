@@ -88,8 +88,8 @@ class CorpusEmbedding:
         unless nominations could name more than half of the corpus: then int8 would save nothing.
         """
         texts = pa.concat_arrays(queries.chunks)
-        asked = self._stored_vectors("queries", texts, self._embedder, "query")
-        blocks = [block.copy() for _, block in iter_blocks(asked, len(texts))]
+        query_vectors = self._stored_vectors("queries", texts, self._embedder, "query")
+        blocks = [block.copy() for _, block in iter_blocks(query_vectors, len(texts))]
         vectors = np.concatenate(blocks)
         if self.has_two_stages(len(texts), mining):
             return self._two_stages(vectors)
@@ -157,7 +157,7 @@ class CorpusEmbedding:
 
 
 def from_others(
-    given: tuple[PrecomputedVectors, PrecomputedVectors],
+    precomputed: tuple[PrecomputedVectors, PrecomputedVectors],
     corpus: list[Path],
     all_queries: Sequence[str],
     queries: Sequence[str],
@@ -167,7 +167,7 @@ def from_others(
     """Vectors that were made elsewhere.
 
     Args:
-        given: of passages and of queries.
+        precomputed: of passages and of queries.
         corpus: Parquet files of the passages.
         all_queries: queries of the source.
         queries: those of the build.
@@ -180,9 +180,9 @@ def from_others(
     total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
     ids = (b["_id"] for b in iter_batches(corpus, ["_id"], rows=rows))
     with progress("checking vectors", total, "vectors") as advance:
-        shards = passage_shards(given[0], ids, total, folder, advance)
-    vectors = query_rows(given[1], all_queries, queries)
-    key = [*(s.key for s in shards), given[1].sha256]
+        shards = passage_shards(precomputed[0], ids, total, folder, advance)
+    vectors = query_rows(precomputed[1], all_queries, queries)
+    key = [*(s.key for s in shards), precomputed[1].sha256]
     return Embedded(key, lambda: ExactSearch(vectors, shards))
 
 

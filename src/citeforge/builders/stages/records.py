@@ -33,8 +33,8 @@ class Records:
     @property
     def ids(self) -> list[str]:
         """Queries in order."""
-        found: list[str] = self.queries["_id"].to_pylist()
-        return found
+        ids: list[str] = self.queries["_id"].to_pylist()
+        return ids
 
 
 def read_records(source: Source, recipe: RageRecipe) -> Records:
@@ -50,8 +50,8 @@ def read_records(source: Source, recipe: RageRecipe) -> Records:
     counts = {"queries in the source": queries.num_rows}
     require_relevant(queries, relevant, counts, recipe)
     if recipe.limit and recipe.limit < queries.num_rows:
-        kept = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
-        queries = rows_with(queries, "_id", kept)
+        sample = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
+        queries = rows_with(queries, "_id", sample)
     ids = queries["_id"]
     return Records(
         queries.combine_chunks(),

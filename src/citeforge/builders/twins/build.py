@@ -78,17 +78,19 @@ def build_twins(
     with building(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
         facts["prompts"] = {"twin": writer.prompt_sha256}
-        named = _recipe_with_models(recipe, base, tuple(contexts), entities, models)
-        draft = build.draft(named.recorded(**facts), own.sources, own.licence, models, own.grammar)
+        full_recipe = _recipe_with_models(recipe, base, tuple(contexts), entities, models)
+        draft = build.draft(
+            full_recipe.recorded(**facts), own.sources, own.licence, models, own.grammar
+        )
         if (finished := build.finished(draft)) is not None:
             return finished
         rewriting = Rewriting(base, contexts, writer)
         rewriting.settle()
         package = build.package()
-        shown, counts, stats = _write_tables(package, recipe, rewriting, models)
+        contexts_shown, counts, stats = _write_tables(package, recipe, rewriting, models)
         return build.finish(
             draft, package, stats,
-            contexts={n: own.contexts[n] for n in shown},
+            contexts={n: own.contexts[n] for n in contexts_shown},
             counts=counts,
             libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
         )  # fmt: skip
@@ -161,10 +163,10 @@ class Rewriting:
 
     def settle(self) -> None:
         """Write twins until every context is settled."""
-        asked = self._passages_without_twin()
-        while asked:
-            self._write(asked)
-            asked = self._replace()
+        passages = self._passages_without_twin()
+        while passages:
+            self._write(passages)
+            passages = self._replace()
         failing = {
             (query, doc["corpus-id"])
             for docs in self.contexts.values()
@@ -178,8 +180,8 @@ class Rewriting:
 
     def _passages_without_twin(self) -> list[str]:
         docs = [d for c in self.contexts.values() for row in c.values() for d in row]
-        named = dict.fromkeys(d["corpus-id"] for d in docs)
-        return [n for n in named if n not in self.twins]
+        ids = dict.fromkeys(d["corpus-id"] for d in docs)
+        return [n for n in ids if n not in self.twins]
 
     def _write(self, ids: Sequence[str]) -> None:
         texts = self.base.shown_texts(ids)
@@ -200,9 +202,9 @@ class Rewriting:
 
     def _around(self, query: str) -> Iterable[str]:
         """Every passage that may be shown with a query."""
-        shown = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
+        ids = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
         listed = (d["corpus-id"] for d in self.base.negatives[query])
-        return dict.fromkeys([*self._relevant[query], *shown, *listed])
+        return dict.fromkeys([*self._relevant[query], *ids, *listed])
 
     def _replace(self) -> list[str]:
         """Put the query's next negative in the place of every failing non-relevant passage.
@@ -212,22 +214,22 @@ class Rewriting:
         """
         for docs in self.contexts.values():
             for query, row in docs.items():
-                used = {d["corpus-id"] for d in row}
+                ids = {d["corpus-id"] for d in row}
                 for at, doc in enumerate(row):
                     failed = not self.twins[doc["corpus-id"]].accepted
                     if not failed or doc["corpus-id"] in self._relevant[query]:
                         continue
-                    following = self._next(query, used, doc["label"])
+                    following = self._next(query, ids, doc["label"])
                     if following is not None:
                         row[at] = following
-                        used.add(following["corpus-id"])
+                        ids.add(following["corpus-id"])
                         self.replaced += 1
         return self._passages_without_twin()
 
-    def _next(self, query: str, used: set[str], label: str) -> dict[str, str] | None:
+    def _next(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
         def usable(doc: dict[str, str]) -> bool:
             twin = self.twins.get(doc["corpus-id"])
-            return doc["corpus-id"] not in used and (twin is None or twin.accepted)
+            return doc["corpus-id"] not in ids and (twin is None or twin.accepted)
 
         candidates = [d for d in self.base.negatives[query] if usable(d)]
         same = [d for d in candidates if d["label"] == label]
@@ -242,32 +244,32 @@ def _write_tables(
 ) -> tuple[list[str], dict[str, int], Stats]:
     """Write all tables; the context sets, counts for the manifest, and statistics."""
     base, dropped = rewriting.base, rewriting.dropped
-    kept = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
-    if not kept:
+    queries = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
+    if not queries:
         raise InputError(
             f"no query has an accepted twin of all its passages (first: "
             f"{next(iter(dropped.values()))})",
             path=recipe.benchmark,
             allowed="another writer, looser thresholds, or --keep-failed",
         )
-    contexts = {n: {q: docs[q] for q in kept} for n, docs in rewriting.contexts.items()}
-    mappings = {n: rows_with(t, "query-id", kept) for n, t in base.mappings.items()}
-    named = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    named |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
-    rows, passages = _rows(rewriting, named, str(models["twin author"]["name"]), recipe.keep_failed)
-    writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, named, passages))
-    writer.add("queries", "queries", rows_with(base.queries, "_id", kept).cast(QUERIES))
-    stats: Stats = {"queries": len(kept), **corpus_stats(writer.folder)}
+    contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}
+    mappings = {n: rows_with(t, "query-id", queries) for n, t in base.mappings.items()}
+    ids = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+    ids |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
+    writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, ids, passages))
+    writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
+    stats: Stats = {"queries": len(queries), **corpus_stats(writer.folder)}
     for label, table in mappings.items():
         writer.add("mapping", label, table.cast(MAPPING))
-    stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(kept))
+    stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(queries))
     for name, docs in contexts.items():
         table = pa.Table.from_pylist(
             [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
         )
         writer.add("contexts", name, table)
         stats |= context_stats(name, table)
-    writer.add("gold", "gold", rows_with(base.gold, "query_id", kept).cast(GOLD))
+    writer.add("gold", "gold", rows_with(base.gold, "query_id", queries).cast(GOLD))
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)
@@ -275,17 +277,17 @@ def _write_tables(
 
 
 def _rows(
-    rewriting: Rewriting, named: set[str], author: str, keep_failed: bool
+    rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
 ) -> tuple[list[dict[str, object]], pa.Table]:
     """Rows of the twins table, and the twins as passages."""
     twins = rewriting.twins
     rows, passages = [], []
-    taken = set(rewriting.base.texts(f"{i}~twin" for i in twins))
+    existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
     for name in sorted(twins):
         twin = twins[name]
-        stays = name in named and bool(twin.text) and (twin.accepted or keep_failed)
+        stays = name in ids and bool(twin.text) and (twin.accepted or keep_failed)
         new = f"{name}~twin"
-        while new in taken:
+        while new in existing:
             new += "~"
         m = twin.report.measured if twin.report else None
         failed = {} if twin.accepted else twin.failed
@@ -343,11 +345,11 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     def mean(column: str) -> float:
         return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
 
-    written = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]
-    asked = [failed for failed in written if failed <= {ENTAILMENT}] if judged else []
+    failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]
+    judged_failures = [failed for failed in failures if failed <= {ENTAILMENT}] if judged else []
     passing = {
         f"twins that pass {name}, share": round(sum(name not in f for f in of) / len(of), 4)
-        for names, of in ((CHECKS, written), ((ENTAILMENT,), asked))
+        for names, of in ((CHECKS, failures), ((ENTAILMENT,), judged_failures))
         for name in names
         if of
     }

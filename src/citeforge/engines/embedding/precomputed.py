@@ -100,15 +100,15 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
     Raises:
         InputError: as for :func:`open_given`, or they have not one dimension.
     """
-    found = open_given(passages), open_given(queries)
-    one, other = (given.dimension for given in found)
+    both = open_given(passages), open_given(queries)
+    one, other = (given.dimension for given in both)
     if one != other:
         raise InputError(
             f"has {other} values a vector, {passages} {one}",
             path=queries,
             allowed="both by the same model",
         )
-    return found
+    return both
 
 
 def _dimension(path: Path) -> int:
@@ -181,14 +181,14 @@ def npy_file(path: Path) -> NpyFile:
 
 
 def passage_shards(
-    given: PrecomputedVectors, ids: Iterator[pa.Array], total: int, folder: Path, advance: Advance
+    source: PrecomputedVectors, ids: Iterator[pa.Array], total: int, folder: Path, advance: Advance
 ) -> list[VectorShard]:
     """Vectors of a corpus as shards.
 
     float16 in a .npy file is taken where it lies; all else is written as float16.
 
     Args:
-        given: the vectors.
+        source: the vectors.
         ids: of the passages, in order, in the pieces that make a shard each.
         total: number of passages.
         folder: for shards that are written.
@@ -198,19 +198,19 @@ def passage_shards(
         InputError: another number of vectors than passages, another order or other ids, a number
             that is not finite, or a vector without a direction; names the row and the passage.
     """
-    _require_size(given, total)
+    _require_size(source, total)
     shards: list[VectorShard] = []
-    rows = _Rows(given)
+    rows = _Rows(source)
     for number, names in enumerate(ids):
         start = rows.at
         vectors, their = rows.take(len(names))
         if their is not None and not their.equals(names):
-            _refuse_ids(given, start, their, names)
-        _check(given, vectors, start, names)
-        key = digest({"given": given.sha256, "rows": [start, rows.at]})
+            _refuse_ids(source, start, their, names)
+        _check(source, vectors, start, names)
+        key = digest({"given": source.sha256, "rows": [start, rows.at]})
         place = rows.place(start, len(names), key)
         if place is None:
-            made_from: dict[str, object] = {"given": given.sha256}
+            made_from: dict[str, object] = {"given": source.sha256}
             path = folder / f"passages-{number:05d}.f16"
             place = keep_shard(path, _unit(vectors), key, made_from)
         shards.append(place)
@@ -219,65 +219,65 @@ def passage_shards(
 
 
 def query_rows(
-    given: PrecomputedVectors, all_ids: Sequence[str], wanted: Sequence[str]
+    source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]
 ) -> npt.NDArray[Any]:
     """Unit vectors of some queries, float32.
 
     Args:
-        given: the vectors: with ids in any order, or without in the order of ``all_ids``.
+        source: the vectors: with ids in any order, or without in the order of ``all_ids``.
         all_ids: queries of the source.
-        wanted: those of the build.
+        ids: those of the build.
 
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.
     """
-    if not given.has_ids:
-        _require_size(given, len(all_ids))
-    rows = _Rows(given)
-    count = len(all_ids) if not given.has_ids else _length(given)
+    if not source.has_ids:
+        _require_size(source, len(all_ids))
+    rows = _Rows(source)
+    count = len(all_ids) if not source.has_ids else _length(source)
     vectors, names = rows.take(count)
     listed = list(all_ids) if names is None else names.to_pylist()
     where = {name: row for row, name in enumerate(listed)}
     if len(where) < len(listed):
-        raise InputError("names a query twice", path=given.path, field="_id")
-    missing = [name for name in wanted if name not in where]
+        raise InputError("names a query twice", path=source.path, field="_id")
+    missing = [name for name in ids if name not in where]
     if missing:
         raise InputError(
-            f"has no vector of the query {missing[0]!r}", path=given.path, allowed="one a query"
+            f"has no vector of the query {missing[0]!r}", path=source.path, allowed="one a query"
         )
-    found = vectors[[where[name] for name in wanted]]
-    _check(given, found, None, pa.array(wanted, pa.string()))
-    return _unit(found)
+    ordered = vectors[[where[name] for name in ids]]
+    _check(source, ordered, None, pa.array(ids, pa.string()))
+    return _unit(ordered)
 
 
-def _require_size(given: PrecomputedVectors, total: int) -> None:
-    rows = _length(given)
+def _require_size(source: PrecomputedVectors, total: int) -> None:
+    rows = _length(source)
     if rows != total:
         raise InputError(
             f"has {rows:,} vectors, and there are {total:,} texts",
-            path=given.path,
+            path=source.path,
             allowed="one vector each, in their order",
         )
 
 
-def _length(given: PrecomputedVectors) -> int:
-    if not given.has_ids:
-        return sum(npy_file(p).rows for p in given.files)
+def _length(source: PrecomputedVectors) -> int:
+    if not source.has_ids:
+        return sum(npy_file(p).rows for p in source.files)
     import pyarrow.parquet as pq
 
     rows = 0
-    for path in given.files:
+    for path in source.files:
         with parquet_errors(path):
             rows += pq.read_metadata(path).num_rows
     return rows
 
 
-def _refuse_ids(given: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array) -> None:
+def _refuse_ids(source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array) -> None:
     for row, (their, our) in enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True)):
         if their != our:
             raise InputError(
                 f"has the vector of {their!r} where the corpus has {our!r}",
-                path=given.path,
+                path=source.path,
                 line=start + row + 1,
                 field="_id",
                 allowed="the passages of this corpus, in its order",
@@ -285,7 +285,7 @@ def _refuse_ids(given: PrecomputedVectors, start: int, theirs: pa.Array, ours: p
 
 
 def _check(
-    given: PrecomputedVectors, vectors: npt.NDArray[Any], start: int | None, names: pa.Array
+    source: PrecomputedVectors, vectors: npt.NDArray[Any], start: int | None, names: pa.Array
 ) -> None:
     if vectors.dtype == np.float16:
         bits = vectors.view(np.uint16)
@@ -299,7 +299,7 @@ def _check(
             row = int(np.flatnonzero(rows)[0])
             raise InputError(
                 f"the vector of {names[row].as_py()!r} {what}",
-                path=given.path,
+                path=source.path,
                 line=None if start is None else start + row + 1,
                 allowed="finite numbers, not all of them zero",
             )
@@ -310,18 +310,18 @@ def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
     wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
     wide /= np.sqrt((wide * wide).sum(axis=1, keepdims=True))
-    found: npt.NDArray[np.float32] = wide.astype(np.float32)
-    return found
+    rows: npt.NDArray[np.float32] = wide.astype(np.float32)
+    return rows
 
 
 class _Rows:
     """Reads rows of all files one after another."""
 
-    def __init__(self, given: PrecomputedVectors) -> None:
+    def __init__(self, source: PrecomputedVectors) -> None:
         self.at = 0
-        self._given = given
-        self._npy = [] if given.has_ids else [npy_file(p) for p in given.files]
-        self._batches = self._tables() if given.has_ids else iter(())
+        self._given = source
+        self._npy = [] if source.has_ids else [npy_file(p) for p in source.files]
+        self._batches = self._tables() if source.has_ids else iter(())
         self._rest: list[pa.RecordBatch] = []
 
     def take(self, n: int) -> tuple[npt.NDArray[Any], pa.Array | None]:
@@ -360,14 +360,14 @@ class _Rows:
         while sum(b.num_rows for b in self._rest) < n:
             self._rest.append(next(self._batches))
         table = pa.Table.from_batches(self._rest).combine_chunks()
-        taken = table.slice(0, n)
+        head = table.slice(0, n)
         self._rest = table.slice(n).to_batches()
         vectors = np.concatenate(
-            [self._matrix(chunk, self.at) for chunk in taken["vector"].chunks]
+            [self._matrix(chunk, self.at) for chunk in head["vector"].chunks]
             or [np.empty((0, self._given.dimension), np.float32)]
         )
         self.at += n
-        return vectors, pa.concat_arrays(taken["_id"].chunks)
+        return vectors, pa.concat_arrays(head["_id"].chunks)
 
     def _matrix(self, lists: pa.Array, start: int) -> npt.NDArray[Any]:
         dimension = self._given.dimension
@@ -391,8 +391,8 @@ def _read(file: NpyFile, first: int, rows: int) -> npt.NDArray[Any]:
     size = rows * file.dimension
     with file.path.open("rb") as handle:
         handle.seek(file.offset + first * file.dimension * file.dtype.itemsize)
-        found: npt.NDArray[Any] = np.fromfile(handle, file.dtype, size)
-    if len(found) != size:
+        values: npt.NDArray[Any] = np.fromfile(handle, file.dtype, size)
+    if len(values) != size:
         raise InputError("was cut short while it was read", path=file.path)
-    matrix: npt.NDArray[Any] = found.reshape(rows, file.dimension)
+    matrix: npt.NDArray[Any] = values.reshape(rows, file.dimension)
     return matrix

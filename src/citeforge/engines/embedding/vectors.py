@@ -113,9 +113,9 @@ def ensure_shards(
         start = 0
         for number, texts in enumerate(shards_of_texts):
             key, path = _key(recipe, texts), _path(folder, name, number)
-            wanted = share is None or share(number)
-            shard = _existing(path, key) if wanted else None
-            if not wanted:
+            is_mine = share is None or share(number)
+            shard = _existing(path, key) if is_mine else None
+            if not is_mine:
                 pass
             elif shard is None:
                 missing.append(_Missing(number, path, key, start, len(texts)))
@@ -168,12 +168,12 @@ def _embedded(
             advance(len(texts))
 
 
-def _failure(lost: list[tuple[_Missing, FailedShard]], made: int) -> FailuresError:
+def _failure(lost: list[tuple[_Missing, FailedShard]], n_made: int) -> FailuresError:
     place, why = min(lost, key=lambda pair: pair[0].number)
     rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
     names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
     return FailuresError(
-        f"{len(lost):,} shards have no vectors ({names}), {made:,} are kept. "
+        f"{len(lost):,} shards have no vectors ({names}), {n_made:,} are kept. "
         f"{place.path.name} ({rows}): {why}. Run again with --resume"
     )
 

@@ -73,10 +73,10 @@ def find_rows(
     with progress(stage, None, "passages") as advance:
         for batch in iter_batches(corpus, [column]):
             data = batch[column] if column == "_id" else normalise_passages(batch[column])
-            found = pc.index_in(data, value_set=values)
-            rows = np.flatnonzero(found.is_valid().to_numpy(False))
+            matches = pc.index_in(data, value_set=values)
+            rows = np.flatnonzero(matches.is_valid().to_numpy(False))
             positions.append(rows + start)
-            indices.append(found.take(pa.array(rows)).to_numpy(False).astype(np.int64))
+            indices.append(matches.take(pa.array(rows)).to_numpy(False).astype(np.int64))
             start += batch.num_rows
             advance(batch.num_rows)
     return np.concatenate(positions).astype(np.int64), np.concatenate(indices)

@@ -39,10 +39,10 @@ def first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, 
         ids: all ids again, in the same order.
         suspects: what ``DuplicateFinder.suspects`` gave.
     """
-    seen: dict[str, int] = {}
+    place_of: dict[str, int] = {}
     for position, name in enumerate(ids):
         if hash(name) in suspects:
-            if name in seen:
-                return name, seen[name], position
-            seen[name] = position
+            if name in place_of:
+                return name, place_of[name], position
+            place_of[name] = position
     return None

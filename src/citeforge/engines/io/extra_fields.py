@@ -39,9 +39,9 @@ def read_known_fields(
     yield from read_rows(path, row_type, rewrite=rows.rewrite)
     if rows.n:
         names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in rows.names)
-        shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
-        counts[f"{what} with extra fields ({shown}), {done}"] = rows.n
+        counts[f"{what} with extra fields ({listed}), {done}"] = rows.n
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
@@ -100,10 +100,10 @@ class _Reader:
 
     def _refusal(self, path: Path, number: int, name: str) -> InputError:
         fields = [f.encode_name for f in self._row.fields]
-        known = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
+        allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
         return InputError(
             "is not a field of this file", path=path, line=number, field=name,
-            allowed=f"{known}; --extra-fields keep puts it into metadata, ignore leaves it out",
+            allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it out",
         )  # fmt: skip
 
 

@@ -184,8 +184,8 @@ def sha256_file(path: Path) -> str:
 def digest_folder(folder: Path) -> str:
     """sha256 over the names and sha256 of the files below a folder, but hidden ones."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
-    seen = [n for n in names if not n.startswith(".") and "/." not in n]
-    return digest({n: sha256_file(folder / n) for n in seen})
+    visible = [n for n in names if not n.startswith(".") and "/." not in n]
+    return digest({n: sha256_file(folder / n) for n in visible})
 
 
 def read_json(path: Path) -> Any:

@@ -149,31 +149,31 @@ class _UnsignedLockError(OSError):
 
 def _sign(handle: int) -> None:
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    said = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
+    text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, said.encode(), 0)
+        os.pwrite(handle, text.encode(), 0)
     except OSError as error:
         raise _UnsignedLockError(error.errno, error.strerror) from error
 
 
 def _holder(lock: Path) -> str:
     try:
-        found = read_json(lock)
-        return f"process {found['pid']} on {found['host']} since {found['since']}"
+        content = read_json(lock)
+        return f"process {content['pid']} on {content['host']} since {content['since']}"
     except (InputError, KeyError, TypeError):
         return "another process"  # it has the lock and did not yet say who it is
 
 
 @contextmanager
-def staging_directory(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
+def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
     """Hold ``OUT.partial``, made when it is not there; what is in it stays.
 
     A folder that was moved away and not yet replaced when its process died is put back.
 
     Args:
         out: final name.
-        known: names that a killed process of ours may have left in it.
+        names: names that a killed process of ours may have left in it.
 
     Raises:
         InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
@@ -184,7 +184,7 @@ def staging_directory(out: Path, known: Iterable[str] = (PACKAGE,)) -> Iterator[
     with ExitStack() as stack:
         with storage_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_strange_partial(root, {*known, LOCK, OLD})
+            _refuse_strange_partial(root, {*names, LOCK, OLD})
             root.mkdir(exist_ok=True)
             stack.callback(_leave, root)
             stack.enter_context(file_lock(root / LOCK, out))
@@ -208,14 +208,14 @@ def _leave(root: Path) -> None:
         root.rmdir()
 
 
-def _refuse_strange_partial(root: Path, known: set[str]) -> None:
+def _refuse_strange_partial(root: Path, names: set[str]) -> None:
     if root.is_symlink() or (root.exists() and not root.is_dir()):
         raise InputError(
             "is not a working folder of citeforge", path=root, allowed="another --out"
         )  # fmt: skip
     if not root.exists():
         return
-    strange = [p.name for p in root.iterdir() if p.name not in known and not is_temporary(p)]
+    strange = [p.name for p in root.iterdir() if p.name not in names and not is_temporary(p)]
     if strange:
         refuse_strangers(root, sorted(strange))
 
@@ -231,9 +231,9 @@ def refuse_strangers(folder: Path, names: list[str]) -> None:
     Raises:
         InputError: always; names them.
     """
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     raise InputError(
-        f"holds what citeforge did not write: {shown}",
+        f"holds what citeforge did not write: {listed}",
         path=folder,
         allowed="another --out, or move these files away first",
     )

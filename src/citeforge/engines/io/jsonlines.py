@@ -248,17 +248,17 @@ def _validation_error(
     path: Path, number: int, message: str, row_type: type[msgspec.Struct]
 ) -> InputError:
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
-    known = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
-    names = ", ".join(known)
+    fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
+    names = ", ".join(fields)
     unknown = _UNKNOWN.search(message)
     if unknown and not _PATH.search(message):
-        hint = suggestion(unknown.group(1), known)
+        hint = suggestion(unknown.group(1), fields)
         return InputError(
             "is not a field of this file",
             path=path,
             line=number,
             field=unknown.group(1),
-            allowed=f"the fields are {names}{hint}{_elsewhere(known)}",
+            allowed=f"the fields are {names}{hint}{_elsewhere(fields)}",
         )
     place = _PATH.search(message)
     field = place.group(1) if place else None

@@ -52,7 +52,7 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
         ArrowInvalid: the headers make no sense.
     """
     paths = [file.schema.column(i).path for i in range(len(file.schema))]
-    wanted = [
+    members = [
         i
         for i, name in enumerate(paths)
         if any(f"{name}.".startswith(f"{column}.") for column in columns)
@@ -60,7 +60,7 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
     page = whole = 0
     with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
-            for column in map(group.column, wanted):
+            for column in map(group.column, members):
                 largest = 0
                 for one in _pages(data, column):
                     largest = max(largest, one.unpacked)

@@ -155,9 +155,9 @@ class Lines:
     def line(self, seconds: float) -> Line:
         """What has been done in so many seconds."""
         rate = self.done / seconds if self.done and seconds > 0 else None
-        left = None
+        rest = None
         if rate is not None and self.total is not None:
-            left = round(max(0, self.total - self.done) / rate)
+            rest = round(max(0, self.total - self.done) / rate)
         # Linux counts in KiB, macOS in bytes.
         unit = 1 if sys.platform == "darwin" else 1024
         return Line(
@@ -167,7 +167,7 @@ class Lines:
             total=self.total,
             unit=self.unit,
             rate=None if rate is None else float(f"{rate:.6g}"),
-            seconds_left=left,
+            seconds_left=rest,
             peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000,
         )
 

@@ -256,11 +256,11 @@ def _line(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left:
 def _blocks(widths: Sequence[int], width: int | None) -> list[list[int]]:
     """Columns that stand beside each other, the first in every block."""
     blocks = [[0]]
-    taken = widths[0]
+    used_width = widths[0]
     for i, wide in enumerate(widths[1:], 1):
-        if width is not None and len(blocks[-1]) > 1 and taken + _GAP + wide > width:
+        if width is not None and len(blocks[-1]) > 1 and used_width + _GAP + wide > width:
             blocks.append([0])
-            taken = widths[0]
+            used_width = widths[0]
         blocks[-1].append(i)
-        taken += _GAP + wide
+        used_width += _GAP + wide
     return blocks

@@ -24,21 +24,21 @@ def settings_file() -> Path | None:
     Raises:
         InputError: ``CITEFORGE_CONFIG`` names no file.
     """
-    named = os.environ.get(NAMED)
-    path = Path(named) if named else FILE
+    text = os.environ.get(NAMED)
+    path = Path(text) if text else FILE
     if path.is_file():
         return path
-    if named:
+    if text:
         raise InputError(f"{NAMED} names no file", path=path, allowed="a file like citeforge.toml")
     return None
 
 
-def read_settings(path: Path, known: Collection[str]) -> dict[str, str]:
+def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
     """The settings of a file, each as it would stand on a command line.
 
     Args:
         path: TOML file with one value a key.
-        known: legal keys, names of options without the dashes.
+        names: legal keys, names of options without the dashes.
 
     Raises:
         InputError: no TOML, a key that is no setting, or a value that no option takes.
@@ -49,11 +49,11 @@ def read_settings(path: Path, known: Collection[str]) -> dict[str, str]:
         raise InputError(f"is no TOML file: {error}", path=path) from error
     words = {}
     for key, value in content.items():
-        if key not in known:
+        if key not in names:
             raise InputError(
-                f"{key!r} is no setting{suggestion(key, known)}",
+                f"{key!r} is no setting{suggestion(key, names)}",
                 path=path,
-                allowed=f"settings: {', '.join(sorted(known))}",
+                allowed=f"settings: {', '.join(sorted(names))}",
             )
         words[key] = _word(path, key, value)
     return words

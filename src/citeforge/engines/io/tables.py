@@ -314,22 +314,22 @@ def read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(path)
 
 
-def _require(path: Path, wanted: list[str], there: list[str]) -> None:
-    missing = [n for n in wanted if n not in there]
-    twice = next((n for n in wanted if there.count(n) > 1), None)
+def _require(path: Path, names: list[str], there: list[str]) -> None:
+    missing = [n for n in names if n not in there]
+    twice = next((n for n in names if there.count(n) > 1), None)
     if twice is not None:
         raise InputError("is there twice", path=path, field=twice, allowed=_DAMAGED)
     if missing:
         raise InputError(
             f"lacks the columns {', '.join(missing)}",
             path=path,
-            allowed=f"columns: {', '.join(wanted)}",
+            allowed=f"columns: {', '.join(names)}",
         )
 
 
-def _require_filled(path: Path, found: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
-    for name in found.schema.names:
-        if not schema.field(name).nullable and found[name].null_count:
+def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
+    for name in table.schema.names:
+        if not schema.field(name).nullable and table[name].null_count:
             raise InputError("is empty in some row", path=path, field=name, allowed=_DAMAGED)
 
 

@@ -137,10 +137,10 @@ def validated(
     """
     if version is not None and isinstance(content, dict):
         name, newest = version
-        found = content.get(name)
-        if isinstance(found, int) and found > newest:
+        theirs = content.get(name)
+        if isinstance(theirs, int) and theirs > newest:
             raise InputError(
-                f"has {name.replace('_', ' ')} {found}; this citeforge reads up to {newest}",
+                f"has {name.replace('_', ' ')} {theirs}; this citeforge reads up to {newest}",
                 path=path,
                 allowed="a newer citeforge",
             )

@@ -89,8 +89,8 @@ class Seq2SeqModel(NliModel):
 
 def _among(logits: Any, yes: list[int], no: list[int], threshold: float) -> list[float]:
     """Probability of ``yes`` among both, minus the threshold."""
-    found = logits[:, yes + no].softmax(dim=1)[:, : len(yes)].sum(dim=1)
-    margins: list[float] = (found - threshold).tolist()
+    share = logits[:, yes + no].softmax(dim=1)[:, : len(yes)].sum(dim=1)
+    margins: list[float] = (share - threshold).tolist()
     return margins
 
 
@@ -122,8 +122,8 @@ class ClassifierModel(NliModel):
     def _example(self) -> dict[str, Any]:
         """Two pairs of different lengths, tokenised."""
         texts = ["one premise", "another one"], ["a text", "a longer second text"]
-        found: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
-        return found
+        example: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
+        return example
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
         from transformers import AutoModelForSequenceClassification
@@ -144,24 +144,24 @@ class ClassifierModel(NliModel):
         if not pairs:
             return []
         premises, hypotheses = [p.premise for p in pairs], [p.hypothesis for p in pairs]
-        found = self.tokenizer(premises, hypotheses, truncation=False, verbose=False)
-        types = found.get("token_type_ids") or [None] * len(pairs)
+        encoded = self.tokenizer(premises, hypotheses, truncation=False, verbose=False)
+        types = encoded.get("token_type_ids") or [None] * len(pairs)
         return [
             Encoded(ids, kinds, False) if len(ids) <= self.limit else self._cut_pair(pair)
-            for pair, ids, kinds in zip(pairs, found.input_ids, types, strict=True)
+            for pair, ids, kinds in zip(pairs, encoded.input_ids, types, strict=True)
         ]
 
     def _cut_pair(self, pair: Pair) -> Encoded:
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
         # A hypothesis that fills the input by itself has to be cut as well.
         how = "only_first" if alone + 8 < self.limit else "longest_first"
-        found = self.tokenizer(*pair, truncation=how, max_length=self.limit, verbose=False)
-        return Encoded(found.input_ids, found.get("token_type_ids"), True)
+        encoded = self.tokenizer(*pair, truncation=how, max_length=self.limit, verbose=False)
+        return Encoded(encoded.input_ids, encoded.get("token_type_ids"), True)
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
         extra = {} if types is None else {"token_type_ids": types}
-        given = {"input_ids": ids, "attention_mask": mask, **extra}
-        return self.model(**given).logits.float() if self._fast is None else self._fast(given)
+        inputs = {"input_ids": ids, "attention_mask": mask, **extra}
+        return self.model(**inputs).logits.float() if self._fast is None else self._fast(inputs)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         probability = self._logits(ids, mask, types).softmax(dim=1)[:, self._labels].sum(dim=1)
@@ -169,14 +169,14 @@ class ClassifierModel(NliModel):
         return margins
 
 
-def label_indices(labels: dict[int, str], wanted: object) -> list[int]:
+def label_indices(labels: dict[int, str], names: object) -> list[int]:
     """Indices of a label: its index itself, or its name in the model's configuration."""
-    if isinstance(wanted, int):
-        return [wanted] if wanted in labels else []
-    plain = str(wanted).lower()
+    if isinstance(names, int):
+        return [names] if names in labels else []
+    plain = str(names).lower()
     return [
         i for i, name in labels.items()
-        if name == wanted or name.lower().replace("_", " ").replace("-", " ") == plain
+        if name == names or name.lower().replace("_", " ").replace("-", " ") == plain
     ]  # fmt: skip
 
 
@@ -228,8 +228,8 @@ class ThreeHeadsModel(ClassifierModel):
 
         network = Network()
         weights = _weights(settings)
-        known = network.state_dict()
-        network.load_state_dict({k: v for k, v in weights.items() if k in known})
+        state = network.state_dict()
+        network.load_state_dict({k: v for k, v in weights.items() if k in state})
         return network
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
@@ -257,13 +257,13 @@ def _checkpoint(path: Path) -> dict[str, Any]:
     import torch
 
     try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
+        state = torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError as error:
         raise ValueError(
             f"{path.name} holds more than tensors, and would run code of its own; keep its "
             "state_dict alone, as .safetensors"
         ) from error
-    return dict(found.get("state_dict", found))
+    return dict(state.get("state_dict", state))
 
 
 class CausalJudge(NliModel):
@@ -289,8 +289,8 @@ class CausalJudge(NliModel):
             p.supported, p.unsupported, lambda word: spelt.get(str(word).lower(), [])
         )
         if not self._yes or bool(p.unsupported) != bool(self._no):
-            said = ", ".join(map(repr, (*p.supported, *p.unsupported)))
-            raise ValueError(f"one of {said} is no single token of this model")
+            words = ", ".join(map(repr, (*p.supported, *p.unsupported)))
+            raise ValueError(f"one of {words} is no single token of this model")
 
     def prompt(self, premise: str, hypothesis: str) -> str:
         turns = [

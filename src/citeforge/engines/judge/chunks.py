@@ -39,30 +39,30 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
     sentence that is too long is not kept), the others are MiniCheck's.
     """
     if chunks.of == "even-words":
-        found = sentences(premise) or [""]
+        pieces = sentences(premise) or [""]
         n_chunks = len(premise.strip().split()) // chunks.size + 1
-        each = max(len(found) // n_chunks, 1)
-        joined = [" ".join(found[i : i + each]) for i in range(0, len(found), each)]
+        each = max(len(pieces) // n_chunks, 1)
+        joined = [" ".join(pieces[i : i + each]) for i in range(0, len(pieces), each)]
     elif chunks.of == "nltk-words":
         joined = _gathered(sentences(premise), chunks.size, nltk_words, "\n")
     else:
         unit: Count = (lambda text: len(text.split())) if chunks.of == "words" else count
-        found = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
-        joined = [c.replace(" \n ", "\n") for c in _gathered(found, chunks.size, unit, " ")]
+        pieces = [s for block in premise.split("\n") for s in (*sentences(block), "\n")][:-1]
+        joined = [c.replace(" \n ", "\n") for c in _gathered(pieces, chunks.size, unit, " ")]
     return [text for chunk in joined if (text := chunk.strip())]
 
 
-def _gathered(found: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
+def _gathered(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
     """Sentences in a row as long as they have no more than ``size`` units together."""
     groups: list[list[str]] = [[]]
-    taken = 0
-    for sentence in found:
+    used_size = 0
+    for sentence in pieces:
         n = unit(sentence)
-        if taken + n > size:
+        if used_size + n > size:
             groups.append([])
-            taken = 0
+            used_size = 0
         groups[-1].append(sentence)
-        taken += n
+        used_size += n
     return [join.join(group) for group in groups]
 
 

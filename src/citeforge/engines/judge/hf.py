@@ -70,15 +70,15 @@ class HfJudge:
     def __init__(self, name: str, options: HfOptions | None = None) -> None:
         self.name = name
         self.options = options or HfOptions()
-        given = self.options.profile
-        self._given = named_profile(given) if given is not None else profile_of_model(name)
+        profile = self.options.profile
+        self._given = named_profile(profile) if profile is not None else profile_of_model(name)
 
     @property
     def comparable(self) -> bool:
         """Whether a profile of ours declares this model, asked as it says."""
         declared = profile_of_model(self.name)
-        asked = self.options.threshold is None and self.options.max_tokens is None
-        same = declared is not None and self.profile == declared and asked
+        is_plain = self.options.threshold is None and self.options.max_tokens is None
+        same = declared is not None and self.profile == declared and is_plain
         return same and bool(self.profile.comparable_with)
 
     @cached_property
@@ -89,8 +89,8 @@ class HfJudge:
             InputError: none is given, and none is declared for such a model.
         """
         label = self.options.entailment_label
-        found = self._given or self._plain(label)
-        return found if label is None else found.model_copy(update={"supported": (label,)})
+        profile = self._given or self._plain(label)
+        return profile if label is None else profile.model_copy(update={"supported": (label,)})
 
     def _plain(self, label: str | None) -> JudgeProfile:
         """MNLI's, for classifiers that name an entailment label."""
@@ -102,12 +102,12 @@ class HfJudge:
             config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
         classifies = any("SequenceClassification" in a for a in config.architectures or ())
-        wanted = mnli.supported if label is None else (label,)
-        if classifies and any(label_indices(labels, one) for one in wanted):
+        supported = mnli.supported if label is None else (label,)
+        if classifies and any(label_indices(labels, one) for one in supported):
             return mnli
-        said = f"; labels: {', '.join(labels.values())}" if classifies else ""
+        more = f"; labels: {', '.join(labels.values())}" if classifies else ""
         raise InputError(
-            f"has no judge profile: how it is asked, and what its answers mean, is not known{said}",
+            f"has no judge profile: how it is asked, and what its answers mean, is not known{more}",
             path=self.name,
             allowed="--judge-profile FILE.yaml or one of "
             + names(built_in_profiles().values())
@@ -173,8 +173,8 @@ class HfJudge:
         return self.profile.architecture != "seq2seq" or bool(self.profile.unsupported)
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
-        asked = [one for pair in pairs for row in self._model.parts(pair) for one in row]
-        return sum(len(e.ids) for e in self._model.encode(asked))
+        parts = [one for pair in pairs for row in self._model.parts(pair) for one in row]
+        return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         self.decide_watched(pairs, keep, lambda _: None)
@@ -182,11 +182,11 @@ class HfJudge:
     def decide_watched(self, pairs: Sequence[Pair], keep: Keep, share: Share) -> None:
         """The same; ``share`` is told how far it is, in pairs, layer by layer."""
         wholes = [Whole(self._model.parts(pair), self.profile.sentences) for pair in pairs]
-        asked = [one for whole in wholes for row in whole.rows for one in row]
+        parts = [one for whole in wholes for row in whole.rows for one in row]
         owners = [i for i, whole in enumerate(wholes) for _ in range(whole.n)]
-        encoded = self._model.encode(asked)
+        encoded = self._model.encode(parts)
         # The longest first, so that memory runs out at the start or not at all.
-        order = sorted(range(len(asked)), key=lambda i: (-len(encoded[i].ids), asked[i]))
+        order = sorted(range(len(parts)), key=lambda i: (-len(encoded[i].ids), parts[i]))
         on_gpu = self._settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
         batches = [order[i : i + size] for i in range(0, len(order), size)]
@@ -198,7 +198,7 @@ class HfJudge:
             done = []
             for row, margin in zip(rows, margins, strict=True):
                 whole = wholes[owners[row]]
-                whole.add(asked[row], margin, encoded[row].truncated, stands)
+                whole.add(parts[row], margin, encoded[row].truncated, stands)
                 if whole.is_complete:
                     done.append(owners[row])
             close.extend(_settle(done, wholes, keep, CLOSE_CALL[dtype]))
@@ -215,11 +215,11 @@ class HfJudge:
         """Ask close calls again, every input by itself."""
         for i in close:
             whole = Whole(self._model.parts(pairs[i]), self.profile.sentences)
-            asked = [one for row in whole.rows for one in row]
-            encoded = self._model.encode(asked)
-            alone = [[j] for j in range(len(asked))]
+            parts = [one for row in whole.rows for one in row]
+            encoded = self._model.encode(parts)
+            alone = [[j] for j in range(len(parts))]
             for (row,), (margin,) in self._margins(alone, encoded, [0.0] * len(alone)):
-                whole.add(asked[row], margin, encoded[row].truncated, True)
+                whole.add(parts[row], margin, encoded[row].truncated, True)
             _settle([i], {i: whole}, keep, 0.0)
 
     def _margins(

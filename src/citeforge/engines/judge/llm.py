@@ -102,15 +102,15 @@ class LlmJudge:
         for i, whole in enumerate(wholes):
             for one in dict.fromkeys(p for row in whole for p in row):
                 owners.setdefault(one, []).append(i)
-        left = [len({p for row in whole for p in row}) for whole in wholes]
-        found: dict[Pair, Decision] = {}
+        missing = [len({p for row in whole for p in row}) for whole in wholes]
+        decisions: dict[Pair, Decision] = {}
 
         def learn(part: Pair, decision: Decision) -> None:
-            found[part] = decision
+            decisions[part] = decision
             for i in owners[part]:
-                left[i] -= 1
-                if left[i] == 0:
-                    keep([(i, combined(wholes[i], found))])
+                missing[i] -= 1
+                if missing[i] == 0:
+                    keep([(i, combined(wholes[i], decisions))])
 
         open_parts = list(owners)
         for attempt in range(TRIES):
@@ -118,7 +118,7 @@ class LlmJudge:
             if not open_parts:
                 return
 
-    def _round(self, asked: list[Pair], attempt: int, learn: Any) -> list[Pair]:
+    def _round(self, pairs: list[Pair], attempt: int, learn: Any) -> list[Pair]:
         """Ask once; returns what has to be asked again, in order."""
         again: list[int] = []
 
@@ -128,10 +128,10 @@ class LlmJudge:
                 again.append(position)
             else:
                 failed = JudgeFailure(f"no verdict in {TRIES} replies")
-                learn(asked[position], decision or failed)
+                learn(pairs[position], decision or failed)
 
-        self.llm.complete([self._request(one, attempt) for one in asked], on_result=settle)
-        return [asked[position] for position in sorted(again)]
+        self.llm.complete([self._request(one, attempt) for one in pairs], on_result=settle)
+        return [pairs[position] for position in sorted(again)]
 
     def _parts(self, pair: Pair) -> list[list[Pair]]:
         """An endpoint cuts nothing: it has its own limit, and only it counts tokens."""
@@ -186,7 +186,7 @@ def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
         reply = json.loads(text)
     except (json.JSONDecodeError, RecursionError):
         return None
-    said = reply.get(profile.field) if isinstance(reply, dict) else None
+    value = reply.get(profile.field) if isinstance(reply, dict) else None
     levels = {
         "full": profile.supported,
         "partial": profile.partial,
@@ -194,35 +194,37 @@ def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
         "contradicts": profile.contradicted,
     }
     for level, values in levels.items():
-        if _is_one(said, values):
+        if _is_one(value, values):
             support = LEVELS[level] if profile.has_levels else None
             return Verdict(level == "full", support=support)
-    return Verdict(False, undecided=True) if _is_one(said, profile.undecided) else None
+    return Verdict(False, undecided=True) if _is_one(value, profile.undecided) else None
 
 
-def _is_one(said: object, values: Sequence[bool | int | str]) -> bool:
+def _is_one(value: object, values: Sequence[bool | int | str]) -> bool:
     """A flag is no number, though True == 1."""
-    return any(type(said) is type(v) and said == v for v in values)
+    return any(type(value) is type(v) and value == v for v in values)
 
 
 def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
     """The verdict is the first word, whatever its case."""
     word = _WORD.search(text)
-    said = word[0].lower() if word else ""
-    if any(said == str(v).lower() for v in profile.supported):
+    first = word[0].lower() if word else ""
+    if any(first == str(v).lower() for v in profile.supported):
         return Verdict(True)
-    known = not profile.unsupported or any(said == str(v).lower() for v in profile.unsupported)
-    return Verdict(False) if said and known else None
+    is_verdict = not profile.unsupported or any(
+        first == str(v).lower() for v in profile.unsupported
+    )
+    return Verdict(False) if first and is_verdict else None
 
 
-def combined(rows: Sequence[Sequence[Pair]], found: dict[Pair, Decision]) -> Decision:
+def combined(rows: Sequence[Sequence[Pair]], by_pair: dict[Pair, Decision]) -> Decision:
     """The best chunk for each sentence, then the least sentence; a failed part fails the pair.
 
     A chunk that tells nothing leaves the decision to the others.
     """
     best = []
     for row in rows:
-        decisions = [found[part] for part in row]
+        decisions = [by_pair[part] for part in row]
         failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
         if failed is not None:
             return failed

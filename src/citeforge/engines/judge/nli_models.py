@@ -105,11 +105,11 @@ class NliModel(ABC):
         if not pairs:
             return []
         texts = [self.prompt(p.premise, p.hypothesis) for p in pairs]
-        found = self.tokenizer(texts, truncation=False, verbose=False)
-        types = found.get("token_type_ids") or [None] * len(pairs)
+        encoded = self.tokenizer(texts, truncation=False, verbose=False)
+        types = encoded.get("token_type_ids") or [None] * len(pairs)
         return [
             Encoded(ids, kinds, False) if len(ids) <= self.limit else self._cut(pair, len(ids))
-            for pair, ids, kinds in zip(pairs, found.input_ids, types, strict=True)
+            for pair, ids, kinds in zip(pairs, encoded.input_ids, types, strict=True)
         ]
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
@@ -118,11 +118,11 @@ class NliModel(ABC):
         room = max(0, len(premise) - (size - self.limit))
         while True:
             text = self.prompt(self.tokenizer.decode(premise[:room]), pair.hypothesis)
-            found = self.tokenizer(text, truncation=False, verbose=False)
-            ids, kinds = found.input_ids, found.get("token_type_ids")
+            encoded = self.tokenizer(text, truncation=False, verbose=False)
+            ids, kinds = encoded.input_ids, encoded.get("token_type_ids")
             if len(ids) <= self.limit or room == 0:
-                kept = None if kinds is None else kinds[: self.limit]
-                return Encoded(ids[: self.limit], kept, True)
+                token_types = None if kinds is None else kinds[: self.limit]
+                return Encoded(ids[: self.limit], token_types, True)
             room = max(0, room - max(1, len(ids) - self.limit))
 
     @abstractmethod

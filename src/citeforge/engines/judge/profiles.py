@@ -23,8 +23,8 @@ _BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
 @cache
 def built_in_profiles() -> dict[str, JudgeProfile]:
     """Ours by name."""
-    found = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
-    return {profile.name: profile for profile in found}
+    profiles = (read_profile(path) for path in sorted(_DATA.glob("*.yaml")))
+    return {profile.name: profile for profile in profiles}
 
 
 def read_profile(path: Path) -> JudgeProfile:
@@ -58,8 +58,8 @@ def named_profile(name: str) -> JudgeProfile:
 
 def profile_of_model(model: str) -> JudgeProfile | None:
     """Ours of a Hub repository; None when it has none."""
-    found = (p for p in built_in_profiles().values() if model in p.models)
-    return next(found, None)
+    profiles = (p for p in built_in_profiles().values() if model in p.models)
+    return next(profiles, None)
 
 
 def is_ours(profile: JudgeProfile) -> bool:
@@ -79,8 +79,8 @@ def profile_digest(profile: JudgeProfile) -> str:
     unsaid = {"name", "models", "comparable_with", "family", "source"}
     if not profile.undecided:  # what is older than it keeps its verdicts
         unsaid.add("undecided")
-    said = profile.model_dump(mode="json", exclude=unsaid)
-    return digest(said)[:8]
+    content = profile.model_dump(mode="json", exclude=unsaid)
+    return digest(content)[:8]
 
 
 def in_signature(profile: JudgeProfile) -> str:

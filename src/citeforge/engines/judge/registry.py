@@ -49,10 +49,10 @@ def make_judge(name: str, **settings: Any) -> Judge:
         UsageError: another name, or a profile for what is no model.
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
-    chosen = JudgeSettings(**settings)
-    if chosen.hf.profile is not None and name.partition(":")[0] in ("lexical", "table"):
+    made = JudgeSettings(**settings)
+    if made.hf.profile is not None and name.partition(":")[0] in ("lexical", "table"):
         raise UsageError(f"--judge-profile says how a model is asked; {name} is none")
-    return JUDGES.make(name, chosen)
+    return JUDGES.make(name, made)
 
 
 def local_judge(model: str, settings: JudgeSettings) -> Judge:

@@ -124,14 +124,14 @@ class JudgeSession:
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
         """Decisions of all pairs. An empty premise entails nothing, and nobody is asked."""
-        wanted = {pair: (self.repeat, pair) for pair in pairs}
-        self._touched.update(wanted.values())
-        fresh = [p for p, key in wanted.items() if key not in self._known]
+        keys = {pair: (self.repeat, pair) for pair in pairs}
+        self._touched.update(keys.values())
+        fresh = [p for p, key in keys.items() if key not in self._known]
         for pair in fresh:
             if not pair.premise.strip():
-                self._known[wanted[pair]] = _NOTHING
+                self._known[keys[pair]] = _NOTHING
         self._decide(self._without_stored([p for p in fresh if p.premise.strip()]))
-        return {pair: self._known[key] for pair, key in wanted.items()}
+        return {pair: self._known[key] for pair, key in keys.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:
         """What :meth:`ask` would ask; asks nothing."""
@@ -174,25 +174,25 @@ class JudgeSession:
         start = time.monotonic()
         waiting = set(range(len(pairs)))
         with progress("judging", len(pairs), "pairs") as advance:
-            told = ProgressCounter(advance, len(pairs))
+            counter = ProgressCounter(advance, len(pairs))
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
                 for i, decision in decisions:
                     self._check(i, decision, waiting, len(pairs))
                     waiting.remove(i)
-                kept = [(pairs[i], d) for i, d in decisions]
+                decided = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
-                    self.store.put((self._key(p), d) for p, d in kept if isinstance(d, Verdict))
-                for pair, decision in kept:
+                    self.store.put((self._key(p), d) for p, d in decided if isinstance(d, Verdict))
+                for pair, decision in decided:
                     self._learn(pair, decision)
-                told.done(len(kept), f"{self.n_failed} failed")
+                counter.done(len(decided), f"{self.n_failed} failed")
 
             judge = self._judges[self.repeat]
             watched = getattr(judge, "decide_watched", None)
             if watched is None:
                 judge.decide(pairs, keep)
             else:  # a batch of a large model may take minutes
-                watched(pairs, keep, told.share)
+                watched(pairs, keep, counter.share)
         if waiting:
             raise self._wrong(
                 f"left {len(waiting):,} of {len(pairs):,} pairs without a decision",

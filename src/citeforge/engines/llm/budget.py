@@ -101,10 +101,10 @@ class Budget:
             self._held += bound
         return bound
 
-    async def settle(self, held: float, result: Result) -> None:
+    async def settle(self, reserve: float, result: Result) -> None:
         """Release what was held and count what was paid."""
         async with self._freed:
-            self._held = max(0.0, self._held - held)
+            self._held = max(0.0, self._held - reserve)
             if abs(self._held) < 1e-12:
                 self._held = 0.0
             prompt, completion = self.tokens

@@ -30,8 +30,8 @@ class OpenAiLlm:
     def plan(self, requests: Sequence[Request]) -> RunPlan:
         """What :meth:`complete` would ask; sends nothing."""
         distinct = {r.key(self.model): r for r in requests}
-        known = {k for k in distinct if self._endpoint.stored(k) is not None}
-        rest = [r for k, r in distinct.items() if k not in known]
+        stored = {k for k in distinct if self._endpoint.stored(k) is not None}
+        rest = [r for k, r in distinct.items() if k not in stored]
         prompt = sum(map(estimate_prompt_tokens, rest))
         limits = [r.most_tokens for r in rest]
         numbers = [n for n in limits if n is not None]
@@ -40,7 +40,7 @@ class OpenAiLlm:
         cost = None
         if price is not None and completion is not None:
             cost = price.cost(prompt, completion)
-        return RunPlan(len(distinct), len(known), prompt, completion, cost)
+        return RunPlan(len(distinct), len(stored), prompt, completion, cost)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None

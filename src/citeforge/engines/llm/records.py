@@ -95,8 +95,8 @@ class Request:
     @property
     def stop(self) -> tuple[str, ...]:
         """Texts before which the answer ends."""
-        found = self.params.get("stop") or ()
-        return (found,) if isinstance(found, str) else tuple(found)
+        words = self.params.get("stop") or ()
+        return (words,) if isinstance(words, str) else tuple(words)
 
     @property
     def reply_bytes(self) -> int:

@@ -59,8 +59,8 @@ class ReplayLlm:
         Raises:
             InputError: the store lacks one; says how many.
         """
-        found = [self.store.get(r.key(self.model)) for r in requests]
-        missing = [r for r, answer in zip(requests, found, strict=True) if answer is None]
+        results = [self.store.get(r.key(self.model)) for r in requests]
+        missing = [r for r, answer in zip(requests, results, strict=True) if answer is None]
         if missing:
             start = missing[0].messages[-1][1][:80] if missing[0].messages else ""
             raise InputError(
@@ -71,7 +71,7 @@ class ReplayLlm:
             )
         return [
             settle(request, answer)
-            for request, answer in zip(requests, found, strict=True)
+            for request, answer in zip(requests, results, strict=True)
             if answer is not None
         ]
 

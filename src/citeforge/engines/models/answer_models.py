@@ -23,8 +23,8 @@ def locate(name: str) -> tuple[str, str]:
     Raises:
         InputError: it cannot be had.
     """
-    found = find_model(name, None, _INSTEAD)
-    return str(found.folder), next(iter(found.identity.values()))[:12]
+    model = find_model(name, None, _INSTEAD)
+    return str(model.folder), next(iter(model.identity.values()))[:12]
 
 
 class BertScore:
@@ -65,8 +65,8 @@ class BertScore:
             for start in range(0, len(pairs), _BERTSCORE_BATCH)
         ]
         matched = one_thread_each(lambda batch: _matched(batch, states), batches)
-        for batch, found in zip(batches, matched, strict=True):
-            for (i, _, _), scores in zip(batch, found, strict=True):
+        for batch, values in zip(batches, matched, strict=True):
+            for (i, _, _), scores in zip(batch, values, strict=True):
                 if scores[2] > best[i][2]:
                     best[i] = scores
         return best
@@ -98,10 +98,10 @@ class BertScore:
             sizes = lengths.tolist()
             return [(v[:n], w[:n]) for v, w, n in zip(vectors, idf, sizes, strict=True)]
 
-        found: dict[str, tuple[Any, Any]] = {}
+        by_text: dict[str, tuple[Any, Any]] = {}
         for batch, states in zip(batches, one_thread_each(encoded, collated), strict=True):
-            found.update(zip(batch, states, strict=True))
-        return found
+            by_text.update(zip(batch, states, strict=True))
+        return by_text
 
 
 def _matched(
@@ -120,11 +120,11 @@ def _matched(
         mask = torch.arange(padded.shape[1])[None, :] < lengths[:, None]
         sides += [padded, mask, pad_sequence(list(weights), batch_first=True)]
     with torch.no_grad():
-        found = torch.stack(greedy_cos_idf(*sides), dim=-1).tolist()
-    return [(p, r, f) for p, r, f in found]
+        scores = torch.stack(greedy_cos_idf(*sides), dim=-1).tolist()
+    return [(p, r, f) for p, r, f in scores]
 
 
-def mauve_value(human: Sequence[str], written: Sequence[str], model: str = MAUVE_MODEL) -> float:
+def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE_MODEL) -> float:
     """MAUVE of two sets of texts.
 
     Raises:
@@ -138,11 +138,11 @@ def mauve_value(human: Sequence[str], written: Sequence[str], model: str = MAUVE
         from mauve.utils import get_model, get_tokenizer
         from threadpoolctl import threadpool_limits
 
-    written, human = list(written), list(human)
+    outputs, human = list(outputs), list(human)
     try:
         tokenizer = get_tokenizer(folder)
         network = get_model(folder, tokenizer, -1)
-        features = [_last_states(network, tokenizer, texts) for texts in (human, written)]
+        features = [_last_states(network, tokenizer, texts) for texts in (human, outputs)]
         # PCA and k-means are cheap, and on several threads their last bits are another every time.
         with threadpool_limits(1):
             result = compute_mauve(*features)
@@ -174,11 +174,11 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         ids = pad_sequence(batch, batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
         with torch.inference_mode():
-            found = network(input_ids=ids, attention_mask=mask, output_hidden_states=True)
+            output = network(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         last = torch.tensor([len(t) - 1 for t in batch])
-        return found.hidden_states[-1][torch.arange(len(batch)), last]
+        return output.hidden_states[-1][torch.arange(len(batch)), last]
 
-    found = list(one_thread_each(of, batches))
-    if not found:
+    states = list(one_thread_each(of, batches))
+    if not states:
         raise ValueError("every text is empty")
-    return torch.cat(found).numpy()
+    return torch.cat(states).numpy()

@@ -54,11 +54,11 @@ class Accelerator:
     cross_encoder: Compiler
 
 
-def choose_compute(wanted: Compute, device: str) -> Chosen:
+def choose_compute(compute: Compute, device: str) -> Chosen:
     """What to compute in; the same on processors of one kind, whatever else they are doing.
 
     Args:
-        wanted: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
+        compute: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
             multiplies bytes (VNNI) and the extra ``fast`` is there, float32 anywhere else.
         device: ``auto``, ``cpu``, ``cuda``, …
 
@@ -68,14 +68,14 @@ def choose_compute(wanted: Compute, device: str) -> Chosen:
     """
     device = device_of(device)
     on_cpu = device == "cpu"
-    if wanted == "int8":
+    if compute == "int8":
         require_openvino(device, "--compute int8")
         return "int8"
-    if wanted == "fp32":
+    if compute == "fp32":
         return "fp32"
     if _has_bfloat16(device):
         return "bf16"
-    if wanted == "bf16":
+    if compute == "bf16":
         raise UsageError(
             f"--compute bf16: the {'processor' if on_cpu else device} here does not multiply in "
             "bfloat16 (AVX512-BF16 or AMX); --compute fp32 runs anywhere, and a build begun in "
@@ -109,10 +109,10 @@ def _has_openvino() -> bool:
     return is_declared and all(find_spec(m) is not None for m in _LIBRARIES)
 
 
-def device_of(wanted: str) -> str:
+def device_of(device: str) -> str:
     """``auto`` resolved: a GPU where there is one."""
-    if wanted != "auto":
-        return wanted
+    if device != "auto":
+        return device
     if platform.system() == "Linux" and not any(map(any, map(Path("/dev").glob, _GPUS))):
         return "cpu"  # without asking torch, which takes seconds to import
     import torch

@@ -49,13 +49,13 @@ class ExtractiveQa:
         """See :meth:`answers`."""
         return self.answers([(question, context)])[0]
 
-    def answers(self, asked: Sequence[tuple[str, str]]) -> list[str]:
+    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """For each question and context the likeliest span; empty when none is likelier than none.
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
         window, and "none" has the lowest that any window gives it.
         """
-        read = ((self._windows(q, c) if c.strip() else None, c) for q, c in asked)
+        read = ((self._windows(q, c) if c.strip() else None, c) for q, c in pairs)
         return list(one_thread_each(self._best, read))
 
     def _best(self, read: tuple[Any | None, str]) -> str:
@@ -81,8 +81,8 @@ class ExtractiveQa:
     def _windows(self, question: str, context: str) -> Any | None:
         """The context in windows; None when the question leaves no room for it."""
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
-        asked = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
-        room = self._limit - special - asked
+        n_question = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
+        room = self._limit - special - n_question
         if room <= 1:
             return None
         return self._tokenizer(
@@ -99,8 +99,8 @@ class ExtractiveQa:
         """Tokens that may begin or end a span: the context's, and the classification token."""
         inside = np.array([s == 1 for s in windows.sequence_ids(window)])
         ids = np.array(windows["input_ids"][window])
-        found: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
-        return found
+        allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
+        return allowed
 
     def _probabilities(
         self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
@@ -111,12 +111,12 @@ class ExtractiveQa:
         names = [n for n in self._tokenizer.model_input_names if n in windows]
         with torch.inference_mode():
             output = self._model(**{n: torch.tensor([windows[n][window]]) for n in names})
-        found = []
+        probabilities = []
         for logits in (output.start_logits, output.end_logits):
             scores = np.where(allowed, logits[0].float().numpy(), np.float32(_NEVER))
             weights = np.exp(scores - scores.max())
-            found.append(weights / weights.sum())
-        return found[0], found[1]
+            probabilities.append(weights / weights.sum())
+        return probabilities[0], probabilities[1]
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:

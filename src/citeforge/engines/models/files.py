@@ -96,14 +96,14 @@ def loading_errors(
 
 def http_errors() -> tuple[type[Exception], ...]:
     """Errors of the HTTP libraries that huggingface_hub's versions use; its own are OSErrors."""
-    found: list[type[Exception]] = []
+    errors: list[type[Exception]] = []
     for name in ("httpx", "httpx2", "requests"):
         try:
             module = import_module(name)
         except ImportError:
             continue
-        found.append(getattr(module, "HTTPError", None) or module.RequestException)
-    return tuple(found)
+        errors.append(getattr(module, "HTTPError", None) or module.RequestException)
+    return tuple(errors)
 
 
 def hub_model(name: str, revision: str | None, instead: str, weights: str | None = None) -> Located:

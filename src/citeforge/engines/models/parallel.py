@@ -67,6 +67,6 @@ def one_ahead(pieces: Iterator[T]) -> Generator[T, None, None]:
     """
     with ThreadPoolExecutor(1, thread_name_prefix="citeforge-ahead") as pool:
         coming = pool.submit(lambda: list(islice(pieces, 1)))
-        while found := coming.result():
+        while result := coming.result():
             coming = pool.submit(lambda: list(islice(pieces, 1)))
-            yield found[0]
+            yield result[0]

@@ -21,8 +21,8 @@ def common_length(texts: Sequence[Sequence[int]]) -> int:
     ordered = sorted(map(tuple, texts))
     low, high = ordered[0], ordered[-1]  # what these two begin with, all between them do
     differing = (n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
-    found = next(differing, min(len(low), len(high)))
-    return found if found >= _WORTH_SHARING else 0
+    length = next(differing, min(len(low), len(high)))
+    return length if length >= _WORTH_SHARING else 0
 
 
 def prefill_one(model: Any, ids: Sequence[int], behind: Any = None) -> Any:

@@ -72,16 +72,16 @@ class Bm25:
         return self._ranked(queries, depth, filled=True)
 
     def _ranked(self, queries: Mapping[str, str], depth: int, filled: bool) -> Rankings:
-        found: Rankings = {}
+        rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():
                 scores = self._scores(text)
                 rows = np.arange(len(scores)) if filled else np.flatnonzero(scores)
                 order = rows[np.lexsort((self._by_id[rows], -scores[rows]))][:depth]
                 names, values = self._ids[order].tolist(), scores[order].tolist()
-                found[query] = ranked(query, zip(names, values, strict=True))
+                rankings[query] = ranked(query, zip(names, values, strict=True))
                 advance(1)
-        return found
+        return rankings
 
     def _scores(self, text: str) -> npt.NDArray[np.float64]:
         if self._index is None:
@@ -89,11 +89,11 @@ class Bm25:
         words = self._library.tokenize(
             text, stopwords="en", show_progress=False, return_ids=False
         )[0]  # fmt: skip
-        known = [w for w in words if w in self._index.vocab_dict]
-        if not known:
+        indexed = [w for w in words if w in self._index.vocab_dict]
+        if not indexed:
             return np.zeros(len(self._ids))
         scores: npt.NDArray[np.float64] = np.round(
-            self._index.get_scores(known).astype(np.float64), 6
+            self._index.get_scores(indexed).astype(np.float64), 6
         )
         return scores
 

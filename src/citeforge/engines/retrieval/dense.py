@@ -73,10 +73,12 @@ class DenseCorpus:
             return {}
         texts = pa.array(list(queries.values()), pa.string())
         with progress("embedding queries", len(texts), "queries") as advance:
-            asked = ensure_shards(
+            query_shards = ensure_shards(
                 self._folder, "queries", iter([texts]), self._embedder, "query", advance
             )
-        vectors = np.concatenate([block.copy() for _, block in iter_blocks(asked, len(texts))])
+        vectors = np.concatenate(
+            [block.copy() for _, block in iter_blocks(query_shards, len(texts))]
+        )
         positions, scores = nearest(self._corpus, self.shards, vectors, depth, self._nominate)
         names, _ = names_at(self._corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()
@@ -127,11 +129,11 @@ def nearest(
         Two arrays of shape (n queries, at most depth).
     """
     size = sum(s.rows for s in shards)
-    wanted = min(depth, size)
-    where = np.empty((len(queries), wanted), np.int64)
-    cosines = np.empty((len(queries), wanted), np.float64)
-    rows, k = np.arange(len(queries)), wanted + _RESERVE
-    while len(rows) and wanted:
+    number = min(depth, size)
+    where = np.empty((len(queries), number), np.int64)
+    cosines = np.empty((len(queries), number), np.float64)
+    rows, k = np.arange(len(queries)), number + _RESERVE
+    while len(rows) and number:
         k = min(k, size)
         step = max(1, _MATRIX // k)
         settled = np.zeros(len(rows), np.bool_)
@@ -139,10 +141,10 @@ def nearest(
             part = rows[start : start + step]
             with progress("searching", size, "passages") as advance:
                 floor, positions = retrieve_candidates(queries[part], shards, k, advance)
-            flat, asked = positions.ravel(), np.repeat(part, k)
-            exact = rescore(queries, shards, asked, flat)
+            flat, query_rows = positions.ravel(), np.repeat(part, k)
+            exact = rescore(queries, shards, query_rows, flat)
             _, places = names_at(corpus, flat)
-            order = np.lexsort((places, -exact, asked)).reshape(-1, k)[:, :wanted]
+            order = np.lexsort((places, -exact, query_rows)).reshape(-1, k)[:, :number]
             where[part], cosines[part] = flat[order], exact[order]
             # Beyond the weakest nomination anything may lie; what scores above it is certain.
             certain = cosines[part, -1] > floor[:, -1] + NOMINATION_ERROR

@@ -54,22 +54,22 @@ def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Sum of a passage's normalised scores (Fox and Shaw 1993)."""
-    return ordered({name: math.fsum(found) for name, found in _collected(rankings).items()})
+    return ordered({name: math.fsum(scores) for name, scores in _collected(rankings).items()})
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """CombSUM times the number of rankings that hold the passage (Fox and Shaw 1993)."""
     return ordered(
-        {name: len(found) * math.fsum(found) for name, found in _collected(rankings).items()}
+        {name: len(scores) * math.fsum(scores) for name, scores in _collected(rankings).items()}
     )
 
 
 def _collected(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
-    found: dict[str, list[float]] = {}
+    scores_of: dict[str, list[float]] = {}
     for ranking in rankings:
         for name, score in normalised(ranking):
-            found.setdefault(name, []).append(score)
-    return found
+            scores_of.setdefault(name, []).append(score)
+    return scores_of
 
 
 def pooled(rankings: Iterable[Ranking]) -> list[str]:
@@ -109,23 +109,23 @@ def pm2(
     """
     about = [_shares(ranking) for ranking in rankings]
     weights = [*votes, *[min(votes)] * len(rankings)][: len(rankings)]
-    left = pooled(rankings)
-    taken = [0.0] * len(rankings)
+    rest = pooled(rankings)
+    portions = [0.0] * len(rankings)
     seats: list[tuple[str, float]] = []
-    for _ in range(len(left) if depth is None else min(depth, len(left))):
-        quotients = [v / (2 * s + 1) for v, s in zip(weights, taken, strict=True)]
-        open_ = [i for i, p in enumerate(about) if not p.keys().isdisjoint(left)]
+    for _ in range(len(rest) if depth is None else min(depth, len(rest))):
+        quotients = [v / (2 * s + 1) for v, s in zip(weights, portions, strict=True)]
+        open_ = [i for i, p in enumerate(about) if not p.keys().isdisjoint(rest)]
         turn = max(open_, key=lambda i: (quotients[i], -i))
         factors = [q * (share if i == turn else 1 - share) for i, q in enumerate(quotients)]
         won = {
             name: math.fsum(f * p.get(name, 0.0) for f, p in zip(factors, about, strict=True))
-            for name in left
+            for name in rest
         }
         name, score = ordered(won)[0]
         seats.append((name, score))
-        left.remove(name)
+        rest.remove(name)
         total = math.fsum(p.get(name, 0.0) for p in about)
-        taken = [s + p.get(name, 0.0) / total for s, p in zip(taken, about, strict=True)]
+        portions = [s + p.get(name, 0.0) / total for s, p in zip(portions, about, strict=True)]
     return seats
 
 

@@ -52,9 +52,9 @@ class Retriever(Protocol):
         ...
 
 
-def ranked(query_id: str, found: Iterable[tuple[str, float]]) -> list[Retrieved]:
+def ranked(query_id: str, scores: Iterable[tuple[str, float]]) -> list[Retrieved]:
     """Passages with their scores, best first, as records."""
-    return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(found, 1)]
+    return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(scores, 1)]
 
 
 def _no_embedder() -> Embedder:

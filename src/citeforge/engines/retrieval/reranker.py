@@ -88,8 +88,8 @@ class _Local:
         tokens = (tokens_of([pairs[i] for i in rows]) for rows in batches)
         scores = [0.0] * len(pairs)
         device = self.device.split(":")[0]
-        for rows, found in zip(batches, one_thread_each(work, tokens, device), strict=True):
-            for row, score in zip(rows, found, strict=True):
+        for rows, values in zip(batches, one_thread_each(work, tokens, device), strict=True):
+            for row, score in zip(rows, values, strict=True):
                 scores[row] = score
         return scores
 
@@ -149,8 +149,8 @@ class CrossEncoderReranker(_Local):
 
         def work(tokens: dict[str, Any]) -> list[float]:
             with torch.inference_mode():
-                found = model.activation_fn(compute(tokens))
-            scores: list[float] = found.flatten().tolist()
+                logits = model.activation_fn(compute(tokens))
+            scores: list[float] = logits.flatten().tolist()
             return scores
 
         return self._batched(pairs, model.preprocess, work)
@@ -195,26 +195,26 @@ class MonoT5(_Local):
     def _words(self) -> list[int]:
         """Ids of the words for no and yes."""
         words = _WORDS.get(self._model.config.model_type, _OTHERWISE)
-        known = self._tokeniser.get_vocab()
-        missing = [w for w in words if w not in known]
+        vocabulary = self._tokeniser.get_vocab()
+        missing = [w for w in words if w not in vocabulary]
         if missing:
             raise InputError(
                 f"has no token {missing[0]!r}, with which a monoT5 answers",
                 path=self.name,
                 allowed=_ALLOWED,
             )
-        return [known[w] for w in words]
+        return [vocabulary[w] for w in words]
 
     @cached_property
     def _end(self) -> list[int]:
-        found: list[int] = self._tokeniser(_END.strip()).input_ids
-        return found
+        ids: list[int] = self._tokeniser(_END.strip()).input_ids
+        return ids
 
     def _tokens(self, pairs: Pairs) -> dict[str, Any]:
         texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
-        found = self._tokeniser(texts, truncation=False, verbose=False).input_ids
+        ids = self._tokeniser(texts, truncation=False, verbose=False).input_ids
         end = self._end
-        cut = [i if len(i) <= _LONGEST else [*i[: _LONGEST - len(end)], *end] for i in found]
+        cut = [i if len(i) <= _LONGEST else [*i[: _LONGEST - len(end)], *end] for i in ids]
         padded: dict[str, Any] = self._tokeniser.pad({"input_ids": cut}, return_tensors="pt")
         return padded
 
@@ -239,7 +239,7 @@ class MonoT5(_Local):
                     decoder_input_ids=start,
                     use_cache=False,
                 ).logits[:, 0, words]
-            found: list[float] = torch.log_softmax(logits.float(), dim=1)[:, 1].tolist()
-            return found
+            scores: list[float] = torch.log_softmax(logits.float(), dim=1)[:, 1].tolist()
+            return scores
 
         return self._batched(pairs, self._tokens, work)

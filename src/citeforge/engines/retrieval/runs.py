@@ -36,9 +36,9 @@ class Run:
         return {
             query: ranked(
                 query,
-                sorted(sorted(found.items(), reverse=True), key=lambda pair: -pair[1])[:depth],
+                sorted(sorted(scores.items(), reverse=True), key=lambda pair: -pair[1])[:depth],
             )
-            for query, found in self.scores.items()
+            for query, scores in self.scores.items()
         }
 
 
@@ -110,8 +110,8 @@ class TrecRun:
         """
         run = read_run(self.path, queries)
         names = pa.array(list(run.lines), pa.string())
-        _, found = find_rows(self._corpus, "_id", names)
-        there = set(found.tolist())
+        _, rows = find_rows(self._corpus, "_id", names)
+        there = set(rows.tolist())
         for row, (passage, line) in enumerate(run.lines.items()):
             if row not in there:
                 raise InputError(

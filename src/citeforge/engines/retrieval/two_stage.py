@@ -32,14 +32,14 @@ class EmbeddingReranker:
         """Cosines in [-1, 1], computed in float64."""
         if not pairs:
             return []
-        asked = {text: row for row, text in enumerate(dict.fromkeys(q for q, _ in pairs))}
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(q for q, _ in pairs))}
         read = {text: row for row, text in enumerate(dict.fromkeys(p for _, p in pairs))}
-        queries = self._embedder.encode(list(asked), "query").astype(np.float64)
+        queries = self._embedder.encode(list(row_of), "query").astype(np.float64)
         passages = self._embedder.encode(list(read), "passage").astype(np.float64)
-        left = queries[[asked[q] for q, _ in pairs]]
+        left = queries[[row_of[q] for q, _ in pairs]]
         right = passages[[read[p] for _, p in pairs]]
-        found: list[float] = (left * right).sum(axis=1).tolist()
-        return found
+        values: list[float] = (left * right).sum(axis=1).tolist()
+        return values
 
 
 def scorer_of(model: Reranker, query: str, texts_of: TextsOf) -> Scorer:

@@ -100,10 +100,10 @@ class Faiss:
         """See :class:`Searcher`."""
         k, metric = min(best.k, len(block)), self._faiss.METRIC_INNER_PRODUCT
         if self._resources is not None:
-            found = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
+            neighbours = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
         else:
-            found = self._faiss.knn(self.queries, block, k, metric=metric)
-        best.add(found[0], found[1] + start)
+            neighbours = self._faiss.knn(self.queries, block, k, metric=metric)
+        best.add(neighbours[0], neighbours[1] + start)
 
 
 def has_gpu() -> bool:

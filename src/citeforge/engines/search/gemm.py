@@ -67,8 +67,8 @@ class Best:
         places = np.concatenate([self.where[touched].ravel(), where])
         order = np.lexsort((-both, owner))
         starts = np.searchsorted(owner[order], np.arange(n))
-        kept = order[starts[:, None] + np.arange(k)]
-        self.scores[touched], self.where[touched] = both[kept], places[kept]
+        best = order[starts[:, None] + np.arange(k)]
+        self.scores[touched], self.where[touched] = both[best], places[best]
 
 
 class Gemm:
@@ -106,8 +106,8 @@ class Gemm:
 
         def search(first: int) -> None:
             part = slice(first, first + self._step)
-            found = None if rounded is None else self._open(part, wide, rounded, best)
-            rows, scores, columns = found or self._block_candidates(part, wide, best)
+            candidates = None if rounded is None else self._open(part, wide, rounded, best)
+            rows, scores, columns = candidates or self._block_candidates(part, wide, best)
             real = columns < len(block)
             best.add_pairs(rows[real] + first, scores[real], columns[real] + start)
 
@@ -122,8 +122,8 @@ class Gemm:
             if not np.isfinite(floor).all():
                 floor = np.maximum(floor, _kth(tops, best.k))
             rows, columns = _reaching(groups, tops, self._torch.from_numpy(floor))
-            found: Floats = scores.numpy()[rows, columns]
-        return rows, found, columns
+            values: Floats = scores.numpy()[rows, columns]
+        return rows, values, columns
 
     def _open(
         self, part: slice, wide: Floats, rounded: _Rounded, best: Best
@@ -239,8 +239,8 @@ _PAIRS = 1 << 14
 
 
 def _dots(queries: Floats, rows: Rows, block: Floats, columns: Rows) -> Floats:
-    found = np.empty(len(rows), np.float32)
+    products = np.empty(len(rows), np.float32)
     for at in range(0, len(rows), _PAIRS):
         piece = slice(at, at + _PAIRS)
-        np.einsum("ij,ij->i", queries[rows[piece]], block[columns[piece]], out=found[piece])
-    return found
+        np.einsum("ij,ij->i", queries[rows[piece]], block[columns[piece]], out=products[piece])
+    return products

@@ -166,8 +166,8 @@ class TwoStageSearch:
         while margin < self.margin:  # it may grow by what is scored
             margin = self.margin
             able = scores + margin >= least[:, None]
-            asked, flat = rows[np.nonzero(able)[0]], positions[able]
-            self._measure(self.rescore(asked, flat) - scores[able])
+            query_rows, flat = rows[np.nonzero(able)[0]], positions[able]
+            self._measure(self.rescore(query_rows, flat) - scores[able])
         following = able.sum(axis=1)  # the first that was left out; scores fall along a row
         others = scores[np.arange(len(rows)), np.minimum(following, k - 1)]
         others[(following == k) & (k == self.size)] = -np.inf
@@ -177,9 +177,9 @@ class TwoStageSearch:
         """Exact cosines of (query, passage) pairs, to 6 decimals."""
         self._ensure(positions)
         scores = np.empty(len(rows), np.float64)
-        for known, shards in self._rounds:
-            place = np.searchsorted(known, positions)
-            mine = np.flatnonzero(known[np.minimum(place, len(known) - 1)] == positions)
+        for queries, shards in self._rounds:
+            place = np.searchsorted(queries, positions)
+            mine = np.flatnonzero(queries[np.minimum(place, len(queries) - 1)] == positions)
             scores[mine] = rescore(self._queries, shards, rows[mine], place[mine])
         return scores
 
@@ -205,7 +205,7 @@ class TwoStageSearch:
 
 
 def _unit_rows(shards: list[VectorShard], positions: Rows) -> npt.NDArray[np.float64]:
-    taken: npt.NDArray[np.float64] = gather(shards, positions).astype(np.float64)
-    norms = np.linalg.norm(taken, axis=1, keepdims=True)
-    np.divide(taken, norms, out=taken, where=norms > 0)
-    return taken
+    vectors: npt.NDArray[np.float64] = gather(shards, positions).astype(np.float64)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.divide(vectors, norms, out=vectors, where=norms > 0)
+    return vectors

@@ -90,8 +90,8 @@ class PunktSegmenter:
         parameters = _from_package() or _from_nltk_data()
         if parameters is None:
             raise _missing("punkt's English parameters are not installed")
-        found = tables_hash(parameters)
-        changed = "" if found == ENGLISH else f"@{found[:8]}"
+        digest = tables_hash(parameters)
+        changed = "" if digest == ENGLISH else f"@{digest[:8]}"
         self.signature = f"punkt-{nltk.__version__}{changed}"
         self._tokenizer: Any = PunktSentenceTokenizer(parameters)
 

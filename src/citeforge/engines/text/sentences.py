@@ -98,16 +98,16 @@ class SentenceSegmenter:
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
         last = len(line.rstrip())
-        kept: list[int] = []
+        cuts: list[int] = []
         start = 0
         forced, refused = _items(line)
         for cut in sorted(forced | self._cuts(line)):
             if start < cut < last and (
                 cut in forced or (cut not in refused and _is_end(line, start, cut))
             ):
-                kept.append(cut)
+                cuts.append(cut)
                 start = cut
-        spans = (trimmed(line, a, b) for a, b in pairwise([0, *kept, len(line)]))
+        spans = (trimmed(line, a, b) for a, b in pairwise([0, *cuts, len(line)]))
         return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
 
     def _cuts(self, line: str) -> set[int]:

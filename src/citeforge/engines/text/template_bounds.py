@@ -110,14 +110,14 @@ def bounded_text(template: Template, values: Mapping[str, Any]) -> str:
 
 @pass_context
 def _finalize(context: Context, value: Any) -> Any:
-    used = context.parent.get(_USED)
-    return value if used is None else used.write(value)  # None: a constant
+    usage = context.parent.get(_USED)
+    return value if usage is None else usage.write(value)  # None: a constant
 
 
 @pass_context
 def _each(context: Context, items: Iterable[Any]) -> Iterable[Any]:
-    used: Used = context.parent[_USED]
-    return used.each(items)
+    usage: Used = context.parent[_USED]
+    return usage.each(items)
 
 
 def _bounded_filter(function: Callable[..., Any]) -> Callable[..., Any]:

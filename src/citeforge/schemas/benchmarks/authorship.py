@@ -95,10 +95,10 @@ class Cell(FrozenRecord):
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
         """Side of the label that such passages carry; None in vanilla cells."""
         origin = self.relevant_origin if relevant else self.other_origin
-        told = self.relevant_told if relevant else self.other_told
-        if told is None:
+        label = self.relevant_told if relevant else self.other_told
+        if label is None:
             return None
-        return "first" if (origin == "human") == (told == "informed") else "second"
+        return "first" if (origin == "human") == (label == "informed") else "second"
 
     @property
     def mode(self) -> str:
@@ -149,9 +149,9 @@ def make_cells(
         if relevant == other:
             pairs = (("informed", "informed"), ("cf", "informed"), ("informed", "cf"), ("cf", "cf"))
         for labels in sets:
-            for told in pairs:
+            for pair in pairs:
                 cell = Cell(
-                    context="-", labels=labels.name, relevant_told=told[0], other_told=told[1],
+                    context="-", labels=labels.name, relevant_told=pair[0], other_told=pair[1],
                     **base,
                 )  # fmt: skip
                 name = f"{initials}_{labels.name}_{cell.mode}"

@@ -158,10 +158,10 @@ def from_row(row: dict[str, str]) -> Triple:
 
 def graphs_of(triples: list[Triple]) -> Iterator[Graph]:
     """Sub-graphs of a context, in the order in which their centres come."""
-    found: dict[str, list[Triple]] = {}
+    by_entity: dict[str, list[Triple]] = {}
     for triple in triples:
-        found.setdefault(triple.qid, []).append(triple)
-    for qid, mine in found.items():
+        by_entity.setdefault(triple.qid, []).append(triple)
+    for qid, mine in by_entity.items():
         yield Graph(qid, mine[0].name, tuple(mine))
 
 

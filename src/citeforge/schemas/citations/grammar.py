@@ -180,8 +180,8 @@ class Grammar:
                     unparsed.append((match.start(), at))
         brackets = output.count("[") + output.count("【") + output.count("［")
         if brackets > len(markers) + len(unparsed):
-            taken = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            unparsed.extend(_outside(_SUSPECT.finditer(output), taken))
+            spans = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
+            unparsed.extend(_outside(_SUSPECT.finditer(output), spans))
             unparsed.sort()
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers])
         if lists:
@@ -262,15 +262,15 @@ def _within(place: int, spans: list[tuple[int, int]], starts: list[int]) -> bool
 
 
 def _outside(
-    matches: Iterable[re.Match[str]], taken: list[tuple[int, int]]
+    matches: Iterable[re.Match[str]], spans: list[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Spans of the matches that touch none of the sorted spans in ``taken``."""
+    """Spans of the matches that touch none of the sorted spans in ``spans``."""
     at = 0
     for match in matches:
         start, end = match.span()
-        while at < len(taken) and taken[at][1] <= start:
+        while at < len(spans) and spans[at][1] <= start:
             at += 1
-        if at == len(taken) or taken[at][0] >= end:
+        if at == len(spans) or spans[at][0] >= end:
             yield (start, end)
 
 

@@ -77,20 +77,20 @@ def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:
     if not may_hold_list(output):
         return []
     lines = _Lines(output, marks)
-    found: list[Span] = []
+    spans: list[Span] = []
     number = 0
     while number < len(lines.spans):
         end = lines.end_of_list(number)
         if end:
-            found.append((lines.spans[number][0], lines.spans[end - 1][1]))
+            spans.append((lines.spans[number][0], lines.spans[end - 1][1]))
             number = end
         else:
             number += 1
-    if not found or found[-1][1] < lines.spans[lines.last][1]:
-        start = lines.trailing_run(found[-1][1] if found else 0)
+    if not spans or spans[-1][1] < lines.spans[lines.last][1]:
+        start = lines.trailing_run(spans[-1][1] if spans else 0)
         if start is not None:
-            found.append((lines.spans[start][0], lines.spans[lines.last][1]))
-    return found
+            spans.append((lines.spans[start][0], lines.spans[lines.last][1]))
+    return spans
 
 
 class _Lines:

@@ -74,28 +74,28 @@ class TripleGrammar:
             marker carries.
     """
 
-    def __init__(self, shown: Iterable[Triple], relations: Iterable[str] = ()) -> None:
+    def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
         """Take in what may be cited.
 
         Args:
-            shown: triples of the shown graph.
+            triples: triples of the shown graph.
             relations: further known relation names.
         """
         self._facts: dict[str, list[_Fact]] = {}
         self._names: dict[str, set[str]] = {}
-        known = {NAME, *relations}
-        for triple in shown:
+        labels = {NAME, *relations}
+        for triple in triples:
             qid, name = triple.qid.upper(), squeeze(triple.name)
             facts = self._facts.setdefault(qid, [])
             facts += [_Fact(r, triple.relation, triple.value) for r in _spellings(triple.relation)]
             if name not in self._names.setdefault(qid, set()):
                 self._names[qid].add(name)
                 facts.append(_Fact(NAME, NAME, name))
-            known.add(triple.relation)
+            labels.add(triple.relation)
         for facts in self._facts.values():
             facts.sort(key=lambda f: -len(f.spelling + squeeze(f.value)))
-        known = {spelling for relation in known for spelling in _spellings(relation)}
-        self._relations = sorted(known, key=lambda r: (-len(r), r))
+        labels = {spelling for relation in labels for spelling in _spellings(relation)}
+        self._relations = sorted(labels, key=lambda r: (-len(r), r))
         self.brackets: list[list[TripleCitation]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
@@ -124,7 +124,7 @@ class TripleGrammar:
     def _bracket(self, output: str, opening: re.Match[str]) -> int | None:
         """Read one bracket; its end, or None when it never closes."""
         qid = opening["qid"].upper()
-        found: list[TripleCitation] = []
+        citations: list[TripleCitation] = []
         at = opening.end()
         while True:
             at = _spaces(output, at)
@@ -133,7 +133,7 @@ class TripleGrammar:
             if output[at] in "[]":
                 # A citation that begins inside another one ends it.
                 self.brackets.append(
-                    self._without_name(qid, found) or [TripleCitation(qid, "", "")]
+                    self._without_name(qid, citations) or [TripleCitation(qid, "", "")]
                 )
                 return at + (output[at] == "]")
             if output[at] in ",:":
@@ -143,7 +143,7 @@ class TripleGrammar:
                 return None
             citation, at = step
             if citation is not None:
-                found.append(citation)
+                citations.append(citation)
 
     def _known_fact(self, output: str, at: int, qid: str) -> tuple[TripleCitation, int] | None:
         for fact in self._facts.get(qid, ()):
@@ -154,14 +154,16 @@ class TripleGrammar:
                 return TripleCitation(qid, fact.relation, fact.value), end
         return None
 
-    def _without_name(self, qid: str, found: list[TripleCitation]) -> list[TripleCitation]:
+    def _without_name(self, qid: str, citations: list[TripleCitation]) -> list[TripleCitation]:
         """In ``[Q1, Ada Lovelace, occupation: poet]`` and ``[Q1, name: Ada Lovelace, occupation:
         poet]`` the name only repeats whose triples these are; alone, it is cited."""
         names = self._names.get(qid, ())
         facts = [
-            c for c in found if not (c.relation == NAME or (not c.value and c.relation in names))
+            c
+            for c in citations
+            if not (c.relation == NAME or (not c.value and c.relation in names))
         ]
-        return facts or found
+        return facts or citations
 
     def _unknown_fact(
         self, output: str, at: int, qid: str
@@ -169,10 +171,10 @@ class TripleGrammar:
         """A fact that the graph lacks: a known relation first, else up to the first colon."""
         relation = ""
         body = at
-        for known in self._relations:
-            end = _match_relation(output, at, known)
+        for label in self._relations:
+            end = _match_relation(output, at, label)
             if end is not None:
-                relation, body = known, end
+                relation, body = label, end
                 break
         else:
             generic = re.compile(r"([^:\[\],]*):").match(output, at)
@@ -205,7 +207,7 @@ class TripleGrammar:
 
     def _relation_follows(self, output: str, at: int) -> bool:
         at = _spaces(output, at)
-        if any(_match_relation(output, at, known) is not None for known in self._relations):
+        if any(_match_relation(output, at, relation) is not None for relation in self._relations):
             return True
         return re.compile(r"[^,:\[\]]{1,80}:\s").match(output, at) is not None
 

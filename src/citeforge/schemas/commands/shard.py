@@ -24,10 +24,10 @@ class Shard(FrozenRecord):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        match = _TEXT.fullmatch(given.strip())
+    def _read(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        match = _TEXT.fullmatch(value.strip())
         if not match or not 1 <= int(match[1]) <= int(match[2]):
             raise ValueError("expected I/N, the I-th of N shares, such as 2/5 (1 ≤ I ≤ N)")
         return {"number": int(match[1]), "of": int(match[2])}

@@ -60,8 +60,8 @@ def spec_beside(spec: str, choices: Iterable[Choice], folder: Path) -> str:
         folder: where the file that says so stands.
     """
     name, _, argument = spec.partition(":")
-    found = next((c for c in choices if c.name and c.name == name and c.argument), None)
-    if found is None or not (found.argument == "FILE" or argument.startswith(("./", "../"))):
+    choice = next((c for c in choices if c.name and c.name == name and c.argument), None)
+    if choice is None or not (choice.argument == "FILE" or argument.startswith(("./", "../"))):
         return spec
     return f"{name}:{folder / argument}"
 

@@ -124,8 +124,8 @@ class JudgeProfile(FrozenRecord):
         )  # fmt: skip
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in verdicts):
             raise ValueError("a verdict is a flag; in YAML, Yes and No are words in quotes alone")
-        said = [str(v).strip().lower() for v in verdicts]
-        twice = [text for text, n in Counter(said).items() if n > 1]
+        words = [str(v).strip().lower() for v in verdicts]
+        twice = [text for text, n in Counter(words).items() if n > 1]
         if twice:
             raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial, "
                              "unsupported, contradicted, undecided must not overlap")  # fmt: skip

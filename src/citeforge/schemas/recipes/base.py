@@ -70,9 +70,9 @@ class Recipe(FrozenRecord):
                 field="config",
                 allowed="a newer citeforge",
             )
-        known = {k: v for k, v in config.items() if k in cls.model_fields}
+        values = {k: v for k, v in config.items() if k in cls.model_fields}
         beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
-        return cls.model_validate(known | beside)
+        return cls.model_validate(values | beside)
 
     def named(self) -> Self:
         """The same recipe with file names in place of what only a file could say."""
@@ -81,8 +81,8 @@ class Recipe(FrozenRecord):
     def recorded(self, **facts: Any) -> dict[str, Any]:
         """``config`` of a manifest: this recipe, and what the build found (``facts``)."""
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
-        told = {name: v.told() for name, v in self if isinstance(v, Judging)}
-        return {"recipe": RECIPE_VERSION, **own, **told, **facts}
+        judges = {name: v.told() for name, v in self if isinstance(v, Judging)}
+        return {"recipe": RECIPE_VERSION, **own, **judges, **facts}
 
 
 class Licensed(Recipe):

@@ -46,18 +46,18 @@ class Flag:
     @property
     def help(self) -> str:
         """What it decides, in one line."""
-        said = self.field.description or docstring(self.record, self.place[-1])
-        return " ".join(said.split())
+        text = self.field.description or docstring(self.record, self.place[-1])
+        return " ".join(text.split())
 
     @property
     def bounds(self) -> dict[str, float]:
         """``ge``, ``gt``, ``le`` and ``lt``, where they are set."""
-        found = {}
+        bounds = {}
         for limit in self.field.metadata:
             for name in ("ge", "gt", "le", "lt"):
                 if getattr(limit, name, None) is not None:
-                    found[name] = getattr(limit, name)
-        return found
+                    bounds[name] = getattr(limit, name)
+        return bounds
 
     def of(self, record: BaseModel) -> Any:
         """Its value in a record."""

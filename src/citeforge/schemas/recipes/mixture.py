@@ -33,12 +33,12 @@ class Mixture(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
-        if given in PRESETS:
-            return dict(PRESETS[given])
-        match = _TEXT.fullmatch(given)
+    def _read(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        if value in PRESETS:
+            return dict(PRESETS[value])
+        match = _TEXT.fullmatch(value)
         if not match:
             raise ValueError(
                 "expected NAME=REL,IRR,SEEM with NAME of letters, digits and underscores "

@@ -27,18 +27,18 @@ class Option:
     input: bool = False
 
 
-def _parts(given: Any) -> Any:
-    if not isinstance(given, str):
-        return given
-    return tuple(part.strip() for part in given.split(",") if part.strip())
+def _parts(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
 def _pair(expected: str) -> BeforeValidator:
-    def read(given: Any) -> Any:
-        if not isinstance(given, str):
-            return given
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
         try:
-            one, two = (float(part) for part in given.split(","))
+            one, two = (float(part) for part in value.split(","))
         except ValueError as error:
             raise ValueError(f"expected {expected}") from error
         return one, two

@@ -149,14 +149,14 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _all_of_the_vectors(self) -> Self:
-        given = {
+        options = {
             "--vectors": self.vectors,
             "--query-vectors": self.query_vectors,
             "--vectors-model": self.vectors_model,
         }
-        missing = [name for name, value in given.items() if value is None]
-        if missing and len(missing) < len(given):
-            raise ValueError(f"{', '.join(missing)} missing: {', '.join(given)} go together")
+        missing = [name for name, value in options.items() if value is None]
+        if missing and len(missing) < len(options):
+            raise ValueError(f"{', '.join(missing)} missing: {', '.join(options)} go together")
         if not missing and self.candidates is not None:
             raise ValueError("--candidates needs no vectors: leave --vectors out")
         return self

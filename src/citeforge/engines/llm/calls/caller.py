@@ -124,8 +124,8 @@ class Caller:
         hide = self._secrets.text
         logprobs = result.logprobs
         if logprobs is not None:
-            shown = self._secrets.tokens([t.token for t in logprobs])
-            pairs = zip(shown, logprobs, strict=True)
+            texts = self._secrets.tokens([t.token for t in logprobs])
+            pairs = zip(texts, logprobs, strict=True)
             logprobs = tuple(Token(token, t.logprob) for token, t in pairs)
         reason = result.finish_reason
         return replace(

@@ -167,7 +167,7 @@ class _Run(Generic[C]):
             advance(1, self._note())
 
     async def _ask(self, client: Any, key: str, call: C) -> None:
-        held = await self.budget.hold(call)
+        reserve = await self.budget.hold(call)
         resource = attrgetter(self.route.resource)(client)
         send = partial(resource.with_raw_response.create, **call.payload(self.endpoint.model))
         read = partial(self.route.read, call)
@@ -176,7 +176,7 @@ class _Run(Generic[C]):
             result = self.route.settle(call, result)
         if self.keeping is not None:  # stored before anybody sees it
             await self.keeping.keep(key, call, result)
-        await self.budget.settle(held, result)
+        await self.budget.settle(reserve, result)
         if self.keeping is not None and self.keeping.broken is not None:
             self.stop = self.stop or self.keeping.broken
             return

@@ -62,10 +62,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _date(text: str) -> datetime | None:
     try:
-        found = email.utils.parsedate_to_datetime(text)
+        date = email.utils.parsedate_to_datetime(text)
     except (TypeError, ValueError, OverflowError, IndexError):
         return None  # no date of this calendar
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 class RateGate:

@@ -32,9 +32,9 @@ class Redactor:
         for form, unit in _forms(key):
             self._pieces += _grams(form, unit)
         prefix = _PUBLIC.match(key)
-        known = prefix.group() if prefix else ""
+        start = prefix.group() if prefix else ""
         # What every key begins with is no secret, and stands in harmless texts.
-        self._pieces = [(p, n) for p, n in dict(self._pieces).items() if p not in known]
+        self._pieces = [(p, n) for p, n in dict(self._pieces).items() if p not in start]
 
     def text(self, text: str) -> str:
         """A text with every trace of the key replaced by ``[key]``."""
@@ -50,14 +50,14 @@ class Redactor:
     def tokens(self, tokens: Sequence[str]) -> list[str]:
         """The tokens of a text, which may hold the key in pieces; as many as were given."""
         spans = self._spans("".join(tokens))
-        found, at = [], 0
+        texts, at = [], 0
         for token in tokens:
             start, at = at, at + len(token)
             touched = [(a, b) for a, b in spans if a < at and start < b]
             # The first token of a trace says that there was one; the others are left empty.
             first = any(start <= a for a, _ in touched)
-            found.append(token if not touched else MARK if first else "")
-        return found
+            texts.append(token if not touched else MARK if first else "")
+        return texts
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         hits = []
@@ -118,7 +118,7 @@ def _forms(key: str) -> list[tuple[str, int]]:
 def public_url(url: str) -> str:
     """A URL without what it may hold of secrets: user, password, query and fragment."""
     scheme, there, rest = url.partition("://")
-    shown = re.split(r"[?#]", rest, maxsplit=1)[0]
-    if "@" in rest and "@" not in shown:
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    if "@" in rest and "@" not in address:
         return "the endpoint"  # a password with such a mark, or a query with an address
-    return f"{scheme}{there}{shown.rpartition('@')[2]}"
+    return f"{scheme}{there}{address.rpartition('@')[2]}"

@@ -64,8 +64,8 @@ class Keeping:
     def error(self) -> CiteforgeError:
         """Why the run ended, and where the answers are."""
         assert self.broken is not None
-        kept = f"{self._spill.rows:,} answers that were paid for meanwhile are kept"
-        where = f"{kept} in {self._spill.path}, which the next run with this store takes in"
+        note = f"{self._spill.rows:,} answers that were paid for meanwhile are kept"
+        where = f"{note} in {self._spill.path}, which the next run with this store takes in"
         if self._n_lost:
             where += f"; {self._n_lost:,} could be kept nowhere"
         return InputError(f"{self.broken}; {where}")

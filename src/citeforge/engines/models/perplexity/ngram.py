@@ -64,10 +64,10 @@ class NgramModel:
     def _perplexity(self, tokens: list[str]) -> float:
         if not tokens:
             return math.inf
-        known = [t if t in self._model.vocab else "<UNK>" for t in tokens]
-        padded = ["<s>"] * (ORDER - 1) + known
+        words = [t if t in self._model.vocab else "<UNK>" for t in tokens]
+        padded = ["<s>"] * (ORDER - 1) + words
         total = math.fsum(
             self._log(tuple(padded[i : i + ORDER - 1]), padded[i + ORDER - 1])
-            for i in range(len(known))
+            for i in range(len(words))
         )
-        return math.exp(-total / len(known))
+        return math.exp(-total / len(words))
