@@ -53,8 +53,8 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     try:
         return [score(path, setup, system)]
     except SeveralContextsError as several:
-        named = several.contexts
-    tools = [setup.tools.with_options(context=name) for name in named]
+        names = several.contexts
+    tools = [setup.tools.with_options(context=name) for name in names]
     return [score(path, replace(setup, tools=one), system) for one in tools]
 
 
@@ -77,9 +77,9 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     benchmark, measures, options = setup.benchmark, setup.measures, setup.tools.options
     read = _reader(benchmark, measures)
     submission = Submission(path, benchmark, options.file_format, system)
-    asked = submission.asked if options.only_asked else None
-    if asked is not None:
-        benchmark = benchmark.first(asked)
+    n_asked = submission.asked if options.only_asked else None
+    if n_asked is not None:
+        benchmark = benchmark.first(n_asked)
         submission = Submission(path, benchmark, options.file_format, system)
     reading = read(submission, measures, setup.tools)
     judge = reading.tools.judge
@@ -93,7 +93,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
     counts.n_premises_cut = 0 if judge is None else judge.cuts()
-    signatures = [_signature(row, reading, asked) for row in rows]
+    signatures = [_signature(row, reading, n_asked) for row in rows]
     clusters = reading.clusters()
     entries = make_entries(rows, signatures, clusters)
     warnings = reading.warnings()
@@ -128,7 +128,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     )
 
 
-def _signature(row: Row, reading: SubmissionReader, asked: int | None) -> Signature:
+def _signature(row: Row, reading: SubmissionReader, n_asked: int | None) -> Signature:
     """The recipe of one measure: only what that measure depends on."""
     measure, tools = row.measure, reading.tools
     protocol = tools.options.protocol
@@ -153,7 +153,7 @@ def _signature(row: Row, reading: SubmissionReader, asked: int | None) -> Signat
         judge=judge if "judge" in measure.uses else None,
         gold=measure.gold.get(protocol),
         options=",".join(filter(None, choices)) or None,
-        asked=str(asked) if asked else None,
+        asked=str(n_asked) if n_asked else None,
         plugin=measure.origin,
     )
 
@@ -173,14 +173,14 @@ def _results(reading: SubmissionReader) -> Results:
         for row in again:
             verdicts.setdefault((row.measure.name, row.place), []).append(row.measured)
     judge.repeat, reading.measures = 0, measures
-    kept = []
+    results = []
     for row in rows:
         measured = verdicts[row.measure.name, row.place]
         if "judge" not in row.measure.uses:
-            kept.append(row)
+            results.append(row)
         elif len(measured) == judge.repeats:
-            kept.append(replace(row, measured=joined(measured)))
-    return kept, missing
+            results.append(replace(row, measured=joined(measured)))
+    return results, missing
 
 
 def _reader(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:

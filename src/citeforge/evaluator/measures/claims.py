@@ -41,11 +41,11 @@ def read_claims(
         raise CannotError(NO_JUDGE)
     if inputs.tools.segmenter is None and inputs.task != "qampari":
         raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
-    found = []
+    claims = []
     for run, item in inputs.items():
         # In `strict` all families read the same statements; they are cut once.
         key = ("strict" if inputs.protocol == "strict" else read.__qualname__, run, item.row)
         if key not in inputs.statements:
             inputs.statements[key] = read(item, inputs)
-        found.append(((run, item.row), item, inputs.statements[key]))
-    return found
+        claims.append(((run, item.row), item, inputs.statements[key]))
+    return claims

@@ -40,7 +40,7 @@ def means_by_answer(
         needs: what is missing when no answer has any; empty where all have.
     """
 
-    def compute(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         rows = {
             (run, item.row): numbers
             for run, item in inputs.items()

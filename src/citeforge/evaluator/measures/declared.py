@@ -134,10 +134,10 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
             is not defined. A missing answer comes with an empty output and ``is_missing``.
     """
 
-    def compute(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
-        found = {(run, item.row): value(item) for run, item in inputs.items()}
-        known = {key: float(v) for key, v in found.items() if v is not None}
-        (measure,) = wanted
-        yield measure.name, Measured(mean_sample(inputs.column(known)))
+    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+        by_answer = {(run, item.row): value(item) for run, item in inputs.items()}
+        defined = {key: float(v) for key, v in by_answer.items() if v is not None}
+        (measure,) = measures
+        yield measure.name, Measured(mean_sample(inputs.column(defined)))
 
     return compute

@@ -59,8 +59,8 @@ class Form:
         if base != self.base:
             return None
         if self.parts and part not in self.parts:
-            known = ", ".join(f"{self.base}.{p}" for p in self.parts)
-            raise UsageError(f"measure {name!r}: the part is missing or unknown; one of {known}")
+            names = ", ".join(f"{self.base}.{p}" for p in self.parts)
+            raise UsageError(f"measure {name!r}: the part is missing or unknown; one of {names}")
         if self.cutoff and not _CUTOFF.fullmatch(at):
             raise UsageError(
                 f"measure {name!r}: after @ stands the number of passages that are looked at, a "

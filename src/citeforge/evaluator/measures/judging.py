@@ -48,10 +48,10 @@ def premise(
     passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
 ) -> str:
     """The passages cited, one after another; one without text gives nothing, its title neither."""
-    chosen = [passages[c] for c in cited]
+    texts = [passages[c] for c in cited]
     # Attributed-IR's own code joins texts as they are, empty ones too.
-    kept = [p for p in chosen if p.text.strip() or not with_title]
-    return "\n".join(premise_text(p, strict, with_title) for p in kept)
+    whole = [p for p in texts if p.text.strip() or not with_title]
+    return "\n".join(premise_text(p, strict, with_title) for p in whole)
 
 
 class CitationJudging:
@@ -208,9 +208,9 @@ def citation_samples(
     scores = judging.score([(item, claims) for _, item, claims in rows])
     recall: dict[Key, Value] = {}
     precision: dict[Key, Value] = {}
-    for (key, _, _), found in zip(rows, scores, strict=True):
-        if found.recall is not None and found.precision is not None:
-            recall[key], precision[key] = found.recall, found.precision
+    for (key, _, _), score in zip(rows, scores, strict=True):
+        if score.recall is not None and score.precision is not None:
+            recall[key], precision[key] = score.recall, score.precision
     rec = bounded(inputs, prefix[0], recall)
     prec = bounded(inputs, prefix[1], precision)
     upper = None

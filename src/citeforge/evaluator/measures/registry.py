@@ -55,19 +55,21 @@ def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | Form, 
 def _collect() -> Iterator[Measure | Form]:
     """Ours, then those of plugins; what clashes is told of and left out."""
     yield from _ours()
-    kept = list(_ours())
+    measures = list(_ours())
     for value, origin in plugins.found("measures"):
-        given = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
-        for one in given:
+        listed = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
+        for one in listed:
             if not isinstance(one, Measure | Form):
                 plugins.warn(f"{origin}: {one!r} is no measure")
                 continue
-            named = {m.name for k in kept for m in _listed(k)} | {m.family for m in _flat(_ours())}
-            taken = [m.name for m in _listed(one) if m.name in named or _parsed(kept, m.name)]
-            if taken:
-                plugins.warn(f"{origin}: there is a measure {taken[0]!r} already")
+            names = {m.name for k in measures for m in _listed(k)} | {
+                m.family for m in _flat(_ours())
+            }
+            clashes = [m.name for m in _listed(one) if m.name in names or _parsed(measures, m.name)]
+            if clashes:
+                plugins.warn(f"{origin}: there is a measure {clashes[0]!r} already")
                 continue
-            kept.append(one)
+            measures.append(one)
             yield replace(one, origin=origin or None)
 
 
@@ -85,8 +87,8 @@ def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
     Raises:
         UsageError: its parameters are not possible.
     """
-    found = (one.parse(name) for one in several if isinstance(one, Form))
-    return next((m for m in found if m is not None), None)
+    parsed = (one.parse(name) for one in several if isinstance(one, Form))
+    return next((m for m in parsed if m is not None), None)
 
 
 def measures() -> Names:
@@ -139,12 +141,12 @@ def declared_place(name: str) -> tuple[int, int]:
     names = [m.name for m in listed]
     if name in names:
         return names.index(name), 0
-    found = find_measure(name)
-    if found is None:
+    measure = find_measure(name)
+    if measure is None:
         return len(names), 0
-    base = found.parameters.get("base")
+    base = measure.parameters.get("base")
     like = [i for i, m in enumerate(listed) if m.parameters.get("base") == base]
-    return like[-1], int(str(found.parameters["cutoff"]))
+    return like[-1], int(str(measure.parameters["cutoff"]))
 
 
 def select(names: Iterable[str]) -> list[Measure]:
@@ -157,10 +159,10 @@ def select(names: Iterable[str]) -> list[Measure]:
     of_family: dict[str, list[Measure]] = {}
     for measure in measures().values():
         of_family.setdefault(measure.family, []).append(measure)
-    chosen: dict[str, Measure] = {}
+    by_name: dict[str, Measure] = {}
     for name in names:
         if name in of_family:
-            chosen.update((m.name, m) for m in of_family[name])
+            by_name.update((m.name, m) for m in of_family[name])
         else:
-            chosen[name] = parse(name)
-    return [chosen[name] for name in sorted(chosen, key=declared_place)]
+            by_name[name] = parse(name)
+    return [by_name[name] for name in sorted(by_name, key=declared_place)]

@@ -95,11 +95,11 @@ class CitationClasses:
         self._judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
         self._judge.ask(Pair(t, s.text) for s, n in self._unsettled(statements, self._by_citation)
                         for t in s.others[n])  # fmt: skip
-        left = list(self._unsettled(statements, self._by_context))
-        most_shown = max((len(s.others[n]) + 1 for s, n in left), default=0)
-        texts = list(dict.fromkeys(s.text for s, _ in left))
-        near = self._search(texts, CANDIDATES + most_shown) if left else {}
-        self._judge.ask(Pair(t, s.text) for s, _ in left for t in _unseen(s, near))
+        rest = list(self._unsettled(statements, self._by_context))
+        most_shown = max((len(s.others[n]) + 1 for s, n in rest), default=0)
+        texts = list(dict.fromkeys(s.text for s, _ in rest))
+        near = self._search(texts, CANDIDATES + most_shown) if rest else {}
+        self._judge.ask(Pair(t, s.text) for s, _ in rest for t in _unseen(s, near))
         return [
             [
                 *(self._classes(s, n, _unseen(s, near)) for n in range(len(s.cited))),
@@ -121,10 +121,10 @@ class CitationClasses:
 
     def _by_any(self, texts: Sequence[str], statement: str) -> bool | None:
         """Whether one of the texts supports the statement; None where a failure leaves it open."""
-        found = [self._decision(text, statement) for text in texts]
-        if any(not isinstance(d, JudgeFailure) and d.entailed for d in found):
+        decisions = [self._decision(text, statement) for text in texts]
+        if any(not isinstance(d, JudgeFailure) and d.entailed for d in decisions):
             return True
-        return None if any(isinstance(d, JudgeFailure) for d in found) else False
+        return None if any(isinstance(d, JudgeFailure) for d in decisions) else False
 
     def _by_citation(self, s: CitedStatement, n: int) -> bool | None:
         return self._by_any((s.cited[n], s.together), s.text)
@@ -133,7 +133,7 @@ class CitationClasses:
         return self._by_citation(s, n) or self._by_any(s.others[n], s.text)
 
     def _classes(self, s: CitedStatement, n: int, corpus: Sequence[str]) -> frozenset[int]:
-        found: set[int] = set()
+        rows: set[int] = set()
         questions: tuple[tuple[int, Callable[[], bool | None]], ...] = (
             (RIGHT, lambda: self._by_citation(s, n)),
             (SHOWN, lambda: self._by_any(s.others[n], s.text)),
@@ -144,10 +144,10 @@ class CitationClasses:
         for number, holds in questions:
             decided = holds()
             if decided is not False:
-                found.add(number)
+                rows.add(number)
             if decided:
                 break
-        return frozenset(found)
+        return frozenset(rows)
 
     def _contradicts(self, premise: str, statement: str) -> bool | None:
         decision = self._decision(premise, statement)
@@ -162,7 +162,7 @@ def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
     return [text for text in near.get(s.text, ()) if text not in shown][:CANDIDATES]
 
 
-def wrong_citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one look at every citation."""
     if inputs.protocol != "strict":
         raise CannotError("it is ours, no paper's: score with --protocol strict")
@@ -199,10 +199,12 @@ def _passages_for(
     except CiteforgeError as error:
         raise CannotError(f"the corpus cannot be searched: {error}") from error
     queries = {str(number): text for number, text in enumerate(statements)}
-    found = corpus.rank(queries, depth)
-    texts = benchmark.texts({r.docid for several in found.values() for r in several})
+    ranking = corpus.rank(queries, depth)
+    texts = benchmark.texts({r.docid for several in ranking.values() for r in several})
     return {
-        text: [premise_text(Passage(r.docid, *texts[r.docid]), strict=True) for r in found[number]]
+        text: [
+            premise_text(Passage(r.docid, *texts[r.docid]), strict=True) for r in ranking[number]
+        ]
         for number, text in queries.items()
     }
 
@@ -225,11 +227,11 @@ def _embedded(
         home = cached_assets_path(
             "citeforge", "vectors", benchmark_hash, assets_dir=constants.HF_ASSETS_CACHE
         )
-    chosen = make_embedder(embedder)
-    vectors = home / digest(chosen.fingerprint())[:16]
+    model = make_embedder(embedder)
+    vectors = home / digest(model.fingerprint())[:16]
     scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
     corpus = Benchmark(folder).corpus
-    return DenseCorpus(corpus, chosen, vectors, query_folder=Path(scratch.name)), scratch
+    return DenseCorpus(corpus, model, vectors, query_folder=Path(scratch.name)), scratch
 
 
 def _options(tools: Tools, protocol: str) -> str:

@@ -23,8 +23,8 @@ def audit_of(package: Package) -> Audit | None:
     path = package.folder / AUDIT
     if not path.is_file():
         return None
-    found = validated(Audit, read_json(path), path)
-    return found if found.benchmark_hash == package.hash else None
+    audit = validated(Audit, read_json(path), path)
+    return audit if audit.benchmark_hash == package.hash else None
 
 
 def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
@@ -41,22 +41,22 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
                 f"is {package.name}@{package.hash[:8]}",
                 path=folder, allowed="the benchmark of the score files",
             )  # fmt: skip
-    found = audit_of(package)
-    if found is None:
+    audit = audit_of(package)
+    if audit is None:
         raise InputError(
             "has no audit of these tables", path=folder / AUDIT, allowed=f"citeforge audit {folder}"
         )
-    return found
+    return audit
 
 
-def told_of_negatives(found: Audit) -> list[str]:
+def told_of_negatives(audit: Audit) -> list[str]:
     """Sentences: share of negatives that are relevant, who decided on suspects, what stays."""
-    share, cascade = found.false_negatives, found.cascade
+    share, cascade = audit.false_negatives, audit.cascade
     lines = [
-        f"Of {found.negatives:,} negatives {share.told} are relevant (estimated from {share.n:,} "
+        f"Of {audit.negatives:,} negatives {share.told} are relevant (estimated from {share.n:,} "
         f"labelled ones; 95 % interval: {share.method})."
         if share
-        else f"What share of the {found.negatives:,} negatives is relevant was not estimated: "
+        else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
         "nobody labelled a sample (labels export --task audit-negative)."
     ]
     if cascade is not None:

@@ -23,46 +23,48 @@ _NOTE = (
 )
 
 
-def _note(found: Comparison) -> str:
+def _note(comparison: Comparison) -> str:
     """How the tables are to be read."""
-    marked = any(d.by_query for d in found.differences)
-    return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked, *(f"{line}." for line in found.cautions)])
+    marked = any(d.by_query for d in comparison.differences)
+    return " ".join(
+        [_NOTE, *[BY_QUERY_NOTE] * marked, *(f"{line}." for line in comparison.cautions)]
+    )
 
 
-def to_html(found: Comparison) -> str:
+def to_html(comparison: Comparison) -> str:
     """One page that asks nothing from outside."""
-    tables = difference_tables(found.differences, has_bold=True)
+    tables = difference_tables(comparison.differences, has_bold=True)
     template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
-    return template.render(tables=tables, note=_note(found), left_out=found.left_out)
+    return template.render(tables=tables, note=_note(comparison), left_out=comparison.left_out)
 
 
-def to_markdown(found: Comparison) -> str:
+def to_markdown(comparison: Comparison) -> str:
     """A table a pair."""
-    parts = [_note(found)]
-    for _, table in difference_tables(found.differences):
+    parts = [_note(comparison)]
+    for _, table in difference_tables(comparison.differences):
         parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
-    return "\n\n".join([*parts, *(f"Not compared: {line}" for line in found.left_out)]) + "\n"
+    return "\n\n".join([*parts, *(f"Not compared: {line}" for line in comparison.left_out)]) + "\n"
 
 
-def to_latex(found: Comparison) -> str:
+def to_latex(comparison: Comparison) -> str:
     """A tabular a pair, for booktabs."""
-    lines = [comment(_note(found))]
-    for _, table in difference_tables(found.differences):
+    lines = [comment(_note(comparison))]
+    for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))
         lines += [heading, *replace(table, notes=()).latex()]
-    return "\n".join([*lines, *(comment(f"not compared: {x}") for x in found.left_out)]) + "\n"
+    return "\n".join([*lines, *(comment(f"not compared: {x}") for x in comparison.left_out)]) + "\n"
 
 
 _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", "detectable")
 
 
-def comparison_csv(found: Comparison) -> str:
+def comparison_csv(comparison: Comparison) -> str:
     """One line a measure and pair."""
     head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial")
     rows = [
         (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
          "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial))
-        for d in found.differences
+        for d in comparison.differences
     ]  # fmt: skip
     return Table(head, rows).csv()
 

@@ -106,9 +106,9 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
         answers.setdefault((file.submission_sha256, *place), []).append(file)
     lines = []
     for by_judge in answers.values():
-        told, named = [], [{m.name: m for m in f.measures} for f in by_judge]
-        for name, first in named[0].items():
-            entries, scale = [of_file[name] for of_file in named if name in of_file], first.scale
+        told, by_name = [], [{m.name: m for m in f.measures} for f in by_judge]
+        for name, first in by_name[0].items():
+            entries, scale = [of_file[name] for of_file in by_name if name in of_file], first.scale
             if len(entries) < len(by_judge) or not _are_of_judges(entries):
                 continue
             values = [values_by_layer(f, e) for f, e in zip(by_judge, entries, strict=True)]

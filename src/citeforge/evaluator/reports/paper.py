@@ -111,13 +111,13 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     order = {name: i for i, name in enumerate(options.measures)}
     names = [n for n in present if n in asked]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
-    shown = _side_by_side(files) if options.per_context else named_rows(files)
-    alike = compared_across(shown, parts_across(options.across))
+    rows = _side_by_side(files) if options.per_context else named_rows(files)
+    alike = compared_across(rows, parts_across(options.across))
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [""]
     columns = [TableColumn(name, context) for context in contexts for name in names]
     p_values, n_tests = _p_values(files, names, options)
     cells: dict[_Place, TableCell] = {}
-    for file, row in zip(files, shown, strict=True):
+    for file, row in zip(files, rows, strict=True):
         for m in row.measures:
             if m.name not in asked:
                 continue
@@ -134,7 +134,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     cautions = [f"{line}." for line in caution_lines(files, asked)]
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
-        list(dict.fromkeys(f.system for f in shown)), cells,
+        list(dict.fromkeys(f.system for f in rows)), cells,
         _notes(options, n_tests) + _left_out(files, alike, asked, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
     )  # fmt: skip
@@ -178,7 +178,7 @@ def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) ->
 
 
 def _left_out(
-    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], asked: Collection[str],
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
     """Which systems bold and marks do not tell apart, and why; nothing where there are neither."""
@@ -189,7 +189,7 @@ def _left_out(
         f"Not comparable, so neither bold nor marks tell of it: {line}."
         for context in contexts
         for line in not_comparable([
-            f.model_copy(update={"measures": [m for m in f.measures if m.name in asked]})
+            f.model_copy(update={"measures": [m for m in f.measures if m.name in names]})
             for f in alike if context in (None, f.context)
         ])
     ]  # fmt: skip

@@ -102,8 +102,8 @@ def main_measure(files: Sequence[ScoreFile]) -> str:
     for name in _PREFERRED:
         if name in shared:
             return name
-    named = [m.name for m in files[0].measures]
-    return next((n for n in named if n in shared), named[0] if named else "")
+    names = [m.name for m in files[0].measures]
+    return next((n for n in names if n in shared), names[0] if names else "")
 
 
 def of_cells(files: Sequence[ScoreFile]) -> bool:

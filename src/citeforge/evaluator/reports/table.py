@@ -119,14 +119,14 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
 
 def _cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
     """A value with its interval; a dash where there is none."""
-    found = score.corrected if score is not None and is_corrected else score
-    if score is None or found is None or found.value is None:
+    entry = score.corrected if score is not None and is_corrected else score
+    if score is None or entry is None or entry.value is None:
         return "–"
-    text = f"{found.value:.2f}"
+    text = f"{entry.value:.2f}"
     if has_sd and not is_corrected and score.sd_runs is not None:
         text += f" ±{score.sd_runs:.2f}"
-    if found.low is not None and found.high is not None:
-        text += f" [{found.low:.2f}, {found.high:.2f}]"
+    if entry.low is not None and entry.high is not None:
+        text += f" [{entry.low:.2f}, {entry.high:.2f}]"
     return text
 
 
@@ -134,14 +134,14 @@ _DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "H
                "n")  # fmt: skip
 
 
-def render_differences(found: Iterable[Difference], width: int | None = None) -> str:
+def render_differences(differences: Iterable[Difference], width: int | None = None) -> str:
     """A table a pair of systems: what ``compare`` prints.
 
     Args:
-        found: differences, those of a pair beside each other.
+        differences: differences, those of a pair beside each other.
         width: of the terminal; None where lines may be of any length.
     """
-    lines, rows = [], list(found)
+    lines, rows = [], list(differences)
     inside = None if width is None else width - len(_INDENT)
     for _, table in difference_tables(rows):
         title = " ".join([table.title, *(f"({note})" for note in table.notes)])
@@ -152,15 +152,15 @@ def render_differences(found: Iterable[Difference], width: int | None = None) ->
 
 
 def difference_tables(
-    found: Iterable[Difference], has_bold: bool = False
+    differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:
     """A table a pair of systems, and its first row.
 
     Args:
-        found: differences, those of a pair beside each other.
+        differences: differences, those of a pair beside each other.
         has_bold: whether rows that differ after the adjustment are bold.
     """
-    for (first, second), group in groupby(found, key=lambda d: (d.first, d.second)):
+    for (first, second), group in groupby(differences, key=lambda d: (d.first, d.second)):
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
         corrected = any(d.corrected is not None for d in rows)
@@ -180,12 +180,12 @@ _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 def _right(d: Difference) -> tuple[str, ...]:
     """The corrected difference."""
-    found = d.corrected
-    if found is None:
+    corrected = d.corrected
+    if corrected is None:
         return ("–",) * len(_CORRECTED)
-    interval = f"[{found.low:.2f}, {found.high:.2f}]"
+    interval = f"[{corrected.low:.2f}, {corrected.high:.2f}]"
     holm = _p(d.corrected_holm)
-    return f"{found.value:+.2f}", interval, _p(found.p), holm, f"{found.n_labels:,}"
+    return f"{corrected.value:+.2f}", interval, _p(corrected.p), holm, f"{corrected.n_labels:,}"
 
 
 def _cells(d: Difference) -> tuple[str, ...]:
@@ -208,8 +208,8 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
         signature_lines,
     )
 
-    shown = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
-    lines = ["\n".join([t.title, *t.text(width), *t.notes, ""]) for t in shown]
+    tables = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
+    lines = ["\n".join([t.title, *t.text(width), *t.notes, ""]) for t in tables]
     for r in results:
         c = r.counts
         lines.append(
@@ -241,12 +241,12 @@ def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
     return lines + interval_note(intervals)
 
 
-def interval_note(made: Iterable[str]) -> list[str]:
+def interval_note(methods: Iterable[str]) -> list[str]:
     """What to say of the intervals in a table; nothing where there are none."""
     words = {
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",
         STUDENT: "Student's t for differences",
     }
-    found = [words[name] for name in words if name in set(made)]
-    return [f"intervals: 95 %, {'; '.join(found)}; ± is the sd between runs"] if found else []
+    notes = [words[name] for name in words if name in set(methods)]
+    return [f"intervals: 95 %, {'; '.join(notes)}; ± is the sd between runs"] if notes else []

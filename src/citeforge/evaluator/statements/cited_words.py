@@ -28,7 +28,7 @@ def cited_words(
         none (a place, a mark) and quotes something stands without a statement.
     """
     places = [_places(output, s) for s in statements]
-    found: list[CitedWords] = []
+    words: list[CitedWords] = []
     for span in spans:
         inside = span.passage is not None and 0 <= span.passage < len(texts)
         passage = span.passage if inside else None
@@ -44,12 +44,12 @@ def cited_words(
             ]
         )
         for number, start, end in covered:
-            found.append(
+            words.append(
                 CitedWords(statement=number, start=start, end=end, passage=passage, quoted=quoted)
             )
         if quoted and not covered:
-            found.append(CitedWords(passage=passage, quoted=quoted))
-    return found
+            words.append(CitedWords(passage=passage, quoted=quoted))
+    return words
 
 
 def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
@@ -75,8 +75,8 @@ def _places(output: str, statement: Statement) -> list[int]:
     for i in (i for start, end in statement.spans for i in range(start, end)):
         if len(places) == len(text):
             break
-        wanted = text[len(places)]
-        if output[i] == wanted or (output[i].isspace() and wanted.isspace()):
+        char = text[len(places)]
+        if output[i] == char or (output[i].isspace() and char.isspace()):
             places.append(i)
         elif not output[i].isspace():  # only white space is left out of a statement
             return []

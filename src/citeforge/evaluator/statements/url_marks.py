@@ -85,37 +85,37 @@ class Markup:
     unlisted: list[int] = field(default_factory=list)
 
 
-def read_markup(report: str, shown: Sequence[str] = ()) -> Markup:
+def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
     """The citations of a report.
 
     Args:
         report: Markdown.
-        shown: URLs of the passages of the line, in order; in a report without a list of references
+        urls: URLs of the passages of the line, in order; in a report without a list of references
             its numbers are theirs, from 1.
     """
     parsed = Grammar().parse(report, 0)
-    found = Markup(lists=parsed.lists)
+    markup = Markup(lists=parsed.lists)
     for start, end in parsed.lists:
-        _read_list(report[start:end], found)
-    if not found.references:
-        found.references = {number: url for number, url in enumerate(shown, 1) if url}
-    taken: list[tuple[int, int]] = []
+        _read_list(report[start:end], markup)
+    if not markup.references:
+        markup.references = {number: url for number, url in enumerate(urls, 1) if url}
+    spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(report):
         if overlaps(match.span(), parsed.lists):
             continue
-        taken.append(match.span())
-        mention = _mention(match, found.references)
+        spans.append(match.span())
+        mention = _mention(match, markup.references)
         if mention is not None:
-            found.mentions.append(mention)
+            markup.mentions.append(mention)
     for marker in parsed.markers:
-        inside = overlaps((marker.start, marker.end), taken)
+        inside = overlaps((marker.start, marker.end), spans)
         if marker.numbers and not marker.is_listed and not inside:
-            keys = tuple(dict.fromkeys(_key(n, found.references) for n in marker.numbers))
-            found.mentions.append(Mention(marker.start, marker.end, keys))
-    found.mentions = _in_brackets(report, sorted(found.mentions, key=lambda m: m.start))
-    cited = [k for m in found.mentions for k in m.keys if k.startswith("[")]
-    found.unlisted = [int(k[1:-1]) for k in dict.fromkeys(cited)]
-    return found
+            keys = tuple(dict.fromkeys(_key(n, markup.references) for n in marker.numbers))
+            markup.mentions.append(Mention(marker.start, marker.end, keys))
+    markup.mentions = _in_brackets(report, sorted(markup.mentions, key=lambda m: m.start))
+    cited = [k for m in markup.mentions for k in m.keys if k.startswith("[")]
+    markup.unlisted = [int(k[1:-1]) for k in dict.fromkeys(cited)]
+    return markup
 
 
 def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
@@ -142,7 +142,7 @@ def _key(number: int, references: Mapping[int, str]) -> str:
     return references.get(number, f"[{number}]")
 
 
-def _read_list(text: str, found: Markup) -> None:
+def _read_list(text: str, markup: Markup) -> None:
     number: int | None = None
     for line in text.splitlines():
         entry = _ENTRY.match(line)
@@ -153,11 +153,11 @@ def _read_list(text: str, found: Markup) -> None:
         url = next(_urls(rest), None)
         if url is None or number is None:
             continue
-        if number in found.references:
+        if number in markup.references:
             if entry is not None:
-                found.twice.append(number)
+                markup.twice.append(number)
             continue
-        found.references[number] = url
+        markup.references[number] = url
 
 
 def _urls(text: str) -> Iterator[str]:

@@ -166,33 +166,33 @@ def compare_many(
     """
     allowed = parts_across(across)
     require_values(files, "compare")
-    wanted = wanted_measures(files, measures)
-    shown = dict(zip(map(id, files), named_rows(files), strict=True))
-    pairs = [(shown[id(a)], shown[id(b)]) for a, b in _pairs(files, against)]
+    names = wanted_measures(files, measures)
+    renamed = dict(zip(map(id, files), named_rows(files), strict=True))
+    pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
     pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
-    results = compare_pairs(pairs, wanted, allowed)
+    results = compare_pairs(pairs, names, allowed)
     differences = [d for rows in results if not isinstance(rows, InputError) for d in rows]
     left_out = [error.message for error in results if isinstance(error, InputError)]
     if not differences:
         reason = left_out[0] if left_out else "there is no pair"
         raise InputError(reason, allowed=_HINT if not across else None)
-    cautions = caution_lines(files, wanted) + _run_lines(files, wanted)
+    cautions = caution_lines(files, names) + _run_lines(files, names)
     if any(m.corrected for f in files for m in f.measures):
         cautions += find_corrections().absent
     return Comparison(differences, left_out, cautions)
 
 
-def _run_lines(files: Sequence[ScoreFile], wanted: Collection[str]) -> list[str]:
+def _run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
     """What to know where some systems have several runs or verdicts."""
     several = {
-        file.system: any(m.variance is not None for m in file.measures if m.name in wanted)
+        file.system: any(m.variance is not None for m in file.measures if m.name in names)
         for file in files
     }
     if not any(several.values()):
         return []
     single = [system for system, has in several.items() if not has]
-    said = f"{', '.join(single)}: one run, judged once, so that no interval holds over its new runs"
-    return [_OF_THESE_RUNS, *([said] if single else [])]
+    text = f"{', '.join(single)}: one run, judged once, so that no interval holds over its new runs"
+    return [_OF_THESE_RUNS, *([text] if single else [])]
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
@@ -275,27 +275,27 @@ def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> Sc
     Raises:
         UnknownValueError: no system of that name.
     """
-    known = [f for f in files if f.system == against]
-    if not known:
+    matches = [f for f in files if f.system == against]
+    if not matches:
         raise UnknownValueError("system", against, {f.system for f in files})
-    return next((f for f in known if f.context == file.context), known[0])
+    return next((f for f in matches if f.context == file.context), matches[0])
 
 
-def wanted_measures(files: Sequence[ScoreFile], asked: Sequence[str]) -> set[str]:
+def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
     """Names of measures in the files that were asked for."""
-    known = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    if not asked:
-        return set(known)
+    every = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if not choices:
+        return set(every)
     names: dict[str, list[str]] = {}
-    for name in known:
+    for name in every:
         bare = name.partition("[")[0]
         declared = find_measure(bare)
         for key in {name, bare, *([declared.family] if declared else [])}:
             names.setdefault(key, []).append(name)
-    for name in asked:
+    for name in choices:
         if name not in names:
             raise UnknownValueError("measure", name, names)
-    return {found for name in asked for found in names[name]}
+    return {one for name in choices for one in names[name]}
 
 
 @dataclass(frozen=True)
@@ -397,7 +397,7 @@ def _controls(file: ScoreFile) -> set[str]:
 
 
 def _shared(
-    first: ScoreFile, second: ScoreFile, wanted: Collection[str], across: Sequence[str]
+    first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
     """Measures that both have.
 
@@ -408,7 +408,7 @@ def _shared(
     pairs = []
     for mine in first.measures:
         other = others.get(mine.name)
-        if other is None or mine.name not in wanted:
+        if other is None or mine.name not in names:
             continue
         parts = differing_parts(mine.signature, other.signature)
         if any(part.partition(":")[0] not in across for part in parts):
@@ -430,14 +430,16 @@ def _together(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
 
     Under no difference a cluster's sum has mean 0, too.
     """
-    known = ~np.isnan(d)
+    defined = ~np.isnan(d)
     n = int(clusters.max()) + 1
-    sums: Floats = np.bincount(clusters[known], d[known], n).astype(np.float64)
-    sums[np.bincount(clusters[known], minlength=n) == 0] = np.nan
+    sums: Floats = np.bincount(clusters[defined], d[defined], n).astype(np.float64)
+    sums[np.bincount(clusters[defined], minlength=n) == 0] = np.nan
     return sums
 
 
 def _stderr(d: Floats) -> float:
     """Standard error of a mean difference; NaN below two."""
-    known = d[~np.isnan(d)]
-    return float(np.std(known, ddof=1)) / math.sqrt(len(known)) if len(known) > 1 else math.nan
+    defined = d[~np.isnan(d)]
+    return (
+        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
+    )

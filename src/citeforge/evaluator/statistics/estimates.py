@@ -35,8 +35,8 @@ def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
     if entry.influence is None or entry.value is None:
         return column(entry.per_query)
     moves = np.nan_to_num(column(entry.influence))
-    found: Floats = entry.value / entry.scale + len(moves) * moves
-    return found
+    values: Floats = entry.value / entry.scale + len(moves) * moves
+    return values
 
 
 def change(a: MeasureScore, b: MeasureScore) -> Floats:
@@ -65,10 +65,10 @@ def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
 
 def _is_plain_mean(entry: MeasureScore) -> bool:
     """Whether a measure's value is the mean of its queries' values."""
-    known = [v for v in entry.per_query if v is not None]
-    if entry.value is None or not known:
+    values = [v for v in entry.per_query if v is not None]
+    if entry.value is None or not values:
         return True
-    return math.isclose(entry.scale * float(np.mean(known)), entry.value, abs_tol=1e-6)
+    return math.isclose(entry.scale * float(np.mean(values)), entry.value, abs_tol=1e-6)
 
 
 def _influence(entry: MeasureScore) -> Floats | None:
@@ -194,9 +194,9 @@ def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
     for run in range(runs):
         np.add.at(sums[run], clusters, sample.sums[run])
     per_query = np.full((runs, n), np.nan)
-    known = ~np.isnan(sample.per_query)
+    defined = ~np.isnan(sample.per_query)
     for run in range(runs):
-        per_query[run, clusters[known[run]]] = 0.0  # only whether it is defined is asked for
+        per_query[run, clusters[defined[run]]] = 0.0  # only whether it is defined is asked for
     return replace(sample, sums=sums, per_query=per_query)
 
 
@@ -279,9 +279,9 @@ def influences(sample: Sample) -> Floats | None:
     without_one = sample.combine(_exact_sums(sums)[:, None, :] - sums).mean(axis=0)
     if np.isnan(without_one).any():
         return None
-    found = np.full(len(enters), np.nan)
-    found[enters] = (n - 1) / n * (without_one.mean() - without_one)
-    return found
+    result = np.full(len(enters), np.nan)
+    result[enters] = (n - 1) / n * (without_one.mean() - without_one)
+    return result
 
 
 def _is_mean(sample: Sample) -> bool:

@@ -63,15 +63,15 @@ class PerAnswerScores:
         if run is None:
             values = np.full((self._n, self._k), np.nan)
             run = self._runs[answer.run] = values, bytearray(self._n)
-        found: Scored = self.numbers.of(row, answer)
-        run[0][row] = found[: self._k]
+        scored: Scored = self.numbers.of(row, answer)
+        run[0][row] = scored[: self._k]
         run[1][row] = 1
-        return found
+        return scored
 
     def fill(self) -> None:
         """Missing answers score the worst value."""
-        for values, seen in self._runs.values():
-            for row in np.flatnonzero(np.frombuffer(seen, np.uint8) == 0).tolist():
+        for values, answered in self._runs.values():
+            for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
                 values[row] = self.numbers.worst(row)[: self._k]
 
     @property
@@ -82,7 +82,7 @@ class PerAnswerScores:
     @property
     def n_answered(self) -> int:
         """Number of answers."""
-        return sum(sum(seen) for _, seen in self._runs.values())
+        return sum(sum(answered) for _, answered in self._runs.values())
 
     def column(self, name: str) -> Floats:
         """One of the columns, shape (runs, queries)."""

@@ -37,14 +37,14 @@ def rank_intervals(
         clusters: cluster of each query, where questions repeat.
         level: probability, at most, that any of the intervals misses its rank.
     """
-    known = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
-    found: list[RankInterval | None] = [None] * len(columns)
-    if not known:
-        return found
-    better = better_for_certain([columns[i] for i in known], clusters, level)  # type: ignore[misc]
-    for i, ranks in zip(known, ranks_from(better), strict=True):
-        found[i] = ranks
-    return found
+    rows = [i for i, c in enumerate(columns) if c is not None and not np.isnan(c).all()]
+    intervals: list[RankInterval | None] = [None] * len(columns)
+    if not rows:
+        return intervals
+    better = better_for_certain([columns[i] for i in rows], clusters, level)  # type: ignore[misc]
+    for i, ranks in zip(rows, ranks_from(better), strict=True):
+        intervals[i] = ranks
+    return intervals
 
 
 def better_for_certain(
@@ -153,9 +153,9 @@ def towards_better(entry: MeasureScore) -> Floats:
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
     """Measure to the rank intervals of all systems (:func:`ranks_of`)."""
-    found = [{m.name: m for m in f.measures} for f in files]
+    by_file = [{m.name: m for m in f.measures} for f in files]
     names = dict.fromkeys(m.name for f in files for m in f.measures)
-    return {name: ranks_of(files, [known.get(name) for known in found]) for name in names}
+    return {name: ranks_of(files, [entries.get(name) for entries in by_file]) for name in names}
 
 
 @dataclass(frozen=True)
@@ -213,17 +213,17 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     size = len(columns[0].values)
     places, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
     for at, column in enumerate(columns):
-        known = np.array([v is not None for v in column.values], bool)
-        n_known = int(known.sum())
+        defined = np.array([v is not None for v in column.values], bool)
+        n_known = int(defined.sum())
         # Who is missing shares the places behind all others, which is known for certain.
         places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
         values = [v for v in column.values if v is not None]
-        places[at, known] = rankdata([-v for v in values]) if values else 0.0
-        found = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
-        untold = sum(bool(k) and f is None for k, f in zip(known, found, strict=True))
-        for i in np.flatnonzero(known):
+        places[at, defined] = rankdata([-v for v in values]) if values else 0.0
+        intervals = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
+        untold = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
+        for i in np.flatnonzero(defined):
             # Nothing by query tells the untold from others: they may have any place.
-            low, high = found[i] or (1, n_known - untold)
+            low, high = intervals[i] or (1, n_known - untold)
             lows[at, i] = min(low, places[at, i])
             highs[at, i] = max(high + untold, places[at, i])
     missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
@@ -258,10 +258,10 @@ def _clustered(
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
         change = values[:, [i]] - values
-        known = ~np.isnan(change)
+        defined = ~np.isnan(change)
         for j in range(size):
-            labels = clusters[known[:, j]]
-            sums = np.bincount(labels, change[known[:, j], j])[np.unique(labels)]
+            labels = clusters[defined[:, j]]
+            sums = np.bincount(labels, change[defined[:, j], j])[np.unique(labels)]
             n[i, j] = len(sums)
             spread[i, j] = float(np.var(sums)) * len(sums) if len(sums) else 0.0
     return _ratio(gap, spread, n)

@@ -27,11 +27,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Returns:
         As many in the same order, each in [0, 1].
     """
-    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    ordered = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
     adjusted = [math.nan] * len(p_values)
     highest = 0.0
-    for rank, (p, i) in enumerate(known):
-        highest = max(highest, min(1.0, p * (len(known) - rank)))
+    for rank, (p, i) in enumerate(ordered):
+        highest = max(highest, min(1.0, p * (len(ordered) - rank)))
         adjusted[i] = highest
     return adjusted
 
@@ -77,16 +77,16 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
     Returns:
         p-values; NaN without any difference that is defined.
     """
-    found = [1.0 if np.any(~np.isnan(d)) else math.nan for d in changes]
+    values = [1.0 if np.any(~np.isnan(d)) else math.nan for d in changes]
     drawn = []
     for i, d in enumerate(changes):
         moving = d[~np.isnan(d) & (d != 0)]
         if len(moving) > _MOST_EXACT:
             drawn.append(i)
         elif len(moving):
-            found[i] = _exact(moving)
+            values[i] = _exact(moving)
     if not drawn:
-        return found
+        return values
     matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
     # Sums that are equal on paper differ by the order of addition.
     bar = np.abs(matrix.sum(axis=0)) - 1e-9 * np.abs(matrix).sum(axis=0)
@@ -99,8 +99,8 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
         signs = rng.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) * 2 - 1
         extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
     for i, count in zip(drawn, extreme.tolist(), strict=True):
-        found[i] = (count + 1) / (patterns + 1)
-    return found
+        values[i] = (count + 1) / (patterns + 1)
+    return values
 
 
 def _exact(moving: Floats) -> float:

@@ -85,11 +85,11 @@ def spread_at(components: Components, levels: Mapping[str, int]) -> Spread:
 def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
     """Mean squares to expect; those that components were made of, where they are unbiased."""
     several = [s for s in levels if levels[s] > 1]
-    known = {tuple(e.split(":")): v for e, v in components.items()}
+    values = {tuple(e.split(":")): v for e, v in components.items()}
     return {
         effect: sum(
             value * math.prod(levels[s] for s in several if s not in sources)
-            for sources, value in known.items()
+            for sources, value in values.items()
             if {several[i] for i in effect} <= set(sources)
         )
         for effect in _effects(len(several))
@@ -180,15 +180,15 @@ def _calibrated(df: float, chance: float) -> tuple[float, float]:
 
     draws = chdtri(df, 1 - (np.arange(_NODES) + 0.5) / _NODES) / df
     added = np.array(_ADDED)[:, None]
-    seen, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
+    moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
     def misses(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         weight, bar = numbers
-        squared = weight * z * z + t * t * np.maximum(0.0, seen - bar)
+        squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
         covers = 2 * ndtr(np.sqrt(squared / (1 + added))) - 1
-        found: npt.NDArray[np.float64] = covers.mean(axis=1) - LEVEL
-        return found
+        rates: npt.NDArray[np.float64] = covers.mean(axis=1) - LEVEL
+        return rates
 
     start = [max(1 - chance, 0.6), (1 - chance) / 10]
     weight, bar = least_squares(misses, start, bounds=(0, 2), xtol=1e-6, ftol=1e-8).x
@@ -226,11 +226,11 @@ def _signed(squares: Mapping[Effect, float], effect: Effect) -> float:
 def shares_of(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
     """What every source adds to the squared standard error, as shares of 1; empty where nothing
     varies."""
-    found = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
+    shares = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
     for effect, value in components.items():
         sources = effect.split(":")
-        found[max(sources, key=_NESTED.index)] += max(0.0, value) / math.prod(
+        shares[max(sources, key=_NESTED.index)] += max(0.0, value) / math.prod(
             levels[s] for s in sources
         )
-    total = sum(found.values())
-    return {s: v / total for s, v in found.items()} if total > 0 else {}
+    total = sum(shares.values())
+    return {s: v / total for s, v in shares.items()} if total > 0 else {}

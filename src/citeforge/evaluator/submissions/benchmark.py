@@ -54,10 +54,10 @@ class ContextTable:
         rows = np.repeat(np.arange(len(self.sizes)), self.sizes)
         hits = np.flatnonzero(self.is_relevant)
         positions = hits - self.offsets[rows[hits]]
-        found: list[list[int]] = [[] for _ in self.sizes]
+        by_row: list[list[int]] = [[] for _ in self.sizes]
         for row, position in zip(rows[hits].tolist(), positions.tolist(), strict=True):
-            found[row].append(position)
-        return [frozenset(f) for f in found]
+            by_row[row].append(position)
+        return [frozenset(f) for f in by_row]
 
     def ids_of(self, row: int) -> list[str]:
         """Ids of the passages shown for one query, in order."""
@@ -96,10 +96,10 @@ class Benchmark(Package):
 
     def first(self, n: int) -> Benchmark:
         """The same benchmark, of which only the first n queries are looked at."""
-        found = Benchmark(self.folder, self.manifest)
-        found.also_known = self.also_known
-        found.asked = frozenset(self.query_ids[:n])
-        return found
+        part = Benchmark(self.folder, self.manifest)
+        part.also_known = self.also_known
+        part.asked = frozenset(self.query_ids[:n])
+        return part
 
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
@@ -129,11 +129,11 @@ class Benchmark(Package):
         offsets = np.zeros(len(docs) + 1, np.int64)
         np.cumsum(np.from_dlpack(docs.value_lengths()), out=offsets[1:])
         labels = flat.field("label").dictionary_encode(null_encoding="encode")
-        known = labels.dictionary.to_pylist()
-        relevant = np.array([n == RELEVANT for n in known], np.bool_)[
+        names = labels.dictionary.to_pylist()
+        relevant = np.array([n == RELEVANT for n in names], np.bool_)[
             np.from_dlpack(labels.indices)
         ]
-        is_judged = any(n not in (UNJUDGED, None) for n in known)
+        is_judged = any(n not in (UNJUDGED, None) for n in names)
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
 
     def _context_of_items(self, name: str) -> ContextTable:
@@ -163,11 +163,11 @@ class Benchmark(Package):
     @cached_property
     def relevant_ids(self) -> list[list[str]]:
         """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
-        found: list[list[str]] = [[] for _ in self.query_ids]
+        ids: list[list[str]] = [[] for _ in self.query_ids]
         mapping = self.mappings[RELEVANT]
         for query, passage in rows_of(mapping, "query-id", "corpus-id"):
-            found[self.row_of[query]].append(passage)
-        return found
+            ids[self.row_of[query]].append(passage)
+        return ids
 
     @cached_property
     def short_answers(self) -> dict[tuple[str, str], list[str]]:

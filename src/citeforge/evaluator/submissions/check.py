@@ -40,8 +40,8 @@ class Findings(Displayed):
         return f"{self.n_lines:,} answers read, {counts}"
 
     def _tables(self) -> Iterator[Table]:
-        named = {"error": self.errors, "warning": self.warnings}
-        rows = [(kind, line or "", text) for kind, lines in named.items() for line, text in lines]
+        by_kind = {"error": self.errors, "warning": self.warnings}
+        rows = [(kind, line or "", text) for kind, lines in by_kind.items() for line, text in lines]
         yield Table(["", "line", "finding"], rows, left=3)
 
 
@@ -161,14 +161,14 @@ class _Checker:
 
     def _missing(self) -> None:
         places = self.places.missing
-        used = {name for name, _ in places}
+        names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
         missing: list[str] = []
-        if is_design and used:
+        if is_design and names:
             missing += [
                 f"no answer to the cell {name}: what needs it is not computed"
                 for name in self.sets
-                if name not in used
+                if name not in names
             ]
         # Of those that were not asked (--limit) there is one warning, not one each.
         limit = self.submission.asked or len(self.benchmark.query_ids)
@@ -181,9 +181,9 @@ class _Checker:
         ]
         self.findings.warnings += [(None, text) for text in missing]
         self.findings.n_truncated = self.places.n_truncated
-        if used and self.asked not in (None, *used) and not is_design:
+        if names and self.asked not in (None, *names) and not is_design:
             self.findings.errors.append(
                 (None, f"the file holds no answer to context {self.asked!r}")
             )
-        if not used and not self.findings.errors:
+        if not names and not self.findings.errors:
             self.findings.errors.append((None, "the file holds no answers"))

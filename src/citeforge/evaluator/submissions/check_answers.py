@@ -66,9 +66,9 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
     """The citations of an answer that cites by URL; None for any other."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
-    found = read_markup(answer.output)
-    by_url = any(not k.startswith("[") for m in found.mentions for k in m.keys)
-    return found if by_url or found.references else None
+    markup = read_markup(answer.output)
+    by_url = any(not k.startswith("[") for m in markup.mentions for k in m.keys)
+    return markup if by_url or markup.references else None
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[str]:
@@ -131,17 +131,17 @@ class Marks:
         if report is not None:
             yield from report_warnings(answer, report)
             return
-        shown = len(answer.passages) if answer.passages is not None else self._size(context, row)
+        n_shown = len(answer.passages) if answer.passages is not None else self._size(context, row)
         output, grammar = answer.output, self._benchmark.grammar
-        parsed = grammar.parse(output, shown)
+        parsed = grammar.parse(output, n_shown)
         for start, end in parsed.unparsed:
             yield f"output: {output[start:end]!r} is not read as a citation"
-        first, last = grammar.base, grammar.base + shown - 1
+        first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
         beyond = sorted(n for n in cited if not first <= n <= last)
         if answer.passages is None:
             inside = {n - grammar.base + 1 for n in cited.difference(beyond)}
-            self.reach.add(inside, len(beyond), shown)
+            self.reach.add(inside, len(beyond), n_shown)
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
             yield f"output: cites {numbers}; the context has {first} to {last}"
@@ -180,16 +180,16 @@ class Triples:
         if context not in self._shown:
             self._shown[context] = read_shown(self._benchmark, context)
         graphs, relations = self._shown[context]
-        shown = graphs[row]
-        reading = read_answer(row, shown, answer.output, relations)
+        graphs_shown = graphs[row]
+        reading = read_answer(row, graphs_shown, answer.output, relations)
         if reading.n_unparsed:
             yield f"output: {reading.n_unparsed} brackets never close"
         complete = [c for c in reading.citations if c.complete]
         incomplete = len(reading.citations) - len(complete)
         if incomplete:
             yield f"output: {incomplete} citations lack a relation or a value"
-        self.reach.add((), len({c.key.compared for c in complete} - shown.citable), 0)
-        strange = [c for c in complete if not shown.shows(c)]
+        self.reach.add((), len({c.key.compared for c in complete} - graphs_shown.citable), 0)
+        strange = [c for c in complete if not graphs_shown.shows(c)]
         if strange:
             c = strange[0]
             yield (

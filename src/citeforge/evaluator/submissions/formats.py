@@ -97,10 +97,10 @@ def answers_of(
         UnknownValueError: no such format.
         InputError: file, line or item, and what is wrong.
     """
-    chosen = detect(path) if name == "auto" else name
-    if chosen == "attributed-ir" and path.suffix != ".csv":
-        chosen = OURS
-    return find_format(chosen).read(path, benchmark, chosen.partition(":")[2], on_error)
+    form = detect(path) if name == "auto" else name
+    if form == "attributed-ir" and path.suffix != ".csv":
+        form = OURS
+    return find_format(form).read(path, benchmark, form.partition(":")[2], on_error)
 
 
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:

@@ -165,10 +165,10 @@ class Submission:
     def families(self) -> list[str]:
         """Families and models that the header names: its own fields, or what ``run`` asked."""
         llm = self.header.get("llm")
-        named = llm.get("name") if isinstance(llm, dict) else llm
+        model = llm.get("name") if isinstance(llm, dict) else llm
         about = self.about
         own = (about.family, about.model) if about is not None else ()
-        return [str(name) for name in (*own, named) if name]
+        return [str(name) for name in (*own, model) if name]
 
     def digest(self) -> str:
         """sha256 of the file, or over the files of the folder."""

@@ -47,13 +47,13 @@ def require_same_benchmark(path: Path, benchmark: Benchmark, header: Mapping[str
     Raises:
         InputError: the hashes differ: other contexts were shown.
     """
-    named = header.get("benchmark_hash")
+    theirs = header.get("benchmark_hash")
     # The half without labels shows what the whole does.
     whole = benchmark.manifest.config.get("joined_hash")
     hashes = [benchmark.manifest.benchmark_hash, whole, *benchmark.also_known]
-    if named is not None and named not in hashes:
+    if theirs is not None and theirs not in hashes:
         raise InputError(
-            f"was made on a benchmark with hash {str(named)[:16]}…, "
+            f"was made on a benchmark with hash {str(theirs)[:16]}…, "
             f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
             path=path,
             line=1,
@@ -90,11 +90,11 @@ def asked_of(header: Mapping[str, object], benchmark: Benchmark) -> int | None:
 
 def partly_asked(header: Mapping[str, object], benchmark: Benchmark) -> list[str]:
     """What to say of a submission to a part of the queries."""
-    asked = asked_of(header, benchmark)
-    if asked is None:
+    n_asked = asked_of(header, benchmark)
+    if n_asked is None:
         return []
     return [
-        f"{asked:,} of {len(benchmark):,} queries were asked (--limit), the others count as "
+        f"{n_asked:,} of {len(benchmark):,} queries were asked (--limit), the others count as "
         "missing; score --only-asked scores these alone"
     ]
 
@@ -113,21 +113,21 @@ class CitationRange:
     _sizes: Counter[int] = field(default_factory=Counter)
     _farthest: int = 0
 
-    def add(self, inside: Iterable[int], n_beyond: int, shown: int) -> None:
+    def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
         """Count one answer.
 
         Args:
             inside: 1-based positions of the distinct passages cited.
             n_beyond: distinct citations of what was not shown.
-            shown: number of passages shown; 0 where positions mean nothing.
+            n_shown: number of passages shown; 0 where positions mean nothing.
         """
         cited = set(inside)
         if not cited and not n_beyond:
             return
         self._n_citing += 1
         self._n_beyond += n_beyond > 0
-        if shown and cited:
-            self._sizes[shown] += len(cited)
+        if n_shown and cited:
+            self._sizes[n_shown] += len(cited)
             self._farthest = max(self._farthest, *cited)
 
     def warnings(self, what: str = "passages") -> list[str]:
@@ -172,9 +172,9 @@ class MismatchDetector:
         """Count one answer to the query of a row."""
         if self.n_lines > _MOST_LINES or answer.passages is not None or not self._sizes:
             return
-        shown = self._sizes[row]
-        inside, outside, _ = self._grammar.cited(answer.output, shown)
-        self._range.add((position + 1 for position in inside), outside, shown)
+        n_shown = self._sizes[row]
+        inside, outside, _ = self._grammar.cited(answer.output, n_shown)
+        self._range.add((position + 1 for position in inside), outside, n_shown)
 
     def warnings(self) -> list[str]:
         """What gives another build away; empty when nothing does."""

@@ -96,12 +96,12 @@ class ProvidedPassages:
 
     def _of_corpus(self, names: set[str]) -> dict[str, _Key]:
         ids = pa.array(sorted(names), pa.string())
-        known: dict[str, _Key] = {}
+        keys: dict[str, _Key] = {}
         for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
             here = rows_with(batch, "_id", ids)
             columns = here["_id"].to_pylist(), _digests(here["text"]), _digests(here["title"])
-            known.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
-        return known
+            keys.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
+        return keys
 
     def has_other_text(self, passage: Passage) -> bool:
         """Whether the corpus has another text or title for a passage that was counted, so that its

@@ -35,13 +35,13 @@ def lines(
         seed: seed of all draws.
     """
     domain = _PLAIN
-    known = benchmark.manifest.config.get("domain")
-    if isinstance(known, dict):
-        domain = Domain.model_validate(known)
+    domain_name = benchmark.manifest.config.get("domain")
+    if isinstance(domain_name, dict):
+        domain = Domain.model_validate(domain_name)
     for context in contexts:
-        shown, _ = read_shown(benchmark, context)
+        graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
-            for query, mine in zip(benchmark.query_ids, shown, strict=True):
+            for query, mine in zip(benchmark.query_ids, graphs, strict=True):
                 if name in _MARKS:
                     rng = generator(seed, "control of absent knowledge", name, context, query, run)
                     text = _control(mine, domain, _MARKS[name], rng)
@@ -52,12 +52,12 @@ def lines(
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _control(shown: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+def _control(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
     """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
-    gold = {key for key, _ in shown.gold}
+    gold = {key for key, _ in graphs.gold}
     parts = []
     for triple, is_absent in [
-        *((t, False) for t in shown.triples if t.key in gold), *((t, True) for t in shown.absent)
+        *((t, False) for t in graphs.triples if t.key in gold), *((t, True) for t in graphs.absent)
     ]:  # fmt: skip
         sentence = verbalise(triple, domain).removesuffix(".")
         if rng.random() < marks[is_absent]:
@@ -76,8 +76,8 @@ def _random(triples: list[Triple], domain: Domain) -> str:
     return " ".join(_cited(t, domain) for t in triples)
 
 
-def _echo(shown: ShownGraphs, domain: Domain) -> str:
-    gold = {key for key, _ in shown.gold}
-    parts = [_cited(t, domain) for t in shown.triples if t.key in gold]
-    parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in shown.absent]
+def _echo(graphs: ShownGraphs, domain: Domain) -> str:
+    gold = {key for key, _ in graphs.gold}
+    parts = [_cited(t, domain) for t in graphs.triples if t.key in gold]
+    parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in graphs.absent]
     return " ".join(parts)

@@ -58,11 +58,11 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     results = model.complete(_requests(rows, options))
     system = options.system or model.identity()["name"]
     failures = write_submission(run.folder, system, rows, results, options.runs)
-    found = [r for r in results if isinstance(r, LlmReply)]
-    cut = sum(r.finish_reason == TRUNCATED for r in found)
-    empty = sum(not r.text.strip() for r in found)
-    without = sum(options.logprobs and r.logprobs is None for r in found)
-    return Answered(system, len(found), cut, empty, without, failures)
+    replies = [r for r in results if isinstance(r, LlmReply)]
+    cut = sum(r.finish_reason == TRUNCATED for r in replies)
+    empty = sum(not r.text.strip() for r in replies)
+    without = sum(options.logprobs and r.logprobs is None for r in replies)
+    return Answered(system, len(replies), cut, empty, without, failures)
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:

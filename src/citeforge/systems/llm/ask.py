@@ -65,7 +65,7 @@ class Asked:
 
     def recipe(self, runs: int, seed: int, limit: int | None) -> dict[str, Any]:
         """What the header says of how the answers were made."""
-        found = {
+        values = {
             "llm": dict(self.llm),
             "options": self.options.model_dump(mode="json", exclude_none=True),
             "prompts": dict(self.prompts),
@@ -75,7 +75,7 @@ class Asked:
             "tokens": self.counter,
             **self.facts,
         }
-        return found if limit is None else {**found, "limit": limit}
+        return values if limit is None else {**values, "limit": limit}
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Lines of the submission; failures are left out, and scored as missing."""
@@ -129,8 +129,8 @@ def ask(
             for draw in range(draws)
         ]
     tasks = [task for task, _ in jobs]
-    wanted = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
-    replies = answer_all(jobs, llm, wanted)
+    what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
+    replies = answer_all(jobs, llm, what)
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
@@ -139,16 +139,16 @@ def ask(
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
     counts.update(_endings(replies, options.logprobs))
-    said = llm.identity()
-    return Asked(tasks, replies, said, options, prompts.hashes, counter.name, counts, facts)
+    identity = llm.identity()
+    return Asked(tasks, replies, identity, options, prompts.hashes, counter.name, counts, facts)
 
 
 def _endings(replies: Sequence[Reply | Failure], logprobs: bool) -> dict[str, int]:
-    said = [r for r in replies if isinstance(r, Reply)]
+    answered = [r for r in replies if isinstance(r, Reply)]
     return {
-        "cut at --max-answer": sum(r.finish_reason == TRUNCATED for r in said),
-        "empty": sum(not r.text.strip() for r in said),
-        NO_LOGPROBS: sum(logprobs and r.logprobs is None for r in said),
+        "cut at --max-answer": sum(r.finish_reason == TRUNCATED for r in answered),
+        "empty": sum(not r.text.strip() for r in answered),
+        NO_LOGPROBS: sum(logprobs and r.logprobs is None for r in answered),
     }
 
 
@@ -168,9 +168,9 @@ def _line(task: Task, reply: Reply) -> dict[str, Any]:
 
 
 def _own(passage: Passage) -> dict[str, Any]:
-    found: dict[str, Any] = {"text": passage.text}
+    row: dict[str, Any] = {"text": passage.text}
     if passage.id:
-        found["docid"] = passage.id
+        row["docid"] = passage.id
     if passage.title:
-        found["title"] = passage.title
-    return found
+        row["title"] = passage.title
+    return row

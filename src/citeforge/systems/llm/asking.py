@@ -24,7 +24,7 @@ def authorship(setting: Setting[CellOptions]) -> MakeSteps:
 
 
 def _one_prompt(setting: Setting[Any], template: str) -> MakeSteps:
-    written = _written(setting) if setting.options.prompts is not None else None
+    prompts = _written(setting) if setting.options.prompts is not None else None
 
     def steps(task: Task) -> Steps:
         def prompt(docs: Sequence[PromptDoc]) -> str:
@@ -36,10 +36,10 @@ def _one_prompt(setting: Setting[Any], template: str) -> MakeSteps:
                 note=setting.labelling.note,
             )
 
-        if written is None:
+        if prompts is None:
             text = setting.fitted(task, setting.docs(task.item), prompt)
         else:
-            text = setting.fitted(task, (), lambda _: written[task.item.query_id])
+            text = setting.fitted(task, (), lambda _: prompts[task.item.query_id])
         (answer,) = yield [setting.request(text, task)]
         return Reply.of(answer)
 
@@ -59,20 +59,20 @@ def _written(setting: Setting[Any]) -> dict[str, str]:
     rows = read_prompts(path)
     theirs = rows[0].benchmark_hash
     if theirs != manifest.benchmark_hash:
-        named = "no hash of a benchmark" if theirs is None else f"the hash {theirs[:16]}…"
+        text = "no hash of a benchmark" if theirs is None else f"the hash {theirs[:16]}…"
         raise InputError(
-            f"its prompts have {named}, and {manifest.name} has {manifest.benchmark_hash[:16]}…",
+            f"its prompts have {text}, and {manifest.name} has {manifest.benchmark_hash[:16]}…",
             path=path,
             field="benchmark_hash",
             allowed="prompts that `citeforge export prompts` wrote for this benchmark",
         )
     only = len(setting.benchmark.contexts) == 1
-    found = {
+    prompts = {
         row.query_id: row.prompt
         for row in rows
         if row.context == setting.context or (row.context is None and only)
     }
-    lacking = [q for q in setting.benchmark.query_ids if q not in found]
+    lacking = [q for q in setting.benchmark.query_ids if q not in prompts]
     if lacking:
         raise InputError(
             f"lacks {len(lacking):,} of {len(setting.benchmark):,} queries in context "
@@ -81,4 +81,4 @@ def _written(setting: Setting[Any]) -> dict[str, str]:
             allowed="a prompt a query",
         )
     setting.prompts.hashes["--prompts"] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+    return prompts

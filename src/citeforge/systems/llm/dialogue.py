@@ -45,14 +45,14 @@ class _Talk:
 
 
 def answer_all(
-    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, wanted: str
+    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str
 ) -> list[Reply | Failure]:
     """One reply a job, in order, or why it has none.
 
     Args:
         jobs: tasks with what answers them.
         llm: is asked, round by round, what all unfinished tasks wait for.
-        wanted: what is asked for, said with its cost before the first round.
+        what: what is asked for, said with its cost before the first round.
 
     Raises:
         InputError: the first calls all fail.
@@ -61,7 +61,7 @@ def answer_all(
     talks = [_Talk(steps(task)) for task, steps in jobs]
     for talk in talks:
         talk.go_on(None)
-    _announce(wanted, llm, [request for talk in talks for request in talk.asked])
+    _announce(what, llm, [request for talk in talks for request in talk.asked])
     while waiting := [t for t in talks if t.asked]:
         results = llm.complete([request for talk in waiting for request in talk.asked])
         at = 0
@@ -71,6 +71,6 @@ def answer_all(
     return [talk.end for talk in talks if talk.end is not None]
 
 
-def _announce(wanted: str, llm: Llm, first: Sequence[Request]) -> None:
+def _announce(what: str, llm: Llm, first: Sequence[Request]) -> None:
     lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
-    sys.stderr.write(f"{wanted}; first round: {' '.join(', '.join(lines).split())}\n")
+    sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}\n")

@@ -61,11 +61,11 @@ def best_of(
         The tasks and answers that are kept; a failure where all n failed.
     """
     recalls = _recalls(tasks, ends, benchmark, judge)
-    kept = [
+    best = [
         max(range(start, start + n), key=lambda i: (recalls[i], -i))
         for start in range(0, len(tasks), n)
     ]
-    return [tasks[i] for i in kept], [ends[i] for i in kept]
+    return [tasks[i] for i in best], [ends[i] for i in best]
 
 
 def _recalls(
@@ -76,7 +76,7 @@ def _recalls(
     info = next(iter(benchmark.manifest.sources), None)
     subject = "" if info is None else info.rules.get("data set", "")
     inputs = Inputs(benchmark, "strict", [], benchmark.gold_rows, benchmark.grammar, subject, tools)
-    found = [-math.inf] * len(tasks)
+    recalls = [-math.inf] * len(tasks)
     places, answers = [], []
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
         if isinstance(end, Reply):
@@ -86,8 +86,8 @@ def _recalls(
             answers.append((answered, strict_claims(answered, inputs)))
     judge.begin()
     for place, scores in zip(places, CitationJudging(judge, True).score(answers), strict=True):
-        found[place] = 0.0 if scores.recall is None else scores.recall.low
-    return found
+        recalls[place] = 0.0 if scores.recall is None else scores.recall.low
+    return recalls
 
 
 def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
@@ -97,8 +97,8 @@ def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
 
 def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
     """Whether ``--post-cite`` looks among what was retrieved for each question."""
-    wanted = options.post_cite and options.post_cite_over == "candidates"
-    return wanted and "candidates" in benchmark.splits
+    applies = options.post_cite and options.post_cite_over == "candidates"
+    return applies and "candidates" in benchmark.splits
 
 
 def with_candidates(
@@ -114,26 +114,26 @@ def with_candidates(
         ends: one a task; failures stay.
         benchmark: names the candidates.
     """
-    asked = {task.item.query_id for task in tasks}
-    ranked = {query: row for query, row in benchmark.candidates().items() if query in asked}
+    queries = {task.item.query_id for task in tasks}
+    ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
     texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
-    found: list[Reply | Failure] = []
+    results: list[Reply | Failure] = []
     for task, end in zip(tasks, ends, strict=True):
         if isinstance(end, Reply):
-            known = counted_passages(task, end)
-            names = {p.id for p in known}
+            passages = counted_passages(task, end)
+            names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
-            pool = (*known, *(Passage(i, *texts[i]) for i in others))
-            text = _raised(end.text, benchmark.grammar, len(known), len(pool))
-            end = replace(end, text=text, passages=known, pool=pool)
-        found.append(end)
-    return found
+            pool = (*passages, *(Passage(i, *texts[i]) for i in others))
+            text = _raised(end.text, benchmark.grammar, len(passages), len(pool))
+            end = replace(end, text=text, passages=passages, pool=pool)
+        results.append(end)
+    return results
 
 
-def _raised(text: str, grammar: Grammar, shown: int, by: int) -> str:
+def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
     """The text with every number beyond what was shown raised by so much."""
-    first = grammar.base + shown
-    for mark in reversed(grammar.parse(text, shown).markers):
+    first = grammar.base + n_passages
+    for mark in reversed(grammar.parse(text, n_passages).markers):
         if any(n >= first for n in mark.numbers):
             numbers = (n + by if n >= first else n for n in mark.numbers)
             marks = "".join(f"[{n}]" for n in numbers)
@@ -159,8 +159,8 @@ def post_cite(
     bare: list[tuple[int, Statement]] = []
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
         if isinstance(end, Reply) and (passages := _pool(task, end)):
-            found = strict_statements(end.text, grammar, segmenter, len(passages))
-            bare += [(place, s) for s in found.statements if not s.markers]
+            reading = strict_statements(end.text, grammar, segmenter, len(passages))
+            bare += [(place, s) for s in reading.statements if not s.markers]
     nearest = _nearest(bare, tasks, ends, embedder)
     edited = list(ends)
     numbers = [
@@ -209,11 +209,11 @@ def _nearest(
     row = {text: i for i, text in enumerate(texts)}
     passages = embedder.encode(texts, "passage")
     statements = embedder.encode([s.text for _, s in bare], "query")
-    found = []
+    nearest = []
     for (place, _), vector in zip(bare, statements, strict=True):
         cosines = passages[[row[text] for text in pools[place]]].astype("float64") @ vector
-        found.append(int(cosines.round(6).argmax()))
-    return found
+        nearest.append(int(cosines.round(6).argmax()))
+    return nearest
 
 
 def _cited(text: str, statement: Statement, number: int) -> str:

@@ -79,13 +79,13 @@ class TokenWindow:
         return self.size is None or self.counter.count(text) + self.reply <= self.size
 
     def fit(
-        self, query: str, shown: Sequence[T], render: Callable[[Sequence[T]], str]
+        self, query: str, items: Sequence[T], render: Callable[[Sequence[T]], str]
     ) -> tuple[str, int]:
-        """The prompt with the most of ``shown``, from the first, that the window holds.
+        """The prompt with the most of ``items``, from the first, that the window holds.
 
         Args:
             query: its id, for messages.
-            shown: what may be left out, from the end.
+            items: what may be left out, from the end.
             render: some of it to the prompt.
 
         Returns:
@@ -94,14 +94,14 @@ class TokenWindow:
         Raises:
             WindowError: it holds not even one, or, where nothing is shown, not the prompt.
         """
-        text = render(shown)
+        text = render(items)
         if self.holds(text):
-            return text, len(shown)
-        kept = self._most(shown, render)
-        if kept:
-            return render(shown[:kept]), kept
-        least = render(shown[:1])
-        what = "one passage" if shown else "no passages"
+            return text, len(items)
+        n = self._most(items, render)
+        if n:
+            return render(items[:n]), n
+        least = render(items[:1])
+        what = "one passage" if items else "no passages"
         raise WindowError(
             f"--window {self.size}: the prompt of query {query!r} with {what} takes "
             f"{self.counter.count(least):,} tokens ({self.counter.name}) and --max-answer "
@@ -109,9 +109,9 @@ class TokenWindow:
             "demonstrations or a shorter instruction would do"
         )
 
-    def _most(self, shown: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
-        low, high = 0, max(len(shown) - 1, 0)
+    def _most(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:
+        low, high = 0, max(len(items) - 1, 0)
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (middle, high) if self.holds(render(shown[:middle])) else (low, middle - 1)
+            low, high = (middle, high) if self.holds(render(items[:middle])) else (low, middle - 1)
         return low

@@ -113,8 +113,8 @@ class Setting(Generic[O]):
     @cached_property
     def labelling(self) -> Labelling:
         """What the context set says of each passage."""
-        found: Labelling | None = self.benchmark.kind.labelling(self.benchmark, self.context)
-        return found or Labelling()
+        labelling: Labelling | None = self.benchmark.kind.labelling(self.benchmark, self.context)
+        return labelling or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
         """Passages as templates see them: numbered, without citation marks of their own.
@@ -133,20 +133,20 @@ class Setting(Generic[O]):
         """
         return self.prompts.render(template, **values)
 
-    def fitted(self, task: Task, shown: Sequence[T], render: Callable[[Sequence[T]], str]) -> str:
-        """A prompt with as many of ``shown`` as the window holds; the others, from the end, are
+    def fitted(self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> str:
+        """A prompt with as many of ``items`` as the window holds; the others, from the end, are
         counted as dropped.
 
         Args:
             task: the query, for messages.
-            shown: passages, or what else may be left out.
+            items: passages, or what else may be left out.
             render: some of them, from the first, to the prompt.
 
         Raises:
             WindowError: not even one fits.
         """
-        text, kept = self.window.fit(task.item.query_id, shown, render)
-        self.counts["passages dropped"] += len(shown) - kept
+        text, kept = self.window.fit(task.item.query_id, items, render)
+        self.counts["passages dropped"] += len(items) - kept
         return text
 
     def request(

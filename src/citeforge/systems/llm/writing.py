@@ -121,7 +121,7 @@ def citation_logprobs(answer: LlmReply) -> list[dict[str, Any]]:
     :func:`citeforge.schemas.citations.marks.citation_marks`, which the scorer asks too.
     """
     marks = citation_marks(answer.text)
-    found = []
+    values = []
     at = 0
     for token in answer.logprobs or ():
         start = answer.text.find(token.token, at)
@@ -132,5 +132,5 @@ def citation_logprobs(answer: LlmReply) -> list[dict[str, Any]]:
             continue
         for index, mark in enumerate(marks):
             if mark.start < at and start < mark.end:
-                found.append({"index": index, "token": token.token, "logprob": token.logprob})
-    return found
+                values.append({"index": index, "token": token.token, "logprob": token.logprob})
+    return values

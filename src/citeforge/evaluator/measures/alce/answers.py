@@ -31,10 +31,10 @@ def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     if inputs.task == "qampari":
         return list(_strict_qampari(item, inputs))
     assert inputs.tools.segmenter is not None
-    found = strict_statements(
+    reading = strict_statements(
         item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
     )
-    return [in_range(s.text, s.numbers, item, inputs) for s in found.statements]
+    return [in_range(s.text, s.numbers, item, inputs) for s in reading.statements]
 
 
 def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) -> Claim:
@@ -47,9 +47,9 @@ def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) ->
 def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
     for part in split_list(answer_part(item.output, inputs)):
         markers = inputs.grammar.parse(part, len(item.passages)).markers
-        kept = zip([0, *(m.end for m in markers)], [*(m.start for m in markers), len(part)],
+        gaps = zip([0, *(m.end for m in markers)], [*(m.start for m in markers), len(part)],
                    strict=True)  # fmt: skip
-        text = "".join(part[start:end] for start, end in kept)
+        text = "".join(part[start:end] for start, end in gaps)
         text = " ".join(text.strip(" .,\n").split())
         if text:
             numbers = [n for m in markers for n in m.numbers]
@@ -111,6 +111,6 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
         if any(p >= n or p < -n for p in positions):
             claims.append(Claim(text, (), wrong=len(positions), skipped=True))
         else:
-            kept = positions[: inputs.tools.options.at_most_citations]
-            claims.append(Claim(text, tuple(p % n for p in kept)))
+            cited = positions[: inputs.tools.options.at_most_citations]
+            claims.append(Claim(text, tuple(p % n for p in cited)))
     return claims

@@ -23,7 +23,7 @@ from citeforge.evaluator.tools import Tools
 from citeforge.schemas.commands.command_options import MOST_CITATIONS
 
 
-def citations(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one round of questions to the judge."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
     names = ("ALCE.CitRec", "ALCE.CitPrec", "ALCE.CitF1")

@@ -14,7 +14,7 @@ from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import NO_JUDGE
 
 
-def claim_recall(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Share of the claims of a query that its answer entails."""
     if inputs.tools.judge is None:
         raise CannotError(NO_JUDGE)

@@ -30,22 +30,22 @@ def _human(gold: GoldRows) -> str | None:
     return next((text for text in texts if text is not None), None)
 
 
-def mauve(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """MAUVE against the gold long answers; one number a run, without an interval."""
     from citeforge.engines.models.answer_models import mauve_value as compute
 
     values = []
     for items in inputs.runs:
-        human, written = [], []
+        human, outputs = [], []
         for item in items:
             answer = _human(inputs.gold[item.row])
             if answer is not None:
                 human.append(mauve_text(item.query, answer))
-                written.append(mauve_text(item.query, alce_text(item, inputs)))
+                outputs.append(mauve_text(item.query, alce_text(item, inputs)))
         if not human:
             raise CannotError("needs long answers (ASQA, ELI5) or gold answers")
         try:
-            values.append(compute(human, written, inputs.tools.options.mauve_model))
+            values.append(compute(human, outputs, inputs.tools.options.mauve_model))
         except (InputError, MissingExtraError) as error:
             raise CannotError(str(error)) from error
     n = len(inputs.benchmark.query_ids)

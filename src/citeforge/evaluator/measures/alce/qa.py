@@ -29,29 +29,29 @@ def token_f1(prediction: str, answer: str) -> float:
     return 2 * p * r / (p + r)
 
 
-def qa(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """QA-EM, QA-F1 and QA-Hit of ASQA: a QA model reads the output (ALCE, section 3)."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     pairs = {
         (run, item.row): (item, inputs.gold[item.row].qa_pairs) for run, item in inputs.items()
     }
-    known = {k: v for k, v in pairs.items() if v[1]}
-    if not known:
+    with_answers = {k: v for k, v in pairs.items() if v[1]}
+    if not with_answers:
         raise CannotError("needs qa_pairs (ASQA)")
     try:
         model = ExtractiveQa(inputs.tools.options.qa_model)
     except InputError as error:
         raise CannotError(str(error)) from error
     rows: dict[Key, tuple[float, float, float]] = {}
-    asked = [
+    questions = [
         (gold.text or "", text)
-        for item, golds in known.values()
+        for item, golds in with_answers.values()
         for text in [alce_text(item, inputs)]
         for gold in golds
     ]
-    spans = iter(model.answers(asked))
-    for key, (_, golds) in known.items():
+    spans = iter(model.answers(questions))
+    for key, (_, golds) in with_answers.items():
         exact, overlap = [], []
         for gold in golds:
             predicted = next(spans)

@@ -13,7 +13,7 @@ from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.package.items import GoldRows
 
 
-def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def alce_rouge(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5; stemmer,
     lower case, one sentence a line."""
     scorer = rouge_scorer(stemmer=True)
@@ -32,7 +32,7 @@ def alce_rouge(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         output = lines(alce_text(item, inputs))
         return (rouge_lsum(output, [lines(g) for g in golds], scorer).f,)
 
-    return means_by_answer(("ALCE.ROUGE-Lsum",), value, _NEEDS)(inputs, wanted)
+    return means_by_answer(("ALCE.ROUGE-Lsum",), value, _NEEDS)(inputs, measures)
 
 
 def _long_answers(gold: GoldRows, inputs: Inputs) -> list[str]:

@@ -92,19 +92,19 @@ def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, l
     """
     assert inputs.tools.segmenter is not None
     output = air_output(item.output)
-    found: dict[int, tuple[str, list[int]]] = {}
+    statements: dict[int, tuple[str, list[int]]] = {}
     for at, (start, end) in enumerate(inputs.tools.segmenter.split(output)):
         sentence = output[start:end]
         marks = _MARK.findall(sentence)
         own = sentence
         if marks and sentence.startswith(marks[0]):
             own = sentence[len(marks[0]) :]
-            if at - 1 in found:
-                found[at - 1] = (found[at - 1][0], mark_numbers(marks[0]))
+            if at - 1 in statements:
+                statements[at - 1] = (statements[at - 1][0], mark_numbers(marks[0]))
         if not marks or ", ".join(marks) != sentence:
             text = _MARK.sub("", sentence).replace(" .", ".")
-            found[at] = (text, mark_numbers(own))
-    return list(found.values())
+            statements[at] = (text, mark_numbers(own))
+    return list(statements.values())
 
 
 def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
@@ -117,9 +117,9 @@ def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     claims = []
     for text, numbers in _reference_statements(item, inputs)[:MOST_STATEMENTS]:
         # The order of premises is that of a Python set, as in the evaluator.
-        kept = list(set(numbers))[:MOST_CITATIONS]
-        inside = tuple((number - 1) % n for number in kept if number <= n)
-        n_wrong = len(kept) - len(inside)
+        cited = list(set(numbers))[:MOST_CITATIONS]
+        inside = tuple((number - 1) % n for number in cited if number <= n)
+        n_wrong = len(cited) - len(inside)
         claims.append(Claim(text, inside, wrong=n_wrong, skipped=n_wrong > 0))
     return claims
 
@@ -146,14 +146,14 @@ def without_reference_marks(text: str) -> str:
 def air_output(output: str) -> str:
     """The output as Attributed-IR's evaluators prepare it: without a repeated system prompt."""
     output = output.replace("<|endoftext|>", "")
-    kept = ""
+    text = ""
     while (start := output.find(_PROMPT_START)) >= 0:
         end = output.find(_PROMPT_END, start + len(_PROMPT_START))
         if end < 0:
             break
-        kept += output[:start]
+        text += output[:start]
         output = output[end + len(_PROMPT_END) :]
-    return kept + output
+    return text + output
 
 
 def air_text(item: AnswerItem, inputs: Inputs) -> str:

@@ -63,8 +63,8 @@ def _auto_ais(
         for b, claim in zip(cited, claims, strict=True)
         if claim.cited or (claim.wrong and not claim.skipped)
     ]
-    shown = [best(c, range(len(item.passages))) for c in claims] if with_passages else []
-    return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(shown))
+    of_shown = [best(c, range(len(item.passages))) for c in claims] if with_passages else []
+    return AutoAis(Value.mean(cited), Value.mean(only), Value.mean(of_shown))
 
 
 def _scores(inputs: Inputs, names: Mapping[str, str], of_shown: bool) -> Found:
@@ -79,13 +79,13 @@ def _scores(inputs: Inputs, names: Mapping[str, str], of_shown: bool) -> Found:
         yield bounded(inputs, name, values)
 
 
-def auto_ais_samples(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def auto_ais_samples(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Over all statements, and over cited ones."""
     names = {"AutoAIS.cit": "cited_all", "AutoAIS.cit@cited": "cited_only"}
     return _scores(inputs, names, of_shown=False)
 
 
-def auto_ais_of_shown(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def auto_ais_of_shown(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Over all shown passages: many more questions, asked only for this measure."""
     return _scores(inputs, {"AutoAIS.psg": "passages"}, of_shown=True)
 

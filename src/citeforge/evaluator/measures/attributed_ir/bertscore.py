@@ -15,7 +15,7 @@ from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 
-def bertscore(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
+def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     """BERTScore against the gold answer with the best F, or against the single one
     (docs/definitions.md#attributed_ir)."""
     from citeforge.engines.models.answer_models import BertScore

@@ -27,7 +27,7 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
     return [stats[0], shortest, *stats[2:]]
 
 
-def bleu(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
+def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     """Corpus BLEU against all gold answers, or the single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
@@ -57,8 +57,8 @@ def _bleu_of(sums: Floats) -> Floats:
         precisions = np.log(np.where(total > 0, correct / total, 0.0))
         penalty = np.where(hyp < ref, np.exp(1 - ref / hyp), 1.0)
         score = penalty * np.exp(precisions.mean(axis=-1))
-    found: Floats = np.where((correct > 0).all(axis=-1), score, 0.0)
-    return found
+    values: Floats = np.where((correct > 0).all(axis=-1), score, 0.0)
+    return values
 
 
 _DEFINITIONS = (

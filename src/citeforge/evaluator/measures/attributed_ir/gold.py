@@ -25,13 +25,13 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
     Raises:
         CannotError: no query has any.
     """
-    found = False
+    has_gold = False
     for run, item in inputs.items():
         gold = inputs.gold[item.row]
         if single:
             gold = GoldRows(() if gold.single is None else (gold.single,))
         texts = gold_texts(gold, inputs)
-        found = found or bool(texts)
+        has_gold = has_gold or bool(texts)
         yield run, item, texts
-    if not found:
+    if not has_gold:
         raise CannotError("needs gold answers")

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.judging import citation_samples
 from citeforge.evaluator.statements.inputs import Inputs
 
 
-def nli(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def nli(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Recall, precision and F1, from one round of questions to the judge."""
     names = ("NLI.rec", "NLI.prec", "NLI.F1")
     yield from citation_samples(with_passages(inputs), names, claims_of, with_title=False)[0]

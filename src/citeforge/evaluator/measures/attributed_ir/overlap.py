@@ -26,19 +26,19 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
     answer = inputs.gold[item.row].single
     if inputs.protocol == "reference" and (answer is None or not answer.text):
         return None
-    wanted = set(answer.citations) if answer is not None else set()
+    cited = set(answer.citations) if answer is not None else set()
     if inputs.protocol == "reference":
         assert answer is not None
         quotes = inputs.benchmark.relevant_ids[item.row]
         marks = mark_numbers(answer.text or "")
-        wanted = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
+        cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
         generated, n_wrong = _reference_ids(item), 0
     else:
         inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
         generated = {item.passages[p].id for p in inside}
     size = len(generated) + n_wrong
-    shared = len(wanted & generated)
-    return (shared / size if size else 0.0, shared / len(wanted) if wanted else 0.0)
+    shared = len(cited & generated)
+    return (shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
@@ -51,12 +51,12 @@ def _reference_ids(item: AnswerItem) -> set[str]:
 _MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
 
 
-def overlap(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Precision and recall of cited ids."""
     inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.gold for g in gold.answers):
         raise CannotError("needs gold answers with citations")
-    return _MEANS(inputs, wanted)
+    return _MEANS(inputs, measures)
 
 
 _overlap = partial(

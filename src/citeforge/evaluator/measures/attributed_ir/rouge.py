@@ -25,9 +25,9 @@ def rouge_lsum(output: str, references: Sequence[str], scorer: Any) -> Rouge:
     """Scores against the reference with the best F; zeros without references."""
     best = Rouge(0.0, 0.0, 0.0)
     for reference in references:
-        found = scorer.score(reference, output)["rougeLsum"]
-        if found.fmeasure > best.f:
-            best = Rouge(found.precision, found.recall, found.fmeasure)
+        result = scorer.score(reference, output)["rougeLsum"]
+        if result.fmeasure > best.f:
+            best = Rouge(result.precision, result.recall, result.fmeasure)
     return best
 
 
@@ -44,7 +44,7 @@ def rouge_scorer(stemmer: bool) -> Any:
     return RougeScorer(["rougeLsum"], use_stemmer=stemmer)
 
 
-def rouge(inputs: Inputs, wanted: Sequence[Measure], single: bool) -> Found:
+def rouge(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     """Precision, recall and F against the best gold answer, or the single one."""
     scorer = rouge_scorer(stemmer=False)
     rows = {

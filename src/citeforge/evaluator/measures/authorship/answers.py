@@ -95,8 +95,8 @@ def measure_reference(
 
     Not so for confidence: there, every number that is not the relevant one is another passage.
     """
-    found = {read_number(n) for n in _REFERENCE.findall(answer.output)}
-    inside = {n for n in found if n < n_docs}
+    numbers = {read_number(n) for n in _REFERENCE.findall(answer.output)}
+    inside = {n for n in numbers if n < n_docs}
     text = match_form(answer.output, underscores=True)
     em = float(any(match_form(g, underscores=True) in text for g in gold))
     confidence = (0.0, 0.0, 0.0, 0.0)
@@ -150,27 +150,27 @@ def _strict_positions(
     by_mark: dict[int, list[int]] = {}
     for place, token in enumerate(tokens):
         by_mark.setdefault(token.index, []).append(place)
-    found: list[int | None] = [None] * len(tokens)
+    positions: list[int | None] = [None] * len(tokens)
     for index, places in by_mark.items():
         mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
         if mark is None:
             continue
-        written = _DIGITS.findall(output[mark.start : mark.end])
+        tokens_of_mark = _DIGITS.findall(output[mark.start : mark.end])
         digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
-        for place, number in zip(places, _numbers_of(digits, written), strict=True):
+        for place, number in zip(places, _numbers_of(digits, tokens_of_mark), strict=True):
             if number is not None and number in mark.numbers:
-                found[place] = number - base
-    return found
+                positions[place] = number - base
+    return positions
 
 
-def _numbers_of(tokens: Sequence[str], written: Sequence[str]) -> list[int | None]:
+def _numbers_of(tokens: Sequence[str], digits: Sequence[str]) -> list[int | None]:
     """The written number that each token of a mark is a part of, by its digits."""
-    if "".join(tokens) == "".join(written):
+    if "".join(tokens) == "".join(digits):
         # Digit by digit: which number each one stands in.
-        owners = [read_number(number) for number in written for _ in number]
+        owners = [read_number(number) for number in digits for _ in number]
         ends = np.cumsum([len(t) for t in tokens]).tolist()
         return [owners[end - len(t)] if t else None for t, end in zip(tokens, ends, strict=True)]
-    return [read_number(t) if t in written else None for t in tokens]
+    return [read_number(t) if t in digits else None for t in tokens]
 
 
 def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:
@@ -181,13 +181,13 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
     """
     marks = citation_marks(output)
     uses = Counter(token.index for token in tokens)
-    found: list[int | None] = []
+    positions: list[int | None] = []
     for token in tokens:
         mark = marks[token.index] if 0 <= token.index < len(marks) else None
         plain = mark is None or (uses[token.index] == 1 and is_plain(output, mark))
         digits = token.token.strip(" [],")
-        found.append(read_number(digits) if plain and digits.isdecimal() else None)
-    return found
+        positions.append(read_number(digits) if plain and digits.isdecimal() else None)
+    return positions
 
 
 def _confidence(

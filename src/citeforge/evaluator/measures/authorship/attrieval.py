@@ -60,12 +60,12 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
 def _folders(path: Path) -> list[Path]:
     if (path / _SAVED[0]).is_file():
         return [path]
-    found = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
-    if not found:
+    folders = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
+    if not folders:
         raise InputError(
             "holds no saved data set", path=path, allowed="one folder a cell, saved by `datasets`"
         )
-    return found
+    return folders
 
 
 class _Reader:
@@ -74,8 +74,8 @@ class _Reader:
         self.design: Design = design_of(benchmark.manifest)
         self.queries = QueryFinder(benchmark)
         self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
-        shown = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
-        self.texts = {i: text for i, (_, text) in benchmark.texts(shown).items()}
+        ids = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
+        self.texts = {i: text for i, (_, text) in benchmark.texts(ids).items()}
         self.taken: dict[str, Path] = {}
 
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
@@ -105,9 +105,9 @@ class _Reader:
     def _cell(self, folder: Path, rows: Sequence[tuple[int, _Row]]) -> str:
         """Context set of a folder, by its name; by mode and origins where it has AttriEval's."""
         name = folder.name
-        known = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
-        if known:
-            return max(known, key=len)
+        matches = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
+        if matches:
+            return max(matches, key=len)
         mode = name.rpartition("_")[2]
         labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
         if mode == "vanilla" or (mode in _SIDES and len(labels) == 1):
@@ -140,10 +140,10 @@ class _Reader:
         if at is None:
             return None  # said with the line, by whoever places the answers
         table = self.tables[cell]
-        ids, given = table.ids_of(at), row.passages.passage_text
-        if len(given) != len(ids):
-            return f"shows {len(given)} passages, the cell shows {len(ids)}"
-        for position, (ident, text) in enumerate(zip(ids, given, strict=True)):
+        ids, texts = table.ids_of(at), row.passages.passage_text
+        if len(texts) != len(ids):
+            return f"shows {len(texts)} passages, the cell shows {len(ids)}"
+        for position, (ident, text) in enumerate(zip(ids, texts, strict=True)):
             # A title may stand before the text.
             if not text.strip().endswith(self.texts[ident].strip()):
                 return f"passage {position} is not {ident!r}, which the cell shows there"
@@ -183,10 +183,10 @@ def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None
         )  # fmt: skip
     marks = citation_marks(row.rag_raw_answer)
     plain = [(i, m.numbers[0]) for i, m in enumerate(marks) if is_plain(row.rag_raw_answer, m)]
-    found, at = [], 0
+    tokens, at = [], 0
     for extra, (cited_number, value) in enumerate(zip(cited, logprobs, strict=True)):
         place = next((i for i in range(at, len(plain)) if plain[i][1] == cited_number), None)
         index = len(marks) + extra if place is None else plain[place][0]
         at = at if place is None else place + 1
-        found.append(TokenLogprob(index, str(cited_number), value))
-    return found
+        tokens.append(TokenLogprob(index, str(cited_number), value))
+    return tokens

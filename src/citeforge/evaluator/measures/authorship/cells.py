@@ -77,14 +77,14 @@ class CellReading(DesignReading):
     def finish(self) -> None:
         """Missing answers of cells that were run score the worst value."""
         super().finish()
-        for kept in self.cells.values():
+        for numbers in self.cells.values():
             if self.is_strict:
-                kept.fill()
+                numbers.fill()
 
     def results(self) -> Results:
         """All measures of all cells, and the differences that labels make."""
-        kept = {name: k for name, k in self.cells.items() if k.runs}
-        cells = Cells(design_of(self.benchmark.manifest), kept, any(self._gold))
+        answered = {name: k for name, k in self.cells.items() if k.runs}
+        cells = Cells(design_of(self.benchmark.manifest), answered, any(self._gold))
         return compute_cells(cells, self.measures)
 
     def counts(self) -> Counts:
@@ -92,8 +92,8 @@ class CellReading(DesignReading):
         n = len(self.benchmark.query_ids)
         return self.tally.counts(
             n,
-            len({run for kept in self.cells.values() for run in kept.runs}),
-            sum(n * max(len(kept.runs), 1) for kept in self.cells.values()),
+            len({run for numbers in self.cells.values() for run in numbers.runs}),
+            sum(n * max(len(numbers.runs), 1) for numbers in self.cells.values()),
             n_truncated=self.places.n_truncated,
             n_no_relevant=sum(not positions for positions in self._relevant),
             n_no_gold=sum(not answers for answers in self._gold),

@@ -81,27 +81,27 @@ def comparison(cells: list[Cell]) -> OriginComparison:
     return OriginComparison(first, second, 1 if first.side(True) == "first" else -1)
 
 
-def design_rows(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     """All measures of all cells, cell by cell, then the differences that labels make."""
-    said = set()
-    for found in (*_cells(cells, wanted), *_differences(cells, wanted)):
-        if isinstance(found, NotComputed):
-            if (found.name, found.reason) in said:
+    reasons = set()
+    for row in (*_cells(cells, measures), *_differences(cells, measures)):
+        if isinstance(row, NotComputed):
+            if (row.name, row.reason) in reasons:
                 continue  # once a measure, not once a cell
-            said.add((found.name, found.reason))
-        yield found
+            reasons.add((row.name, row.reason))
+        yield row
 
 
-def _cells(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     for cell in cells.design.cells:
         if cell.context not in cells.kept:
             name = f"all measures of the cell {cell.context}"
             yield NotComputed(name=name, reason="the submission has no answers to it")
             continue
-        for measure in wanted:
+        for measure in measures:
             if "column" in measure.parameters:
                 yield _mean(cells, cell, measure)
-        for measure in wanted:
+        for measure in measures:
             if "side" in measure.parameters:
                 yield _confidence(cells, cell, measure)
 
@@ -135,7 +135,7 @@ def _confidence_test(cells: Cells, cell: str) -> float:
     return paired_t(difference[~np.isnan(difference)])
 
 
-def _differences(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotComputed]:
+def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     design = cells.design
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]
@@ -145,10 +145,10 @@ def _differences(cells: Cells, wanted: Sequence[Measure]) -> Iterator[Row | NotC
             # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 held = _Held(cell, vanilla, 0, cell.context, labels)
-                yield from _difference(cells, wanted, "CAS", held)
+                yield from _difference(cells, measures, "CAS", held)
             place = f"{vanilla.origins}_{labels.name}"
             held = _Held(pair.first, pair.second, pair.omega, place, labels)
-            yield from _difference(cells, wanted, "CAB", held)
+            yield from _difference(cells, measures, "CAB", held)
 
 
 @dataclass(frozen=True)
@@ -163,11 +163,11 @@ class _Held:
 
 
 def _difference(
-    cells: Cells, wanted: Sequence[Measure], table: str, held: _Held
+    cells: Cells, measures: Sequence[Measure], table: str, held: _Held
 ) -> Iterator[Row | NotComputed]:
     names = {held.first.context, held.second.context}
     absent = sorted(names - set(cells.kept))
-    for measure in wanted:
+    for measure in measures:
         if measure.parameters.get("table") != table:
             continue
         if absent:
@@ -179,11 +179,11 @@ def _difference(
         column = str(measure.parameters["of"])
         first, second = (cells.column(c.context, column) for c in (held.first, held.second))
         change = first - second
-        known = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
+        means = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
         sample = mean_sample(held.omega * change if held.omega else np.abs(change))
         # The placebo is a control, and stays out of the table that is adjusted.
         adjusted = None if held.labels.name == PLACEBO else table
-        yield Row(measure, Measured(sample), held.place, paired_t(known), adjusted)
+        yield Row(measure, Measured(sample), held.place, paired_t(means), adjusted)
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"

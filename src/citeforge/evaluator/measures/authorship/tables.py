@@ -92,15 +92,15 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
             if labels == PLACEBO:
                 continue
             place = f"{vanilla.origins}_{labels}"
-            found = [scores.get(f"CAB.{m}", place) for m in "PR"]
-            if not any(found):
+            entries = [scores.get(f"CAB.{m}", place) for m in "PR"]
+            if not any(entries):
                 continue
             control = [scores.get(f"CAB.{m}", f"{vanilla.origins}_{PLACEBO}") for m in "PR"]
             rows.append(
                 (
                     file.system, labels,
                     AUTHORS[vanilla.relevant_origin], AUTHORS[vanilla.other_origin],
-                    *(x for s in found for x in (_estimate(s, True), _p(s))),
+                    *(x for s in entries for x in (_estimate(s, True), _p(s))),
                     *(_estimate(s, True) for s in control),
                 )
             )  # fmt: skip
@@ -124,13 +124,13 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
         for vanilla, labels, cells in _places(_design(file)):
             pair = comparison(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                found = [scores.get(f"CAS.{m}", cell.context) for m in "PR"]
-                if any(found):
+                entries = [scores.get(f"CAS.{m}", cell.context) for m in "PR"]
+                if any(entries):
                     rows.append(
                         (
                             file.system, labels, AUTHORS[cell.relevant_origin],
                             AUTHORS[cell.other_origin], _mode(cell),
-                            *(x for s in found for x in (_estimate(s), _p(s))),
+                            *(x for s in entries for x in (_estimate(s), _p(s))),
                         )
                     )  # fmt: skip
     return _table(
@@ -186,9 +186,9 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def texts(file: ScoreFile, cell: Cell, entries: list[MeasureScore | None]) -> list[str]:
-        shown = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
+        parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _best(file, cell, name) for name in names]
-        return [text + mark for text, mark in zip(shown, marks, strict=True)]
+        return [text + mark for text, mark in zip(parts, marks, strict=True)]
 
     what = "mixed mode" if mixed else "origins that differ"
     note = (
@@ -218,20 +218,20 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
     if cell.mixed:
         if cell.labels is None or cell.side(True) == cell.side(False):
             return False
-        wanted: set[str | None] = {cell.labels}
+        labels: set[str | None] = {cell.labels}
     elif cell.labels is None:
         sets = {s.name for s in design.label_sets} - {PLACEBO}
         if len(sets) != 1:
             return False  # vanilla has several groups of competitors; none is meant
-        wanted = sets | {None}
+        labels = sets | {None}
     else:
-        wanted = {cell.labels, None}
+        labels = {cell.labels, None}
     mine = scores.get(measure, cell.context)
     rivals = [
         scores.get(measure, c.context)
         for c in design.cells
         if c.origins == cell.origins
-        and c.labels in wanted
+        and c.labels in labels
         and c.context != cell.context
         and not (cell.mixed and c.side(True) == c.side(False))
     ]

@@ -152,10 +152,10 @@ def _of_mean_runs(sample: Sample) -> Sample:
     return Sample(merged, combine, sample.per_query, always=sample.always)
 
 
-def counted(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """All measures that need no judge."""
     samples = dict(triple_citation_samples(inputs))
-    for measure in wanted:
+    for measure in measures:
         sample = samples.get(measure.name)
         if sample is None:
             yield measure.name, "the benchmark has no minimum knowledge sets"

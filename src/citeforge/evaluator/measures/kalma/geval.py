@@ -64,15 +64,15 @@ def prompt_digest() -> str:
 
 def mark_of(reply: str) -> float | None:
     """The integer mark of a reply; None when there is none, or several."""
-    found = set(_MARK.findall(reply))
-    return float(found.pop()) if len(found) == 1 else None
+    marks = set(_MARK.findall(reply))
+    return float(marks.pop()) if len(marks) == 1 else None
 
 
 def reference_mark(reply: str) -> float:
     """What KaLMA's code makes of a reply: its first number, in long replies the first of the last
     ten characters; 3 where there is none. Marks above 5 are kept, as it keeps them."""
-    found = _NUMBER.search(reply[-10:] if len(reply) > 20 else reply)
-    return _UNPARSABLE if found is None else float(found[0])
+    match = _NUMBER.search(reply[-10:] if len(reply) > 20 else reply)
+    return _UNPARSABLE if match is None else float(match[0])
 
 
 @dataclass
@@ -100,13 +100,13 @@ class LlmGrader:
             shown = f"Facts:\n{lines}\n" if with_facts else ""
             text = _PROMPT.format(what=what, facts=shown, question=question, answer=answer)
             requests.append(_request(text))
-        found = []
+        marks = []
         for result in self.llm.complete(requests):
             read = reference_mark if self.reference else mark_of
             mark = None if isinstance(result, Failure) else read(result.text)
             self.failed += mark is None
-            found.append(mark)
-        return found
+            marks.append(mark)
+        return marks
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
         """Whether each sentence answers any part of its question; None when the reply says neither.
@@ -115,12 +115,12 @@ class LlmGrader:
             pairs: (question, sentence).
         """
         requests = [_request(_ANSWERS.format(question=q, sentence=s)) for q, s in pairs]
-        found: list[bool | None] = []
+        verdicts: list[bool | None] = []
         for result in self.llm.complete(requests):
             text = "" if isinstance(result, Failure) else result.text.strip().lower()
-            found.append(text.startswith("yes") if text.startswith(("yes", "no")) else None)
-        self.failed += found.count(None)
-        return found
+            verdicts.append(text.startswith("yes") if text.startswith(("yes", "no")) else None)
+        self.failed += verdicts.count(None)
+        return verdicts
 
 
 def _request(text: str) -> Request:
@@ -140,21 +140,21 @@ def geval_samples(
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer]] = []
     for run, readings in enumerate(inputs.runs):
-        kept = readings
+        rated = readings
         if not strict:
-            kept = [r for r in readings if r.shown.triples][:REFERENCE_ANSWERS]
-        rows += [(run, r) for r in kept]
-    asked = [(run, r) for run, r in rows if not strict or r.output.strip()]
+            rated = [r for r in readings if r.shown.triples][:REFERENCE_ANSWERS]
+        rows += [(run, r) for r in rated]
+    jobs = [(run, r) for run, r in rows if not strict or r.output.strip()]
     texts = [
         (r.shown.question, r.output if strict else without_brackets(r.output), r.shown.triples)
-        for _, r in asked
+        for _, r in jobs
     ]
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     for aspect in aspects:
         low, high = np.full(shape, np.nan), np.full(shape, np.nan)
         for run, r in rows:
             low[run, r.row] = high[run, r.row] = 1.0
-        for (run, r), mark in zip(asked, marker.marks(aspect, texts), strict=True):
+        for (run, r), mark in zip(jobs, marker.marks(aspect, texts), strict=True):
             least, most = (mark, mark) if mark is not None else (1.0, 5.0)
             if mark is None and not strict:
                 least = most = _UNPARSABLE
@@ -163,11 +163,11 @@ def geval_samples(
         yield name, measured_between(mean_sample, low, high)
 
 
-def marks(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Marks for the aspects of the measures."""
     if inputs.marker is None:
         raise CannotError("needs --llm openai:MODEL or replay:FILE")
-    yield from geval_samples(inputs, inputs.marker, [str(m.parameters["aspect"]) for m in wanted])
+    yield from geval_samples(inputs, inputs.marker, [str(m.parameters["aspect"]) for m in measures])
 
 
 def _model(tools: Tools, protocol: str) -> str | None:

@@ -57,12 +57,12 @@ class GraphReading(SubmissionReader):
         if not self.places.is_of(line, answer, self.context):
             return
         row = self.places.row(line, answer, self.context)
-        shown = self._shown[row]
-        found = self._read(row, shown, answer.output, self._relations)
-        self._runs.setdefault(answer.run, {})[row] = found
-        cited = found.citations
-        n_beyond = sum(not shown.shows(c) for c in cited)
-        self.tally.add(answer.output, len(cited), n_beyond, found.n_unparsed)
+        graphs = self._shown[row]
+        reading = self._read(row, graphs, answer.output, self._relations)
+        self._runs.setdefault(answer.run, {})[row] = reading
+        cited = reading.citations
+        n_beyond = sum(not graphs.shows(c) for c in cited)
+        self.tally.add(answer.output, len(cited), n_beyond, reading.n_unparsed)
 
     def finish(self) -> None:
         """Missing answers are filled in."""
@@ -105,9 +105,9 @@ class GraphReading(SubmissionReader):
     def warnings(self) -> list[str]:
         """What makes it doubtful that the submission answers this benchmark."""
         reach = CitationRange()
-        for found in (r for run in self._inputs.runs for r in run):
-            keys = {c.key.compared for c in found.citations if c.complete}
-            reach.add((), len(keys - found.shown.citable), 0)
+        for reading in (r for run in self._inputs.runs for r in run):
+            keys = {c.key.compared for c in reading.citations if c.complete}
+            reach.add((), len(keys - reading.shown.citable), 0)
         doubts = reach.warnings("triples") if self.submission.is_anonymous else []
         return super().warnings() + doubts
 
@@ -119,9 +119,9 @@ class GraphReading(SubmissionReader):
 def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
     """Answers of the first run; triples take the place of passages."""
     claims = [inputs.claims(reading) for reading in inputs.runs[0]]
-    wanted = [pair for of_answer in claims for claim in of_answer for pair in _pairs(claim)]
-    decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(wanted)
-    found = []
+    pairs = [pair for of_answer in claims for claim in of_answer for pair in _pairs(claim)]
+    decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(pairs)
+    details = []
     for reading, mine in zip(inputs.runs[0], claims, strict=True):
         place = {t.key.compared: i for i, t in enumerate(reading.shown.triples)}
         statements = [
@@ -145,7 +145,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
             )
             for t in reading.shown.triples
         ]
-        found.append(
+        details.append(
             AnswerDetail(
                 query_id=inputs.benchmark.query_ids[reading.row],
                 query=reading.shown.question,
@@ -154,7 +154,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                 is_missing=reading.is_missing,
             )
         )
-    return found
+    return details
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
@@ -164,7 +164,7 @@ def _pairs(claim: TripleClaim) -> list[Pair]:
 def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:
     """Whether a statement entails all that it cites; None without verdicts or a citation."""
     verdicts = [decisions.get(pair) for pair in _pairs(claim)]
-    known = [v for v in verdicts if isinstance(v, Verdict)]
-    if not verdicts or len(known) < len(verdicts):
+    defined = [v for v in verdicts if isinstance(v, Verdict)]
+    if not verdicts or len(defined) < len(verdicts):
         return None
-    return all(v.entailed for v in known)
+    return all(v.entailed for v in defined)

@@ -128,14 +128,14 @@ class KalmaInputs:
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Statements of an answer, cut once."""
-        known = (reading.row, reading.output)
-        if known not in self._claims:
+        key = (reading.row, reading.output)
+        if key not in self._claims:
             if self.protocol == "reference":
-                self._claims[known] = reference_triple_claims(reading.output)
+                self._claims[key] = reference_triple_claims(reading.output)
             else:
                 assert self.segmenter is not None
-                self._claims[known] = read_triple_claims(reading, self.segmenter, self.relations)
-        return self._claims[known]
+                self._claims[key] = read_triple_claims(reading, self.segmenter, self.relations)
+        return self._claims[key]
 
     @property
     def can_split(self) -> bool:
@@ -160,14 +160,14 @@ def read_triple_claims(
 
 def reference_triple_claims(output: str) -> list[TripleClaim]:
     """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
-    found = []
+    claims = []
     for start, end in reference.SENTENCES.split(output):
         sentence = output[start:end]
         brackets, _ = reference.read_brackets(sentence)
         cited = tuple(c for bracket in brackets for c in bracket)
         text = reference.without_brackets(sentence)
-        found.append(TripleClaim(text, cited, reference.has_na(sentence)))
-    return found
+        claims.append(TripleClaim(text, cited, reference.has_na(sentence)))
+    return claims
 
 
 def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], frozenset[str]]:
@@ -182,7 +182,7 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
     blank = [_blank(m) for m in queries["metadata"].to_pylist()]
     anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
     table = benchmark.context_table(context)
-    shown = []
+    graphs = []
     for question, query, mine, rows in zip(
         queries["text"].to_pylist(),
         table["query_id"].to_pylist(),
@@ -197,8 +197,8 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
         empty = tuple(key for qid in centres for key in known.get(qid, ()))
         right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
-        shown.append(ShownGraphs(question, triples, right, gone, empty))
-    return shown, frozenset(t.relation for s in shown for t in s.triples)
+        graphs.append(ShownGraphs(question, triples, right, gone, empty))
+    return graphs, frozenset(t.relation for s in graphs for t in s.triples)
 
 
 def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
@@ -217,25 +217,25 @@ OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be 
 
 def no_such_context(context: str, benchmark: Benchmark) -> UsageError:
     """Why a context set cannot be scored."""
-    known = list(benchmark.manifest.contexts)
+    names = list(benchmark.manifest.contexts)
     if context in (OWN, CLOSED_BOOK):
         what = "passages of its own" if context == OWN else "no graph"
         return UsageError(
             f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
-            f"one of {', '.join(known)}"
+            f"one of {', '.join(names)}"
         )
-    return UnknownValueError("context", context, known)
+    return UnknownValueError("context", context, names)
 
 
 def read_answer(
-    row: int, shown: ShownGraphs, output: str, relations: Iterable[str]
+    row: int, graphs: ShownGraphs, output: str, relations: Iterable[str]
 ) -> ParsedAnswer:
     """Citations and marks of one answer."""
-    grammar = TripleGrammar(shown.triples, relations)
+    grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
     return ParsedAnswer(
         row,
-        shown,
+        graphs,
         output,
         tuple(tuple(b) for b in grammar.brackets),
         sum(m.is_na for m in parsed.markers),
@@ -244,8 +244,8 @@ def read_answer(
 
 
 def read_reference(
-    row: int, shown: ShownGraphs, output: str, relations: Iterable[str] = ()
+    row: int, graphs: ShownGraphs, output: str, relations: Iterable[str] = ()
 ) -> ParsedAnswer:
     """The same as KaLMA's own code reads it."""
     brackets, n_na = reference.read_brackets(output)
-    return ParsedAnswer(row, shown, output, tuple(tuple(b) for b in brackets), n_na, 0)
+    return ParsedAnswer(row, graphs, output, tuple(tuple(b) for b in brackets), n_na, 0)

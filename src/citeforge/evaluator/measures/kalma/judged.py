@@ -140,15 +140,15 @@ def _answering_nothing(
     """
     if answers is None:
         return frozenset()
-    asked = dict.fromkeys(
+    pairs = dict.fromkeys(
         (reading.shown.question, c.text)
         for _, reading, claims, absent in rows
         for c in claims
         if normalise_em(c.text)
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    replies = answers(list(asked))
-    return frozenset(pair for pair, reply in zip(asked, replies, strict=True) if reply is False)
+    replies = answers(list(pairs))
+    return frozenset(pair for pair, reply in zip(pairs, replies, strict=True) if reply is False)
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
@@ -164,12 +164,12 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     return inputs.tools.judge
 
 
-def align(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """What statements entail of what they cite."""
     yield from align_samples(inputs, _judge(inputs))
 
 
-def na(inputs: KalmaInputs, wanted: Sequence[Measure]) -> Found:
+def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """What [NA] statements entail of what is absent."""
     answers = None if inputs.marker is None else inputs.marker.answers
     yield from na_samples(inputs, _judge(inputs), answers)

@@ -62,8 +62,8 @@ def read_brackets(text: str) -> tuple[list[list[TripleCitation]], int]:
 
     Citations without a relation are dropped; one without a value is a citation.
     """
-    found = [text[start:end] for start, end in _brackets(text)]
-    return [_triples(b) for b in found if b != _NA], found.count(_NA)
+    parts = [text[start:end] for start, end in _brackets(text)]
+    return [_triples(b) for b in parts if b != _NA], parts.count(_NA)
 
 
 def _brackets(text: str) -> Iterator[Span]:
@@ -85,14 +85,14 @@ def _triples(bracket: str) -> list[TripleCitation]:
     inside = bracket[1:]
     qid = inside.partition(",")[0]
     head, *rest = bracket.split(": ")
-    found: list[TripleCitation] = []
+    citations: list[TripleCitation] = []
     relation = _behind_last_comma(head)
     for number, piece in enumerate(rest, 1):
         value = piece[:-1] if number == len(rest) else piece.rsplit(", ", 1)[0]
         if relation:
-            found.append(TripleCitation(qid, relation, value))
+            citations.append(TripleCitation(qid, relation, value))
         relation = _behind_last_comma(piece)
-    return found
+    return citations
 
 
 def _behind_last_comma(piece: str) -> str:

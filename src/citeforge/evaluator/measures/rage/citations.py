@@ -66,7 +66,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         short_em = math.nan
         if answers:
             text = normalise_answer(_text(output, n_docs, grammar))
-            short_em = float(any(contains_answer(text, found) for found in answers.values()))
+            short_em = float(any(contains_answer(text, aliases) for aliases in answers.values()))
         return AnswerValues(
             hits / distinct if distinct else 0.0,
             hits / len(relevant) if relevant else math.nan,
@@ -104,8 +104,8 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
-        found = {read_number(n) for n in _REFERENCE.findall(output)}
-        cited = {n - 1 for n in found if 0 < n <= n_docs}
+        numbers = {read_number(n) for n in _REFERENCE.findall(output)}
+        cited = {n - 1 for n in numbers if 0 < n <= n_docs}
         hits = cited & relevant
         short_em = math.nan
         supported = [answers[position] for position in hits if position in answers]
@@ -117,7 +117,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
             len(cited),
             len(output.split(" ")),
             short_em,
-            len(found) - len(cited),
+            len(numbers) - len(cited),
             0,
         )
 
@@ -178,7 +178,7 @@ class OwnRageNumbers:
             brought: the ids of the passages.
         """
         self._score = _scorer(protocol, grammar)
-        self._relevant = [frozenset(found) for found in benchmark.relevant_ids]
+        self._relevant = [frozenset(ids) for ids in benchmark.relevant_ids]
         self._query_ids, self._answers = benchmark.query_ids, benchmark.short_answers
         self._brought = brought
 
@@ -200,9 +200,11 @@ class OwnRageNumbers:
 
     def _short(self, row: int, ids: Sequence[str | None]) -> dict[int, list[str]]:
         """Short answers of shown passages by position."""
-        query, known = self._query_ids[row], self._answers
+        query, answers = self._query_ids[row], self._answers
         return {
-            i: known[query, name] for i, name in enumerate(ids) if name and (query, name) in known
+            i: answers[query, name]
+            for i, name in enumerate(ids)
+            if name and (query, name) in answers
         }
 
 
@@ -212,20 +214,20 @@ _NOTHING: dict[int, list[str]] = {}
 def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[int, list[str]]]:
     """Short answers by query row and position in the context."""
     known = benchmark.short_answers
-    found: dict[int, dict[int, list[str]]] = {}
+    answers: dict[int, dict[int, list[str]]] = {}
     for row, query in enumerate(benchmark.query_ids if known else ()):
         ids = table.ids_of(row)
         here = {
             p: known[query, ids[p]] for p in sorted(table.relevant[row]) if (query, ids[p]) in known
         }
         if here:
-            found[row] = here
-    return found
+            answers[row] = here
+    return answers
 
 
-def citation_values(kept: PerAnswerScores, wanted: Sequence[Measure]) -> Found:
+def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
     """All of RAGE's measures, from the numbers of all answers."""
-    precision, recall, distinct, length, short_em = map(kept.column, COLUMNS)
+    precision, recall, distinct, length, short_em = map(numbers.column, COLUMNS)
     samples = {
         "CiteP": lambda: mean_sample(precision),
         "CiteR": lambda: mean_sample(recall),
@@ -236,8 +238,8 @@ def citation_values(kept: PerAnswerScores, wanted: Sequence[Measure]) -> Found:
         "Distinct": lambda: mean_sample(distinct),
         "Length": lambda: mean_sample(length),
     }
-    unjudged = kept.numbers.unjudged
-    for measure in wanted:
+    unjudged = numbers.numbers.unjudged
+    for measure in measures:
         if measure in _OF_LABELS and unjudged:
             yield measure.name, unjudged
         elif measure.needs and np.isnan(short_em).all():

@@ -15,7 +15,7 @@ DEPTHS = ("1", "2", "3", "5", "10")
 """Cutoffs of the measures that are listed."""
 
 
-def rankings(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """P@k, R@k and nDCG@k of the shown passages, in their order, by ir-measures.
 
     ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
@@ -30,7 +30,7 @@ def rankings(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         raise CannotError("needs relevance judgements")
     if not any(p.id for _, item in inputs.items() for p in item.passages):
         raise CannotError("needs passages with ids")
-    names = {m.name: ir_measures.parse_measure(m.name) for m in wanted}
+    names = {m.name: ir_measures.parse_measure(m.name) for m in measures}
     columns: dict[str, Rows] = {name: {} for name in names}
     for run, items in enumerate(inputs.runs):
         qrels = [ir_measures.Qrel(str(item.row), i, 1) for item in items for i in judged[item.row]]
@@ -43,7 +43,7 @@ def rankings(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         for found in ir_measures.iter_calc(list(names.values()), qrels, ranked):
             columns[back[str(found.measure)]][run, int(found.query_id)] = found.value
         if inputs.protocol == "reference":
-            for measure in wanted:
+            for measure in measures:
                 for item in items if measure.parameters["base"] in ("P", "R") else ():
                     value = _reference(measure, distinct_ids(item), set(judged[item.row]))
                     columns[measure.name][run, item.row] = value
