@@ -35,7 +35,7 @@ Rows = dict[tuple[str, str], Decided]
 def decide(
     base: Base,
     texts: Mapping[str, str],
-    found: Iterable[Flaw],
+    flaws: Iterable[Flaw],
     cheap: str,
     strong: JudgeSession | None,
 ) -> Rows:
@@ -44,12 +44,12 @@ def decide(
     Args:
         base: the benchmark.
         texts: passages by id.
-        found: flaws; those of SUSPECT make a negative a suspect.
+        flaws: flaws; those of SUSPECT make a negative a suspect.
         cheap: who found them, in words.
         strong: decides on them; None to leave it at the suspicion.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
-    for flaw in found:
+    for flaw in flaws:
         reason = flaw.kind
         if reason in SUSPECT:
             suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
@@ -66,14 +66,14 @@ def decide(
 
 def _ask(base: Base, texts: Mapping[str, str], rows: Rows, strong: JudgeSession) -> None:
     """Let the strong judge decide: relevant when the passage entails any of the query's texts."""
-    wanted = texts_to_entail(base)
-    asked = {
-        pair: [Pair(texts[pair[1]], text) for text in wanted[pair[0]]]
+    texts_of = texts_to_entail(base)
+    pairs_of = {
+        pair: [Pair(texts[pair[1]], text) for text in texts_of[pair[0]]]
         for pair in rows
         if pair[1] in texts
     }
-    decisions = strong.ask(p for group in asked.values() for p in group)
-    for pair, group in asked.items():
+    decisions = strong.ask(p for group in pairs_of.values() for p in group)
+    for pair, group in pairs_of.items():
         verdicts = [v for p in group if not isinstance(v := decisions[p], JudgeFailure)]
         if not verdicts:
             continue  # a judge that failed decided nothing: the suspicion stands
@@ -156,12 +156,12 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
         verdict: Literal["relevant", "not relevant"] = (
             RELEVANT if row.label == RELEVANT else NOT_RELEVANT
         )
-        known = rows.get(pair)
-        if known is None:
+        label = rows.get(pair)
+        if label is None:
             rows[pair] = Decided(query=pair[0], passage=pair[1], suspected=[], by=PEOPLE,
                                  verdict=verdict, stratum=stratum)  # fmt: skip
         else:
-            known.by, known.verdict, known.score = PEOPLE, verdict, None
+            label.by, label.verdict, label.score = PEOPLE, verdict, None
     if not tally:
         raise InputError(
             "holds no labels", path=path,
@@ -179,17 +179,17 @@ def _shares(strata: dict[str, Stratum], by: str) -> tuple[EstimatedShare, Estima
     n = sum(s.labelled for s in strata.values())
     share, low, high = stratified(list(strata.values()))
     before = EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
-    kept = [s for name, s in strata.items() if name != RELEVANT]
+    others = [s for name, s in strata.items() if name != RELEVANT]
     dropped = strata.get(RELEVANT)
     cleared = 0 if dropped is None else dropped.labelled - dropped.hits
-    found = sum(s.hits for s in kept)
-    total = sum(s.size for s in kept)
-    stays = total - found + cleared
+    hits = sum(s.hits for s in others)
+    total = sum(s.size for s in others)
+    stays = total - hits + cleared
     if not stays:
         return before, None
     if not total:
         return before, EstimatedShare(share=0, low=0, high=0, n=n, by=by, method=METHOD)
-    ends = (max(0.0, (total * end - found) / stays) for end in stratified(kept))
+    ends = (max(0.0, (total * end - hits) / stays) for end in stratified(others))
     share, low, high = ends
     return before, EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
 

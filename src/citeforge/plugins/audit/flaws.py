@@ -59,22 +59,22 @@ def mapped_negatives(base: Mapped) -> Iterator[tuple[str, str]]:
 def near_duplicates(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
     sketches: dict[str, Any] = {}
-    found = []
+    flaws = []
     for query, passage in mapped_negatives(base):
         for relevant in base.relevant[query]:
             if passage not in texts or relevant not in texts:
                 continue
             likeness = _sketch(sketches, passage, texts).jaccard(_sketch(sketches, relevant, texts))
             if likeness >= NEAR:
-                found.append(
+                flaws.append(
                     Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {relevant}")
                 )
                 break
-    return found
+    return flaws
 
 
-def _sketch(known: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
-    if name not in known:
+def _sketch(sketches: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
+    if name not in sketches:
         from datasketch import MinHash
 
         words = _WORD.findall(texts[name].lower())
@@ -83,8 +83,8 @@ def _sketch(known: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
         }
         sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
         sketch.update_batch([s.encode() for s in sorted(shingles)])
-        known[name] = sketch
-    return known[name]
+        sketches[name] = sketch
+    return sketches[name]
 
 
 def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]:
@@ -96,7 +96,7 @@ def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]
         least: share of the shorter text's runs of five words; see engines.overlap.
     """
     cut: dict[str, Shingles] = {}
-    found = []
+    flaws = []
     for query, passage in mapped_negatives(base):
         near = [r for r in base.relevant[query] if r in texts] if passage in texts else []
         for name in (passage, *near) if near else ():
@@ -104,14 +104,14 @@ def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]
                 cut[name] = shingles(texts[name])
         share, relevant = max(((shared(cut[passage], cut[r]), r) for r in near), default=(0.0, ""))
         if share >= least:
-            found.append(Flaw("shared-text", query, passage, f"{share:.2f} shared with {relevant}"))
-    return found
+            flaws.append(Flaw("shared-text", query, passage, f"{share:.2f} shared with {relevant}"))
+    return flaws
 
 
 def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that contain a gold short answer."""
     forms: dict[str, str] = {}
-    found = []
+    flaws = []
     for query, passage in mapped_negatives(base):
         answers = base.answers[query]
         if not answers or passage not in texts:
@@ -120,8 +120,8 @@ def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
             forms[passage] = normalise_answer(texts[passage])
         if contains_answer(forms[passage], answers):
             hit = next(a for a in answers if contains_answer(forms[passage], [a]))
-            found.append(Flaw("answer-in-negative", query, passage, f"holds {hit!r}"))
-    return found
+            flaws.append(Flaw("answer-in-negative", query, passage, f"holds {hit!r}"))
+    return flaws
 
 
 def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> list[Flaw]:
@@ -133,33 +133,33 @@ def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> l
         if passage in texts and answers[query]
     }
     decisions = judge.ask(p for group in pairs.values() for p in group)
-    found = []
+    flaws = []
     for (query, passage), group in pairs.items():
         for pair in group:
             decision = decisions[pair]
             if not isinstance(decision, JudgeFailure) and decision.entailed:
                 text = pair.hypothesis[:60]
-                found.append(Flaw("judged-relevant", query, passage, f"entails {text!r}"))
+                flaws.append(Flaw("judged-relevant", query, passage, f"entails {text!r}"))
                 break
-    return found
+    return flaws
 
 
 def _gold_texts(base: Base) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {q: [] for q in base.query_ids}
+    texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
     for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
-            found[query].append(text)
-    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+            texts_of[query].append(text)
+    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     for query, answers in base.answers.items():
-        found[query] += [f"{asked[query]} {a}" for a in answers if a not in found[query]]
-    return found
+        texts_of[query] += [f"{questions[query]} {a}" for a in answers if a not in texts_of[query]]
+    return texts_of
 
 
 def texts_to_entail(base: Base) -> dict[str, list[str]]:
     """What a relevant passage entails: a gold answer; without any, that it answers the question."""
-    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     return {
-        query: texts or [f"This text answers the question: {asked[query]}"]
+        query: texts or [f"This text answers the question: {questions[query]}"]
         for query, texts in _gold_texts(base).items()
     }
 
@@ -180,9 +180,9 @@ def cross_encoded(
     require("sentence_transformers")
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoderReranker(model, located, device, runtime)
-    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     rows = [(q, p) for q, p in mapped_negatives(base) if p in texts]
-    scores = encoder.scores([(asked[q], texts[p]) for q, p in rows])
+    scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")
         for (q, p), s in zip(rows, scores, strict=True)
@@ -198,17 +198,17 @@ def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
         texts: its relevant passages, at least.
         other: the other split.
     """
-    found = []
+    flaws = []
     theirs = set(_forms(other.queries["text"].to_pylist()))
     for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
         if form in theirs:
-            found.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
+            flaws.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
     mine = {i: texts[i] for i in _relevant(base) if i in texts}
-    known = set(_forms(text for _, text in other.texts(_relevant(other)).values()))
+    forms = set(_forms(text for _, text in other.texts(_relevant(other)).values()))
     for passage, form in zip(mine, _forms(mine.values()), strict=True):
-        if form in known:
-            found.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
-    return found
+        if form in forms:
+            flaws.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
+    return flaws
 
 
 def _relevant(base: Base) -> set[str]:
@@ -216,19 +216,19 @@ def _relevant(base: Base) -> set[str]:
 
 
 def _forms(texts: Iterable[str]) -> list[str]:
-    found: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
-    return found
+    forms: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
+    return forms
 
 
 def odd_queries(package: Package) -> list[Flaw]:
     """Empty and repeated queries."""
-    found = []
+    flaws = []
     for split, table in package.forms.items():
         forms = _forms(table["text"].to_pylist())
         repeated = {f for f, n in Counter(forms).items() if n > 1}
         for name, form in zip(table["_id"].to_pylist(), forms, strict=True):
             if not form:
-                found.append(Flaw("empty-query", name, "", "has no text"))
+                flaws.append(Flaw("empty-query", name, "", "has no text"))
             elif form in repeated:
-                found.append(Flaw("repeated-query", name, "", f"another {split} query is the same"))
-    return found
+                flaws.append(Flaw("repeated-query", name, "", f"another {split} query is the same"))
+    return flaws

@@ -56,16 +56,16 @@ def audit(
     strong = judge_session(Judging(judge=options.strong_judge), run)
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else list(flaws.mapped_negatives(base))
-    wanted = {p for _, p in pairs}
+    passages = {p for _, p in pairs}
     if base is not None:
-        wanted |= {i for ids in base.relevant.values() for i in ids}
-    seen = survey(package, wanted)
-    found = [*seen.flaws, *flaws.odd_queries(package)]
+        passages |= {i for ids in base.relevant.values() for i in ids}
+    surveyed = survey(package, passages)
+    every_flaw = [*surveyed.flaws, *flaws.odd_queries(package)]
     checks = {"texts": f"empty, over {LONG} words, repeated queries"}
     if base is not None:
-        found += _relevance(base, seen.texts, options, judge, run.device, checks)
+        every_flaw += _relevance(base, surveyed.texts, options, judge, run.device, checks)
     by_kind: dict[str, list[Flaw]] = {}
-    for flaw in sorted(found):
+    for flaw in sorted(every_flaw):
         by_kind.setdefault(flaw.kind, []).append(flaw)
     cascade: Cascade | None = None
     decisions: list[Decided] = []
@@ -73,25 +73,25 @@ def audit(
         checks["strong judge"] = f"{NOT_MADE}no passages"
     elif strong is not None and base is not None:
         cheap = _cheap(judge, options)
-        rows = decide(base, seen.texts, found, cheap, strong)
+        rows = decide(base, surveyed.texts, every_flaw, cheap, strong)
         stages = [cheap, strong.judge.signature]
         cascade, decisions = summed_up(base, rows, stages, options.labels)
         checks["strong judge"] = strong.judge.signature
     share = None
     if options.labels is not None:
         share = estimate(options.labels) if cascade is None else cascade.before
-    kept = Audit(
+    result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
         flaws=by_kind,
         negatives=len(pairs),
-        personal_data=seen.personal_data,
-        languages=seen.languages,
+        personal_data=surveyed.personal_data,
+        languages=surveyed.languages,
         false_negatives=share,
         cascade=cascade,
         decisions=decisions,
     )
-    return kept, seen
+    return result, surveyed
 
 
 def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
@@ -113,34 +113,34 @@ def _relevance(
     checks: dict[str, str],
 ) -> list[Flaw]:
     """Negatives that are probably relevant, and leaks; ``checks`` gets what was looked at."""
-    found = flaws.near_duplicates(base, texts)
+    every_flaw = flaws.near_duplicates(base, texts)
     checks["near-duplicates"] = (
         f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
     )
-    found += flaws.overlapping(base, texts, options.contained)
+    every_flaw += flaws.overlapping(base, texts, options.contained)
     checks["shared text"] = (
         f"runs of five words, {options.contained} and more of the shorter text, "
         "relevant against negative passages"
     )
-    found += flaws.answer_carriers(base, texts)
+    every_flaw += flaws.answer_carriers(base, texts)
     has_answers = any(base.answers.values())
     checks["answers in negatives"] = (
         "gold short answers, normalised" if has_answers else f"{NOT_MADE}no gold short answers"
     )
     if judge is not None:
-        found += flaws.judged_relevant(base, texts, judge)
+        every_flaw += flaws.judged_relevant(base, texts, judge)
         checks["judge"] = judge.judge.signature
     if options.cross_encoder is not None:
-        found += flaws.cross_encoded(
+        every_flaw += flaws.cross_encoded(
             base, texts, options.cross_encoder, options.least_score, device, options.runtime
         )
         name = Path(options.cross_encoder).name
         checks["cross-encoder"] = f"{name}, score of {options.least_score} and more"
     for other in options.against:
-        found += flaws.leaks(base, texts, Base(other))
+        every_flaw += flaws.leaks(base, texts, Base(other))
     others = ", ".join(p.name for p in options.against)
     checks["leaks"] = others or f"{NOT_MADE}no other split given"
-    return found
+    return every_flaw
 
 
 class _Label(msgspec.Struct):
@@ -193,9 +193,9 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
     return {(r.kind, r.query, r.passage) for _, r in read_rows(path, KnownFlaw)}
 
 
-def write_known(path: Path, found: Audit) -> int:
+def write_known(path: Path, result: Audit) -> int:
     """Accept every flaw of an audit; those who read the file add why."""
-    rows = all_flaws(found)
+    rows = all_flaws(result)
     write_text(
         path,
         "".join(
@@ -207,9 +207,9 @@ def write_known(path: Path, found: Audit) -> int:
     return len(rows)
 
 
-def all_flaws(found: Audit) -> list[Flaw]:
+def all_flaws(result: Audit) -> list[Flaw]:
     """Flaws of all kinds."""
-    return [f for rows in found.flaws.values() for f in rows]
+    return [f for rows in result.flaws.values() for f in rows]
 
 
 def ratchet(

@@ -35,8 +35,8 @@ class Stratum:
             return 0.0, 1.0
         if self.labelled == self.size:
             return self.share, self.share
-        found = binomtest(self.hits, self.labelled).proportion_ci(0.95, method="wilson")
-        return float(found.low), float(found.high)
+        bounds = binomtest(self.hits, self.labelled).proportion_ci(0.95, method="wilson")
+        return float(bounds.low), float(bounds.high)
 
 
 def stratified(strata: Sequence[Stratum]) -> tuple[float, float, float]:

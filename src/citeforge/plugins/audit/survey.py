@@ -46,17 +46,17 @@ class Survey:
     lengths: dict[str, int]
 
 
-def survey(package: Package, wanted: Iterable[str]) -> Survey:
+def survey(package: Package, ids_of_texts: Iterable[str]) -> Survey:
     """Stream the corpus once.
 
     Args:
         package: what is looked at; its corpus may be empty.
-        wanted: ids of passages whose texts are needed; memory grows with them.
+        ids_of_texts: ids of passages whose texts are needed; memory grows with them.
 
     Raises:
         InputError: a file is damaged.
     """
-    ids = pa.array(sorted(set(wanted)), pa.string())
+    ids = pa.array(sorted(set(ids_of_texts)), pa.string())
     lengths = WordLengths()
     flaws: list[Flaw] = []
     texts: dict[str, str] = {}
@@ -68,8 +68,8 @@ def survey(package: Package, wanted: Iterable[str]) -> Survey:
             pc.or_(pc.equal(words, 0), pc.greater(words, LONG))
         )
         flaws += map(_odd, odd["_id"].to_pylist(), odd["words"].to_pylist())
-        named = rows_with(batch, "_id", ids)
-        texts.update(rows_of(named, "_id", "text"))
+        rows = rows_with(batch, "_id", ids)
+        texts.update(rows_of(rows, "_id", "text"))
         for what, pattern in _PERSONAL.items():
             personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
         for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():

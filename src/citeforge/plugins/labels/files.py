@@ -114,8 +114,8 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
         InputError: it is none of these, or labels nothing that a statement cites.
     """
     readers = {"annotations": _annotated, "expertqa": _expertqa, "alce": _alce, "claims": _claims}
-    found = list(readers[label_format(path) if form == "auto" else form](path))
-    if not any(label.level is not None for label in found):
+    rows = list(readers[label_format(path) if form == "auto" else form](path))
+    if not any(label.level is not None for label in rows):
         raise InputError(
             "labels no statement",
             path=path,
@@ -123,7 +123,7 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
             "ExpertQA's rows, ALCE's human_eval_citations_completed.json, or rows with claim, "
             "references and attribution_label",
         )
-    return found
+    return rows
 
 
 def label_format(path: Path) -> str:

@@ -66,10 +66,10 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
         InputError: a line is wrong, or the judge cannot be had.
         UsageError: there is no such judge, or none is named.
     """
-    asked = read_pairs(path)
+    rows = read_pairs(path)
     session = require_judge(judging, run)
-    entailed = write_verdicts(out, asked, session.ask(asked))
-    return JudgedFile(len(asked), entailed, session)
+    entailed = write_verdicts(out, rows, session.ask(rows))
+    return JudgedFile(len(rows), entailed, session)
 
 
 def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
@@ -79,11 +79,11 @@ def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
         InputError: a line is wrong, or the judge cannot be had.
         UsageError: there is no such judge, or none is named.
     """
-    asked = read_pairs(path)
-    return priced(require_judge(judging, run).plan(asked), run)
+    rows = read_pairs(path)
+    return priced(require_judge(judging, run).plan(rows), run)
 
 
-def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decision]) -> int:
+def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:
     """Write one line for each distinct pair with a verdict, as ``table:FILE`` reads them.
 
     Returns:
@@ -91,7 +91,7 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decis
     """
     with atomic_file(path) as file:
         for pair in dict.fromkeys(pairs):
-            verdict = found[pair]
+            verdict = decisions[pair]
             if isinstance(verdict, Verdict):
                 row: dict[str, object] = {
                     "premise": pair.premise,
@@ -102,4 +102,4 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], found: Mapping[Pair, Decis
                 if verdict.support is not None:
                     row["support"] = level_name(verdict.support)
                 file.write(msgspec.json.encode(row) + b"\n")
-    return sum(isinstance(v := found[p], Verdict) and v.entailed for p in pairs)
+    return sum(isinstance(v := decisions[p], Verdict) and v.entailed for p in pairs)

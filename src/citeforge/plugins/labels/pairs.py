@@ -71,7 +71,7 @@ def labelled_pairs(
             contradict each other.
         UsageError: there are no score files for labels that need them.
     """
-    found = LabelledPairs()
+    result = LabelledPairs()
     register = LabelRegister()
     answers = {
         (file.system, answer.query_id): answer
@@ -86,20 +86,20 @@ def labelled_pairs(
             answer = label.answer or label.query
             place = (label.system, label.query, answer, label.statement, label.citation, label.nth)
             if register.is_repeat((*place, cited, statement), label):
-                found.left_out[REPEATED] += 1
+                result.left_out[REPEATED] += 1
             elif cited is None:
-                found.left_out[UNCITED] += 1
+                result.left_out[UNCITED] += 1
             elif label.level is None:
-                found.left_out[UNLABELLED] += 1
+                result.left_out[UNLABELLED] += 1
             else:
                 pair = Pair(cited, statement)
-                found.pairs.append(
+                result.pairs.append(
                     LabelledPair(
                         label.system, answer, pair, label.level == FULL, label.contradicted
                     )
                 )
-    found.pairs.sort()
-    return found
+    result.pairs.sort()
+    return result
 
 
 def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:

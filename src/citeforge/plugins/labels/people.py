@@ -233,8 +233,8 @@ def _statement(label: Label, claims: Sequence[Claim]) -> int | None:
     if label.n_statements is not None and label.n_statements != len(claims):
         return None
     if label.text is not None:
-        wanted = _words(label.text)
-        return next((i for i, c in enumerate(claims) if _words(c.text) == wanted), None)
+        words = _words(label.text)
+        return next((i for i, c in enumerate(claims) if _words(c.text) == words), None)
     place = label.statement
     if place is None or not 0 <= place < len(claims):
         raise label.wrong(

@@ -18,8 +18,8 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
     """How corrected values were made, once a system and method."""
     lines = []
     for r in results:
-        known = [m for m in r.measures if m.corrected is not None]
-        for m in known:
+        corrected = [m for m in r.measures if m.corrected is not None]
+        for m in corrected:
             c = m.corrected
             assert c is not None
             if c.method == "ppi++":
@@ -39,11 +39,11 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
 def order_notes(results: Sequence[ScoreFile]) -> list[str]:
     """What may be said of the order of systems by corrected values."""
     return [
-        f"ranks by {found.measure} corrected (at once, 95 %"
-        + ("" if found.paired else "; other queries were labelled of each")
+        f"ranks by {order.measure} corrected (at once, 95 %"
+        + ("" if order.paired else "; other queries were labelled of each")
         + "): "
-        + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in found.ranks.items())
-        for found in corrected_ranks(results)
+        + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in order.ranks.items())
+        for order in corrected_ranks(results)
     ]
 
 
@@ -117,20 +117,20 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     return "\n".join(lines)
 
 
-def render_calibration(found: Calibration) -> str:
+def render_calibration(result: Calibration) -> str:
     """What ``labels calibrate`` prints."""
-    r = found.rates
+    r = result.rates
     lines = [
-        f"judge {found.judge} against {found.n:,} statements of {found.n_answers:,} answers",
+        f"judge {result.judge} against {result.n:,} statements of {result.n_answers:,} answers",
         f"  sensitivity  {r.sensitivity:.4f} ± {r.sensitivity_stderr:.4f} (of supported, found)",
         f"  specificity  {r.specificity:.4f} ± {r.specificity_stderr:.4f} (of others, found)",
-        f"  accuracy     {found.accuracy:.4f}",
-        f"  kappa        {found.kappa:.4f}",
-        f"  failures     {found.n_failed:,}",
-        *(f"  accuracy in {name}: {value:.4f}" for name, value in found.by_system.items()),
+        f"  accuracy     {result.accuracy:.4f}",
+        f"  kappa        {result.kappa:.4f}",
+        f"  failures     {result.n_failed:,}",
+        *(f"  accuracy in {name}: {value:.4f}" for name, value in result.by_system.items()),
     ]
-    if not math.isnan(found.drift):
-        lines.append(f"  drift between systems: p = {found.drift:.4f} (chi-squared)")
+    if not math.isnan(result.drift):
+        lines.append(f"  drift between systems: p = {result.drift:.4f} (chi-squared)")
     if r.sensitivity + r.specificity <= 1:
         lines.append("  no better than chance: it corrects nothing")
     return "\n".join(lines)

@@ -108,13 +108,13 @@ _OURS = (
 
 def plots() -> dict[str, Plot]:
     """All plots by name, as pages show them: ours, then those of plugins."""
-    found = {p.name: p for p in _OURS}
+    by_name = {p.name: p for p in _OURS}
     for value, origin in plugins.found("plots"):
         if not isinstance(value, Plot):
             plugins.warn(f"{origin}: {value!r} is no plot")
-        elif found.setdefault(value.name, value) is not value:
+        elif by_name.setdefault(value.name, value) is not value:
             plugins.warn(f"{origin}: there is a plot {value.name!r} already")
-    return dict(sorted(found.items(), key=lambda item: item[1].rank))
+    return dict(sorted(by_name.items(), key=lambda item: item[1].rank))
 
 
 def find_plot(name: str) -> Plot:
@@ -185,5 +185,5 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _is_share(name: str) -> bool:
-    found = find_measure(name.partition("[")[0])
-    return found is not None and found.scale == 100
+    measure = find_measure(name.partition("[")[0])
+    return measure is not None and measure.scale == 100

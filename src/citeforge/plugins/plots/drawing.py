@@ -64,10 +64,10 @@ def to_picture(svg: str, form: str) -> bytes:
 
 def drawn(figures: Iterable[Figure]) -> list[Figure]:
     """Figures with their drawings, each made while the next one is specified."""
-    found = [(figure, _ask(_svg, figure.spec)) for figure in figures]
-    for figure, drawing in found:
+    pictures = [(figure, _ask(_svg, figure.spec)) for figure in figures]
+    for figure, drawing in pictures:
         vars(figure)["svg"] = drawing.result()
-    return [figure for figure, _ in found]
+    return [figure for figure, _ in pictures]
 
 
 @contextmanager

@@ -39,8 +39,8 @@ def shape(number: int) -> str:
 
 def with_variables(svg: str) -> str:
     """A drawing whose colours are the page's CSS variables, so that it follows its dark mode."""
-    for found, variable in _VARIABLES.items():
-        svg = svg.replace(f'"{found}"', f'"var({variable})"')
+    for colour, variable in _VARIABLES.items():
+        svg = svg.replace(f'"{colour}"', f'"var({variable})"')
     return svg
 
 

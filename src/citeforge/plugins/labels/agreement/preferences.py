@@ -134,7 +134,7 @@ def read_preferences(
     for number, row in rows:
         where = f"{unit} {number}"
         try:
-            named = msgspec.convert(row, _Row)
+            row_of_file = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
             by_measure = None if measure is None else _values(row, measure)
         except msgspec.ValidationError as error:
@@ -145,8 +145,8 @@ def read_preferences(
                 allowed=f"query_id or question, systems or models (two names), {people} and "
                 f"{measure or 'the like'} (two numbers each)",
             ) from error
-        systems = named.systems or named.models
-        question = named.query_id or named.question
+        systems = row_of_file.systems or row_of_file.models
+        question = row_of_file.query_id or row_of_file.question
         if systems is None or not question or systems[0] == systems[1]:
             raise InputError(
                 "names no question with two systems",
@@ -190,11 +190,11 @@ def with_scores(
     """
     values: dict[str, dict[str, float | None]] = {}
     for file in scores:
-        known = {m.name: m for m in file.measures}
-        if measure not in known:
-            raise UnknownValueError("measure", measure, known)
-        values[file.system] = dict(zip(file.query_ids, known[measure].per_query, strict=True))
-    found = []
+        by_name = {m.name: m for m in file.measures}
+        if measure not in by_name:
+            raise UnknownValueError("measure", measure, by_name)
+        values[file.system] = dict(zip(file.query_ids, by_name[measure].per_query, strict=True))
+    scored = []
     for one in comparisons:
         absent = [s for s in one.systems if s not in values]
         if absent:
@@ -206,8 +206,8 @@ def with_scores(
             raise UnknownValueError("query", one.question, a)
         pair = (a[one.question], b.get(one.question))
         known_values = None if None in pair else msgspec.convert(pair, Values)
-        found.append(replace(one, measure=known_values))
-    return found
+        scored.append(replace(one, measure=known_values))
+    return scored
 
 
 def tie_threshold(
@@ -312,26 +312,26 @@ def render_preferences(
         threshold: difference up to which the measure ties; None for each annotator's own.
         n_repeats: rows that repeat another one.
     """
-    found = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
-    width = max(map(len, ("annotator", *found)))
+    agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
+    width = max(map(len, ("annotator", *agreements)))
     lines = [
         f"{measure} against the preferences of people",
         f"  {'annotator':<{width}}      n  agreement     tau  system tau-b  ties within",
     ]
-    for name, one in found.items():
+    for name, one in agreements.items():
         lines.append(
             f"  {name:<{width}}  {one.n:5,}     {100 * one.agreement:6.2f}  {one.tau:6.3f}"
             f"  {one.system_tau:12.3f}  {one.threshold:11.4g}"
         )
-    if len(found) > 1:
+    if len(agreements) > 1:
         mean = [
-            sum(getattr(one, field) for one in found.values()) / len(found)
+            sum(getattr(one, field) for one in agreements.values()) / len(agreements)
             for field in ("agreement", "tau", "system_tau")
         ]
         lines.append(
             f"  {'mean':<{width}}             {100 * mean[0]:6.2f}  {mean[1]:6.3f}  {mean[2]:12.3f}"
         )
-    n_left_out = sum(one.n_left_out for one in found.values())
+    n_left_out = sum(one.n_left_out for one in agreements.values())
     if n_left_out:
         lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
     if n_repeats:

@@ -123,23 +123,23 @@ def compare_orders(
     n = a.shape[1]
     draws = [rng.integers(0, n, n) for _ in range(RESAMPLES)]
     means = [(mean_of_runs(a[:, d].T), mean_of_runs(b[:, d].T)) for d in draws]
-    found = []
+    orders = []
     for name, correlation in CORRELATIONS.items():
         drawn = np.array([correlation(x, y) for x, y in means])
-        known = drawn[~np.isnan(drawn)]
-        low, high = np.percentile(known, [2.5, 97.5]) if len(known) else (math.nan, math.nan)
+        defined = drawn[~np.isnan(drawn)]
+        low, high = np.percentile(defined, [2.5, 97.5]) if len(defined) else (math.nan, math.nan)
         value = correlation(mean_of_runs(a.T), mean_of_runs(b.T))
-        found.append(Correlation(name, value, float(low), float(high)))
-    return found
+        orders.append(Correlation(name, value, float(low), float(high)))
+    return orders
 
 
 def _by_system(files: Sequence[ScoreFile], measure: str) -> dict[str, tuple[list[str], Floats]]:
-    found: dict[str, tuple[list[str], Floats]] = {}
+    by_system: dict[str, tuple[list[str], Floats]] = {}
     for file in files:
-        known = {m.name: m for m in file.measures}
-        if measure not in known:
-            raise UnknownValueError("measure", measure, known)
-        if file.system in found:
+        by_name = {m.name: m for m in file.measures}
+        if measure not in by_name:
+            raise UnknownValueError("measure", measure, by_name)
+        if file.system in by_system:
             raise InputError(f"the system {file.system!r} comes twice on one side")
-        found[file.system] = (file.query_ids, column(known[measure].per_query))
-    return found
+        by_system[file.system] = (file.query_ids, column(by_name[measure].per_query))
+    return by_system

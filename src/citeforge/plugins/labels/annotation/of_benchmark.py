@@ -79,22 +79,22 @@ def negative_rows(
     strata = None
     if task.unit == UNSURE:
         table = package.table("mapping", UNSURE)
-        found = list(rows_of(table, "query-id", "corpus-id"))
-        chosen = found if sample is None else sample_ids(found, sample, seed, "annotate unsure")
+        pairs = list(rows_of(table, "query-id", "corpus-id"))
+        drawn = pairs if sample is None else sample_ids(pairs, sample, seed, "annotate unsure")
     else:
         strata = _strata(base, package)
-        chosen = sample_negatives(base, sample or DEFAULT, seed, strata)
-    if not chosen:
+        drawn = sample_negatives(base, sample or DEFAULT, seed, strata)
+    if not drawn:
         raise InputError(f"has nothing for {task.name}", path=package.folder)
-    texts = base.texts({p for _, p in chosen})
-    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    texts = base.texts({p for _, p in drawn})
+    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     sheet = Sheet(task, seed)
-    for query, passage in chosen:
+    for query, passage in drawn:
         title, text = texts[passage]
-        shown = {"question": asked[query], "passage": f"{title}: {text}" if title else text}
+        shown = {"question": questions[query], "passage": f"{title}: {text}" if title else text}
         where: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
-            where["question"] = asked[query]
+            where["question"] = questions[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
         sheet.add(where, shown)
@@ -119,20 +119,20 @@ def sample_negatives(
     """
     pairs = _mapped_negatives(base)
     if strata is None:
-        chosen = sample_ids(pairs, size, seed, "audit sample")
+        drawn = sample_ids(pairs, size, seed, "audit sample")
     else:
         by_name: dict[str, list[tuple[str, str]]] = {}
         for pair in pairs:
             by_name.setdefault(strata[pair], []).append(pair)
-        chosen, left = [], size
+        drawn, rest = [], size
         # The smallest first: what they cannot fill goes to the others.
         ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
         for i, (name, mine) in enumerate(ordered):
-            n = min(len(mine), left // (len(ordered) - i))
-            chosen += sample_ids(mine, n, seed, f"audit sample {name}")
-            left -= n
-    generator(seed, "audit order").shuffle(chosen)
-    return chosen
+            n = min(len(mine), rest // (len(ordered) - i))
+            drawn += sample_ids(mine, n, seed, f"audit sample {name}")
+            rest -= n
+    generator(seed, "audit order").shuffle(drawn)
+    return drawn
 
 
 def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
@@ -140,10 +140,10 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     path = package.folder / AUDIT
     if not path.is_file():
         return None
-    found = validated(Audit, read_json(path), path)
-    if found.cascade is None or found.benchmark_hash != package.hash:
+    audit = validated(Audit, read_json(path), path)
+    if audit.cascade is None or audit.benchmark_hash != package.hash:
         return None
-    decided = {(d.query, d.passage): d.stratum for d in found.decisions}
+    decided = {(d.query, d.passage): d.stratum for d in audit.decisions}
     return {pair: decided.get(pair, "unsuspected") for pair in _mapped_negatives(base)}
 
 
@@ -173,16 +173,16 @@ def twin_rows(
         )
     size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
-    wanted = task.name == "twin-relevant"
+    is_relevant = task.name == "twin-relevant"
     shown: dict[str, list[str]] = {q: [] for q in queries}
     for name in base.manifest.contexts:
         docs = base.context(name)
         for query in queries:
             shown[query] += [
-                d["corpus-id"] for d in docs[query] if (d["label"] == RELEVANT) == wanted
+                d["corpus-id"] for d in docs[query] if (d["label"] == RELEVANT) == is_relevant
             ]
     texts = base.texts({i for ids in shown.values() for i in ids} | set(twin_of.values()))
-    asked = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     sheet = Sheet(task, seed)
     for query in queries:
         for passage in dict.fromkeys(shown[query]):
@@ -192,7 +192,7 @@ def twin_rows(
                 "query_id": query, "passage": passage, "twin": twin_of[passage],
             }  # fmt: skip
             row = {
-                "question": asked[query],
+                "question": questions[query],
                 "answer": "; ".join(base.answers[query]),
                 "original": texts[passage][1],
                 "rewritten": texts[twin_of[passage]][1],

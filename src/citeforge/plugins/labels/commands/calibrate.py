@@ -54,12 +54,12 @@ def calibrate(
         raise UsageError("needs --labels FILE")
     rows = labelled_pairs(labels, scores, label_format)
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
-    found = calibration.calibrate(rows.pairs, session, labels[0])
-    calibration.write_calibration(benchmark, found)
-    click.echo(render_calibration(found))
+    result = calibration.calibrate(rows.pairs, session, labels[0])
+    calibration.write_calibration(benchmark, result)
+    click.echo(render_calibration(result))
     for line in rows.lines():
         click.echo(line)
     if plot is not None:
-        plot(found.shares, found.judge)
-        click.echo(f"{out}: {len(found.shares)} systems")
+        plot(result.shares, result.judge)
+        click.echo(f"{out}: {len(result.shares)} systems")
     click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")

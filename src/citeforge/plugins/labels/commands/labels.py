@@ -61,11 +61,11 @@ def plan(answers: Path, **given: Any) -> None:
     from citeforge.plugins.labels.tables import render_label_plan
 
     options = record_from(LabelPlanOptions, given)
-    found = plan_labelling(answers, options, run_options(given))
-    click.echo(render_label_plan(found, options.half_width))
+    result = plan_labelling(answers, options, run_options(given))
+    click.echo(render_label_plan(result, options.half_width))
     if options.out is not None:
-        write_plan(found, options)
-        click.echo(f"{options.out}: {len(found.queries):,} queries, for labels export --queries")
+        write_plan(result, options)
+        click.echo(f"{options.out}: {len(result.queries):,} queries, for labels export --queries")
 
 
 @labels.command("import")
@@ -80,11 +80,11 @@ def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Pat
     from citeforge.plugins.labels.annotation.sheets import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)
-    found = done.agreement
+    agreement = done.agreement
     click.echo(
-        f"{done.out}: {done.items:,} items of {done.task.name}, {found.annotators} annotators"
+        f"{done.out}: {done.items:,} items of {done.task.name}, {agreement.annotators} annotators"
     )
     click.echo(
-        f"agreement on {found.items:,} items with several labels: raw {found.raw:.3f}, "
-        f"Cohen's kappa {found.kappa:.3f}, Krippendorff's alpha {found.alpha:.3f}"
+        f"agreement on {agreement.items:,} items with several labels: raw {agreement.raw:.3f}, "
+        f"Cohen's kappa {agreement.kappa:.3f}, Krippendorff's alpha {agreement.alpha:.3f}"
     )

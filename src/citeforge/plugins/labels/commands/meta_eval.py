@@ -133,9 +133,9 @@ def _compare_orders(
     if measure is None or not scores:
         raise UsageError("--against needs --scores FILE for every system, and --measure NAME")
     judged, truth = ([load_scores(path) for path in side] for side in (scores, against))
-    found = compare_orders(judged, truth, measure)
+    orders = compare_orders(judged, truth, measure)
     click.echo(f"{len(judged)} systems ordered by {measure}")
-    for one in found:
+    for one in orders:
         click.echo(f"  {one.name:<18} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]")
 
 

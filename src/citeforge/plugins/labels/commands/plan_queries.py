@@ -27,8 +27,8 @@ def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
     from citeforge.plugins.labels.tables import render_query_plans
 
     options = record_from(PlanOptions, given)
-    found = plan([load_scores(path) for path in scores], options)
-    click.echo(render_query_plans(found, options.power))
+    result = plan([load_scores(path) for path in scores], options)
+    click.echo(render_query_plans(result, options.power))
 
 
 @click.command("plan-effort")

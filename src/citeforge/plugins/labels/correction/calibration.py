@@ -54,7 +54,7 @@ class Calibration:
     def figures(self) -> dict[str, str | int | float | None]:
         """As ``stats.json`` keeps it."""
         rates = self.rates
-        found = {
+        figures = {
             "statements": self.n,
             "answers": self.n_answers,
             "sensitivity": rates.sensitivity,
@@ -67,7 +67,7 @@ class Calibration:
             "drift, p": self.drift,
             **{f"accuracy in {name}": value for name, value in self.by_system.items()},
         }
-        return {k: None if math.isnan(v) else round(v, 12) for k, v in found.items()}
+        return {k: None if math.isnan(v) else round(v, 12) for k, v in figures.items()}
 
 
 def calibrate(
@@ -137,7 +137,7 @@ def _drift(systems: Sequence[Sequence[bool]]) -> float:
     return float(stats.chi2_contingency(table, correction=False).pvalue)
 
 
-def write_calibration(folder: Path, found: Calibration) -> None:
+def write_calibration(folder: Path, result: Calibration) -> None:
     """Keep it in the statistics of a package; tables and benchmark hash stay.
 
     Raises:
@@ -145,7 +145,7 @@ def write_calibration(folder: Path, found: Calibration) -> None:
     """
     from citeforge.builders.packaging.package import amend_stats
 
-    amend_stats(folder, {calibration_key(found.judge): found.figures()})
+    amend_stats(folder, {calibration_key(result.judge): result.figures()})
 
 
 def correction_of(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:

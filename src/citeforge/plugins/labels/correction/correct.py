@@ -147,16 +147,16 @@ def _by_labels(
         if name not in by_people or name not in nobody:
             continue
         human, none = by_people[name], nobody[name]
-        found = _units(row.measured.sample, human, none, people, reading.clusters())
-        why = _why_not(found, people, row.measured.sample)
+        units = _units(row.measured.sample, human, none, people, reading.clusters())
+        why = _why_not(units, people, row.measured.sample)
         if why:
             warnings.append(f"{name} is not corrected: {why}")
             continue
-        warnings += _unlike(name, found, row.measured.sample)
+        warnings += _unlike(name, units, row.measured.sample)
         sample = row.measured.sample
         within = row.measure.range
-        value = powered(found, sample.combine, within=within)
-        alone = powered(found, sample.combine, tuning=0.0, within=within)
+        value = powered(units, sample.combine, within=within)
+        alone = powered(units, sample.combine, tuning=0.0, within=within)
         signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
         entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
             update={
@@ -164,9 +164,9 @@ def _by_labels(
                 "labels_value": displayed_value(alone.value, entry.scale),
                 "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
                 "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
-                "human": _label_values(human.sample, found),
-                "labelled": np.flatnonzero(found.labelled).tolist(),
-                **({} if entry.influence is None else _linear(found, sample, value.tuning)),
+                "human": _label_values(human.sample, units),
+                "labelled": np.flatnonzero(units.labelled).tolist(),
+                **({} if entry.influence is None else _linear(units, sample, value.tuning)),
             }
         )
     return list(dict.fromkeys(warnings))
@@ -183,10 +183,10 @@ def _about(people: HumanLabels) -> list[str]:
         warnings.append(
             f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
         )
-    said = {*people.by_label.values(), *people.levels.values()}
-    if len(said) == 1 and not people.contested:
+    labels = {*people.by_label.values(), *people.levels.values()}
+    if len(labels) == 1 and not people.contested:
         warnings.append(
-            f"all labels say {said.pop()!r}: how the judge errs on statements of another sort is "
+            f"all labels say {labels.pop()!r}: how the judge errs on statements of another sort is "
             "not to be seen in them; label answers drawn at random (labels plan)"
         )
     if people.n_unplaced:
@@ -250,8 +250,8 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
 def _is_constant(units: Units, sample: Sample) -> bool:
     """Whether people say the same of all labelled answers: all (1 of 1, 2 of 2, …) are alike."""
     values = sample.combine(units.human[units.labelled])
-    known = values[~np.isnan(values)]
-    return len(known) < 2 or bool(np.ptp(known) < 1e-12)
+    defined = values[~np.isnan(values)]
+    return len(defined) < 2 or bool(np.ptp(defined) < 1e-12)
 
 
 def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
@@ -313,16 +313,16 @@ def _by_rates(
     return warnings
 
 
-def _record(measure: Measure, found: Powered, method: str, signature: Signature) -> Corrected:
+def _record(measure: Measure, estimate: Powered, method: str, signature: Signature) -> Corrected:
     scale = measure.scale
     return Corrected(
-        value=displayed_value(_inside(found.value, measure), scale),
-        low=displayed_value(_inside(found.low, measure), scale),
-        high=displayed_value(_inside(found.high, measure), scale),
-        stderr=displayed_value(found.stderr, scale),
-        df=None if math.isinf(found.df) else displayed_value(found.df, 1),
+        value=displayed_value(_inside(estimate.value, measure), scale),
+        low=displayed_value(_inside(estimate.low, measure), scale),
+        high=displayed_value(_inside(estimate.high, measure), scale),
+        stderr=displayed_value(estimate.stderr, scale),
+        df=None if math.isinf(estimate.df) else displayed_value(estimate.df, 1),
         method=method,
-        n_labels=found.n_labels,
+        n_labels=estimate.n_labels,
         signature=str(signature),
     )
 
@@ -336,15 +336,15 @@ def _inside(value: float, measure: Measure) -> float:
 def _linear(units: Units, sample: Sample, weight: float) -> dict[str, list[float | None]]:
     """Of a measure that is no mean: what each answer stands with in corrected differences."""
     judged, human = linearised(units, sample.combine, weight)
-    known = units.labelled | units.settled
-    people = [v if k else None for v, k in zip(human.tolist(), known.tolist(), strict=True)]
+    has_value = units.labelled | units.settled
+    people = [v if k else None for v, k in zip(human.tolist(), has_value.tolist(), strict=True)]
     return {"linear_judged": judged.tolist(), "linear_human": people}
 
 
 def _label_values(sample: Sample, units: Units) -> list[float | None]:
     """Values of the first run that people decided, or that need nobody; None elsewhere."""
-    known = units.labelled | units.settled
+    has_value = units.labelled | units.settled
     return [
         float(v) if k and not math.isnan(v) else None
-        for v, k in zip(sample.per_query[0], known, strict=True)
+        for v, k in zip(sample.per_query[0], has_value, strict=True)
     ]

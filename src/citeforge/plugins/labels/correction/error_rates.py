@@ -102,16 +102,16 @@ def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
         np.float64,
     ).reshape(-1, 4)
     total = counts.sum(axis=0)
-    found = [total[0] / total[1] if total[1] else math.nan,
+    rates = [total[0] / total[1] if total[1] else math.nan,
              total[2] / total[3] if total[3] else math.nan]  # fmt: skip
-    if len(counts) < 2 or any(map(math.isnan, found)):
-        return Rates(found[0], found[1], math.nan, math.nan)
+    if len(counts) < 2 or any(map(math.isnan, rates)):
+        return Rates(rates[0], rates[1], math.nan, math.nan)
     influence = np.stack(
         [
-            (counts[:, 0] - found[0] * counts[:, 1]) / total[1],
-            (counts[:, 2] - found[1] * counts[:, 3]) / total[3],
+            (counts[:, 0] - rates[0] * counts[:, 1]) / total[1],
+            (counts[:, 2] - rates[1] * counts[:, 3]) / total[3],
         ]
     )
     covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
     errors = np.sqrt(np.diag(covariance)).tolist()
-    return Rates(found[0], found[1], errors[0], errors[1], float(covariance[0, 1]))
+    return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))

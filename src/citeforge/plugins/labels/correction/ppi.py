@@ -194,15 +194,15 @@ class _Parts:
     def mean(self, weight: float) -> Floats:
         """Mean of the sums over all answers, shape (k,)."""
         u = self._units
-        found = np.zeros(u.judged.shape[1])
+        total = np.zeros(u.judged.shape[1])
         if u.settled.any():
-            found += (1 - self._open) * u.judged[u.settled].mean(axis=0)
+            total += (1 - self._open) * u.judged[u.settled].mean(axis=0)
         if u.labelled.any():
             error = (u.human[u.labelled] - weight * u.judged[u.labelled]).mean(axis=0)
-            found += self._open * error
+            total += self._open * error
         if weight and self._rest.any():
-            found += self._open * weight * u.judged[self._rest].mean(axis=0)
-        return found
+            total += self._open * weight * u.judged[self._rest].mean(axis=0)
+        return total
 
     def spread(
         self, slope: Floats, weight: float, moves: Floats | None = None
@@ -300,8 +300,8 @@ def _moves(
     values = combine(fixed + share * (error + weight[:, None] * of_rest))
     if np.isnan(values).any():
         return None
-    found: Floats = math.sqrt((n - 1) / n) * (values.mean() - values)
-    return found
+    moves: Floats = math.sqrt((n - 1) / n) * (values.mean() - values)
+    return moves
 
 
 def _weights_without_one(human: Floats, judged: Floats, rest: Floats, slope: Floats) -> Floats:
@@ -322,8 +322,8 @@ def _weights_without_one(human: Floats, judged: Floats, rest: Floats, slope: Flo
     middle = every.mean(axis=0)
 
     def along(scatter: Floats) -> Floats:
-        found: Floats = np.einsum("ij,jk,ik->i", slope, scatter, slope)
-        return found
+        products: Floats = np.einsum("ij,jk,ik->i", slope, scatter, slope)
+        return products
 
     dropped = np.einsum("ij,ij->i", slope, d_human) * np.einsum("ij,ij->i", slope, d_judged)
     shared = along(d_human.T @ d_judged) - n / (n - 1) * dropped
@@ -356,12 +356,12 @@ def nothing(n: int) -> Powered:
     return Powered(nan, nan, nan, nan, 0.0, n, nan)
 
 
-def t_test(found: Powered) -> float:
+def t_test(estimate: Powered) -> float:
     """Two-sided p of a corrected difference against 0; NaN without a standard error."""
     from scipy.special import stdtr
 
-    if not found.df >= 1:
+    if not estimate.df >= 1:
         return math.nan
-    if found.stderr == 0:
-        return 1.0 if found.value == 0 else 0.0
-    return float(2 * stdtr(found.df, -abs(found.value) / found.stderr))
+    if estimate.stderr == 0:
+        return 1.0 if estimate.value == 0 else 0.0
+    return float(2 * stdtr(estimate.df, -abs(estimate.value) / estimate.stderr))

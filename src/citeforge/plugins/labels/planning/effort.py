@@ -173,10 +173,10 @@ def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore
         InputError: files of different submissions, or of one judge.
         UnknownValueError: a file lacks the measure.
     """
-    known = [{m.name: m for m in file.measures} for file in files]
-    judged = [n for n, m in known[0].items() if "|judge:" in m.signature and m.n > 1]
-    name = asked or next(iter([*judged, *known[0]]), "")
-    for of_file in known:
+    by_name = [{m.name: m for m in file.measures} for file in files]
+    judged = [n for n, m in by_name[0].items() if "|judge:" in m.signature and m.n > 1]
+    name = asked or next(iter([*judged, *by_name[0]]), "")
+    for of_file in by_name:
         if name not in of_file:
             raise UnknownValueError("measure", name, of_file)
     if len({(f.submission_sha256, f.benchmark_hash, f.context, f.protocol) for f in files}) > 1:
@@ -184,7 +184,7 @@ def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore
             "the score files are of different answers, so that judges cannot be told from systems",
             allowed="one submission on one benchmark, context set and protocol, by several judges",
         )
-    recipes = [of_file[name].signature for of_file in known]
+    recipes = [of_file[name].signature for of_file in by_name]
     if len(set(recipes)) < len(recipes):
         raise InputError("two score files are by one judge", allowed="one score file a judge")
-    return [of_file[name] for of_file in known]
+    return [of_file[name] for of_file in by_name]

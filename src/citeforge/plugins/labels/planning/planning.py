@@ -67,14 +67,14 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
             if a is None or b is None:
                 continue
             moved = a.scale * jackknife_pseudovalues(a) if first is second else change(a, b)
-            known = moved[~np.isnan(moved)]
-            if len(known) < 2:
+            defined = moved[~np.isnan(moved)]
+            if len(defined) < 2:
                 continue
-            sd = float(np.std(known, ddof=1)) * (math.sqrt(2) if first is second else 1.0)
+            sd = float(np.std(defined, ddof=1)) * (math.sqrt(2) if first is second else 1.0)
             systems = tuple(dict.fromkeys([first.system, second.system]))
             needed = queries_needed(options.effect, sd, options.power)
-            power = power_of(options.effect, sd, len(known))
-            plans.append(QueryPlan(name, systems, sd, len(known), needed, power))
+            power = power_of(options.effect, sd, len(defined))
+            plans.append(QueryPlan(name, systems, sd, len(defined), needed, power))
     return plans
 
 
@@ -94,8 +94,8 @@ def power_of(effect: float, sd: float, n: int) -> float:
         return 1.0
     df, shift = n - 1, abs(effect) / sd * math.sqrt(n)
     bound = float(stdtrit(df, 1 - _LEVEL / 2))
-    found = float(1 - nctdtr(df, shift, bound) + nctdtr(df, shift, -bound))
-    return 1.0 if math.isnan(found) else found
+    power = float(1 - nctdtr(df, shift, bound) + nctdtr(df, shift, -bound))
+    return 1.0 if math.isnan(power) else power
 
 
 def queries_needed(effect: float, sd: float, power: float) -> int | None:
@@ -177,10 +177,10 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     helped = None if known is None else labels_needed(options.half_width, sd, total, known)
     size = helped or alone or total
     ids = [q for q, k in zip(file.query_ids, here.tolist(), strict=True) if k]
-    chosen = _draw(ids, judged[here].tolist(), size, options)
+    drawn = _draw(ids, judged[here].tolist(), size, options)
     return LabelPlan(
         entry.name, file.system, total, sd, known, pilot, alone, helped,
-        half_width(sd, total, total, 0.0), chosen,
+        half_width(sd, total, total, 0.0), drawn,
     )  # fmt: skip
 
 
@@ -219,30 +219,30 @@ def _draw(
     return [q for i, q in enumerate(ids) if i in places]
 
 
-def _names(files: Sequence[ScoreFile], asked: str | None) -> list[str]:
-    known = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    if asked is None:
-        return known
-    if asked not in known:
-        raise UnknownValueError("measure", asked, known)
-    return [asked]
+def _names(files: Sequence[ScoreFile], measure: str | None) -> list[str]:
+    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if measure is None:
+        return names
+    if measure not in names:
+        raise UnknownValueError("measure", measure, names)
+    return [measure]
 
 
 def _entry(file: ScoreFile, name: str) -> MeasureScore | None:
     return next((m for m in file.measures if m.name == name), None)
 
 
-def _judged(file: ScoreFile, asked: str | None) -> MeasureScore:
+def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:
     """The measure that labels are planned for: the first judged one, unless it is named."""
-    known = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
-    if not known:
+    judged = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
+    if not judged:
         raise UsageError(
             f"{file.submission}: holds no judged measure; score it with --judge, say "
             "--measures ALCE.CitRec"
         )
-    if asked is None:
-        return known[0]
-    found = next((m for m in known if m.name == asked), None)
-    if found is None:
-        raise UnknownValueError("judged measure", asked, [m.name for m in known])
-    return found
+    if measure is None:
+        return judged[0]
+    entry = next((m for m in judged if m.name == measure), None)
+    if entry is None:
+        raise UnknownValueError("judged measure", measure, [m.name for m in judged])
+    return entry

@@ -48,8 +48,8 @@ def by_citations(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
-    found = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
-    return next(found, None)
+    places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
+    return next(places, None)
 
 
 def _distinct(answer: AnswerDetail) -> int | None:
@@ -71,12 +71,12 @@ def _by(
         rows += mine
     if len({r["x"] for r in rows}) < 2:
         return None
-    found = entry(drawn[0], measure)
-    assert found is not None
+    measured = entry(drawn[0], measure)
+    assert measured is not None
     names = [f.system for f in drawn]
     look = system_encodings(names, [f.system for f in files], legend=True)
     base = alt.Chart(values(rows))
-    down = {"title": f"mean {measure_and_unit(measure, found.scale)}, 95 % interval",
+    down = {"title": f"mean {measure_and_unit(measure, measured.scale)}, 95 % interval",
             "scale": alt.Scale(zero=False)}  # fmt: skip
     ticks = sorted({float(str(r["x"])) for r in rows})
     dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
@@ -96,7 +96,7 @@ def _by(
         f"{name}-{measure}", title,
         f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {value_text(float(str(r['value'])))}"
                                  for r in rows[:20]) + ".",
-        note, ("system", axis, measure_and_unit(measure, found.scale), "low", "high", "queries"),
+        note, ("system", axis, measure_and_unit(measure, measured.scale), "low", "high", "queries"),
         tuple(tuple(r[k] for k in ("system", "at", "value", "low", "high", "n")) for r in rows),
         finished(chart, title),
     )  # fmt: skip
@@ -133,8 +133,8 @@ def _title(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     place = "at position {}" if name == "position" else "where it cites {}"
-    told = f"{measure} of {names[0]} is {value_text(float(str(first['value'])))} "
-    told += place.format(first["at"])
+    text = f"{measure} of {names[0]} is {value_text(float(str(first['value'])))} "
+    text += place.format(first["at"])
     if end is first:
-        return told
-    return f"{told}, {value_text(float(str(end['value'])))} " + place.format(end["at"])
+        return text
+    return f"{text}, {value_text(float(str(end['value'])))} " + place.format(end["at"])

@@ -36,9 +36,9 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
             f", {row['labels']}" if several else ""
         )
-    told = "; ".join(f"{r['name']}: {_signed(r['value'])}" for r in rows[:12])
+    words = "; ".join(f"{r['name']}: {_signed(r['value'])}" for r in rows[:12])
     return Figure(
-        f"bias-{letter}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.",
+        f"bias-{letter}", title, f"{title}. {words}{'; …' if len(rows) > 12 else ''}.",
         "Named by the authors of the relevant passages and of the others. To the right: towards "
         "human authorship (the first label of other sets). Grey: the interval of the placebo, "
         "labels that mean nothing, on the same passages. Filled: differs from 0 at p < .05 (paired "
@@ -57,11 +57,11 @@ def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, object]]:
     for vanilla in (c for c in file.design.cells if c.labels is None):
         placebo = entry(file, f"CAB.{letter}[{vanilla.origins}_{PLACEBO}]")
         for labels in (s.name for s in file.design.label_sets if s.name != PLACEBO):
-            found = entry(file, f"CAB.{letter}[{vanilla.origins}_{labels}]")
-            if found is None:
+            measured = entry(file, f"CAB.{letter}[{vanilla.origins}_{labels}]")
+            if measured is None:
                 continue
-            value, low, high = with_ends(found)
-            p = found.p_t if found.p_holm is None else found.p_holm
+            value, low, high = with_ends(measured)
+            p = measured.p_t if measured.p_holm is None else measured.p_holm
             yield {
                 "system": file.system, "labels": labels, "value": value, "low": low,
                 "high": high, "p": p, "differs": p is not None and p < _LEVEL,

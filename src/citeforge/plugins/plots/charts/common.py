@@ -17,8 +17,8 @@ Pair = tuple[ScoreFile, MeasureScore]
 
 def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
     """A system's entry of a measure, if that has a value."""
-    found = next((m for m in file.measures if m.name == measure), None)
-    return None if found is None or found.value is None else found
+    measured = next((m for m in file.measures if m.name == measure), None)
+    return None if measured is None or measured.value is None else measured
 
 
 def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
@@ -32,9 +32,9 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
     return ranked + [pair for pair, c in zip(found, comparable, strict=True) if not c]
 
 
-def are_comparable(found: Sequence[Pair]) -> list[bool]:
+def are_comparable(pairs: Sequence[Pair]) -> list[bool]:
     """Which systems may be ranked by a measure."""
-    return comparable_entries([f for f, _ in found], [e for _, e in found])
+    return comparable_entries([f for f, _ in pairs], [e for _, e in pairs])
 
 
 def measure_and_unit(measure: str, scale: int) -> str:
@@ -55,9 +55,9 @@ def with_ends(score: MeasureScore) -> tuple[float, float, float]:
     return value, score.low, score.high
 
 
-def per_query(found: MeasureScore) -> list[float]:
+def per_query(measured: MeasureScore) -> list[float]:
     """Values of the queries that define a measure, as displayed."""
-    return [v * found.scale for v in found.per_query if v is not None]
+    return [v * measured.scale for v in measured.per_query if v is not None]
 
 
 def system_encodings(

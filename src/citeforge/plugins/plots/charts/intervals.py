@@ -77,13 +77,13 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     ):
         note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
-    told = "; ".join(
+    words = "; ".join(
         f"{r['system']} {value_text(float(str(r['value'])))} "
         f"({value_text(float(str(r['low'])))} to {value_text(float(str(r['high'])))})"
         for r in rows[:12]
     )
     return Figure(
-        f"intervals-{measure}", title, f"{title}. {told}{'; …' if len(rows) > 12 else ''}.", note,
+        f"intervals-{measure}", title, f"{title}. {words}{'; …' if len(rows) > 12 else ''}.", note,
         ("system", measure_and_unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
         tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
         finished(plot.drawn(*layers), title),

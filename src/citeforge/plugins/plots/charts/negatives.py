@@ -15,13 +15,13 @@ _STRATA = {
 }
 
 
-def negatives_plot(found: Audit) -> Figure | None:
+def negatives_plot(audit: Audit) -> Figure | None:
     """Estimated shares of relevant negatives with intervals: of all, of what stays, by stratum.
 
     Returns:
         None where nobody labelled a sample.
     """
-    rows = _rows(found)
+    rows = _rows(audit)
     if not rows:
         return None
     plot = forest(rows, "of", "relevant (%), 95 % interval", 100)
@@ -30,24 +30,24 @@ def negatives_plot(found: Audit) -> Figure | None:
     stays = next((r for r in rows if r["of"] == _KEPT), None)
     if stays is not None:
         title += f", {stays['value']:.1f} % of those that stay when what was decided relevant goes"
-    told = "; ".join(f"{r['of']}: {r['value']:.1f} % ({r['low']:.1f} to {r['high']:.1f})"
+    words = "; ".join(f"{r['of']}: {r['value']:.1f} % ({r['low']:.1f} to {r['high']:.1f})"
                      for r in rows)  # fmt: skip
-    assert found.false_negatives is not None
+    assert audit.false_negatives is not None
     return Figure(
-        "negatives", title, f"{title}. {told}.",
-        f"Estimated from labels of people, drawn at random; {found.false_negatives.method}.",
+        "negatives", title, f"{title}. {words}.",
+        f"Estimated from labels of people, drawn at random; {audit.false_negatives.method}.",
         ("of", "relevant (%)", "low", "high", "negatives", "labelled"),
         tuple(tuple(r[k] for k in ("of", "value", "low", "high", "size", "n")) for r in rows),
         finished(plot.drawn(plot.whiskers(), plot.dots()), title),
     )  # fmt: skip
 
 
-def _rows(found: Audit) -> list[dict[str, object]]:
-    share, cascade = found.false_negatives, found.cascade
+def _rows(audit: Audit) -> list[dict[str, object]]:
+    share, cascade = audit.false_negatives, audit.cascade
     if share is None:
         return []
     rows: list[tuple[str, float, float, float, int | None, int]] = [
-        (_ALL, share.share, share.low, share.high, found.negatives, share.n)
+        (_ALL, share.share, share.low, share.high, audit.negatives, share.n)
     ]
     if cascade is not None and cascade.after is not None:
         after = cascade.after

@@ -79,14 +79,14 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     if len(every) > MOST:
         note += f" The first {MOST} of {len(every)} systems with labels."
-    told = "; ".join(
+    words = "; ".join(
         f"{n}: judge {value_text(means[n][0])}, people {value_text(means[n][1])}" for n in names
     )
     columns = ("system", "judge from", "judge to", "judge, mean (%)", "people, mean (%)", "low",
                "high", "answers")  # fmt: skip
     keys = ("system", "from", "to", "judge", "people", "low", "high", "n")
     return Figure(
-        f"calibration-{measure}", title, f"{title}. {told}.", note, columns,
+        f"calibration-{measure}", title, f"{title}. {words}.", note, columns,
         tuple(tuple(r[k] for k in keys) for r in rows),
         finished(_panels(rows, names, measure), title),
     )  # fmt: skip
@@ -174,10 +174,10 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where no value is corrected.
     """
-    known = corrected_measures(files)
-    if not known:
+    names = corrected_measures(files)
+    if not names:
         return None
-    measure = measure if measure in known else known[0]
+    measure = measure if measure in names else names[0]
     found = sorted(
         ((f, e, c) for f in files
          if (e := entry(f, measure)) and (c := e.corrected) and c.value is not None),
@@ -196,13 +196,13 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in found))
     if everybody > len(found):
         note += f" The best {len(found)} of {everybody} systems."
-    told = "; ".join(
+    words = "; ".join(
         f"{f.system} {value_text(c.value or 0.0)} ({_span(c)}), "
         f"by the judge {value_text(e.value or 0.0)}"
         for f, e, c in found[:12]
     )
     return Figure(
-        f"corrected-{measure}", title, f"{title}. {told}.", note,
+        f"corrected-{measure}", title, f"{title}. {words}.", note,
         ("system", "by", axis, "low", "high", "labelled answers"),
         tuple(tuple(r[k] for k in ("system", "by", "value", "low", "high", "n")) for r in rows),
         finished(_dumbbells(rows, axis, scale), title),
@@ -236,12 +236,12 @@ def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
         f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "
         "score interval; answers are counted, not statements)."
     )
-    told = "; ".join(
+    words = "; ".join(
         f"{n}: judge {value_text(100 * s.judge)} %, people {value_text(100 * s.people)} %"
         for n, s in list(shares.items())[:12]
     )
     return Figure(
-        "judge-against-people", title, f"{title}. {told}.", note,
+        "judge-against-people", title, f"{title}. {words}.", note,
         ("system", "judge (%)", "judge low", "judge high", "people (%)", "people low",
          "people high", "statements"),
         tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high", "n"))

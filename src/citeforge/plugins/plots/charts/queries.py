@@ -109,9 +109,9 @@ def _histograms(
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(everybody) > MOST:
         note += f" The first {MOST} of {len(everybody)} systems."
-    told = "; ".join(f"{n}: median {value_text(middles[n])}" for n in names)
+    words = "; ".join(f"{n}: median {value_text(middles[n])}" for n in names)
     return Figure(
-        f"distribution-{name}", title, f"{title}. {told}.", note,
+        f"distribution-{name}", title, f"{title}. {words}.", note,
         ("system", "from", "to", several, f"share of {several} (%)"),
         tuple(tuple(c[k] for k in ("system", "from", "to", "count", "share")) for c in cells),
         finished(chart, title),

@@ -149,7 +149,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
             contradict each other.
         UsageError: there are fewer than two systems, or definitions that all of them have.
     """
-    chosen = {m.name for m in select(measures)}
+    names = {m.name for m in select(measures)}
     by_system, left_out = _by_system(files)
     systems = tuple(by_system)
     if len(systems) < 2:
@@ -159,7 +159,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
     for system, several in by_system.items():
         for file in several:
             for entry in file.measures:
-                if _is_wanted(entry.name, chosen):
+                if _is_wanted(entry.name, names):
                     _add(scores[entry.signature], system, file, entry)
     found = []
     for signature, known in scores.items():
@@ -188,12 +188,12 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
     )  # fmt: skip
 
 
-def _is_wanted(name: str, chosen: set[str]) -> bool:
+def _is_wanted(name: str, names: set[str]) -> bool:
     """Whether a measure is compared; one without a better direction orders nothing."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False
-    return name in chosen if chosen else measure.citation_quality is not None
+    return name in names if names else measure.citation_quality is not None
 
 
 def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
@@ -209,12 +209,12 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
             )
     if any(f.design is not None for f in files):
         raise UsageError("--robustness: authorship benchmarks do not rank systems by citations")
-    found: dict[str, list[ScoreFile]] = {}
+    by_system: dict[str, list[ScoreFile]] = {}
     left_out = dict.fromkeys(f"{f.system}: a reference, no system" for f in files if f.is_control)
     for file in files:
         if file.is_control:
             continue
-        several = found.setdefault(file.system, [])
+        several = by_system.setdefault(file.system, [])
         if several and several[0].submission_sha256 != file.submission_sha256:
             raise InputError(
                 f"--robustness: {several[0].submission} and {file.submission} are two submissions "
@@ -222,7 +222,7 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
                 allowed="score files of one submission a system (score --name tells two apart)",
             )
         several.append(file)
-    return found, list(left_out)
+    return by_system, list(left_out)
 
 
 def _context(file: ScoreFile) -> str:
@@ -279,10 +279,10 @@ def _definition(signature: str, known: Sequence[tuple[ScoreFile, MeasureScore]])
     )
 
 
-def _told_apart(found: Sequence[Definition]) -> tuple[Definition, ...]:
+def _told_apart(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
     """The same definitions, with the further parts in which those of one name differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
-    for one in found:
+    for one in definitions:
         groups[one.name].append(one)
     other: dict[str, str] = {}
     for several in groups.values():
@@ -291,7 +291,7 @@ def _told_apart(found: Sequence[Definition]) -> tuple[Definition, ...]:
         odd = [k for k in keys if len({p.get(k) for p in parts}) > 1]
         for one, own in zip(several, parts, strict=True):
             other[one.signature] = ", ".join(f"{k}:{own[k]}" for k in odd if k in own)
-    return tuple(replace(one, other=other[one.signature]) for one in found)
+    return tuple(replace(one, other=other[one.signature]) for one in definitions)
 
 
 def _sign(value: float) -> int:
@@ -309,7 +309,7 @@ def _tau(a: Definition, b: Definition) -> float:
 def _pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
-    found = []
+    pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]
         certain = [d.certain[at] for d in definitions]
@@ -319,8 +319,8 @@ def _pairs(
             is_certain = abs(sum(certain)) == len(certain)
         if behind > ahead:
             first, second, ahead, behind = second, first, behind, ahead
-        found.append(SystemPair(first, second, ahead, behind, signs.count(0), is_certain))
-    return tuple(sorted(found, key=lambda p: (-p.behind, -p.ahead)))
+        pairs.append(SystemPair(first, second, ahead, behind, signs.count(0), is_certain))
+    return tuple(sorted(pairs, key=lambda p: (-p.behind, -p.ahead)))
 
 
 def _changes(definitions: Sequence[Definition]) -> list[PartChange]:
@@ -348,13 +348,13 @@ def _changed(a: Definition, b: Definition) -> str | None:
     return "aspect" if a.family == b.family else None
 
 
-def headline(found: Robustness) -> str:
+def headline(result: Robustness) -> str:
     """The result in one sentence, without its full stop."""
-    n = len(found.pairs)
+    n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (
-        f"{found.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
-        f"citation quality ({percent_of(found.n_flips, n)})"
+        f"{result.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
+        f"citation quality ({percent_of(result.n_flips, n)})"
     )
 
 

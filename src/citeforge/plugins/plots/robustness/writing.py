@@ -27,29 +27,29 @@ def _number(value: float, form: str) -> str:
     return "–" if math.isnan(value) else format(value, form)
 
 
-def summary_lines(found: Robustness) -> Iterator[str]:
+def summary_lines(result: Robustness) -> Iterator[str]:
     """What the tables say, in sentences."""
-    alike = [p for p in found.pairs if not p.flips]
-    certain = sum(p.flips and p.is_certain for p in found.pairs)
-    if found.n_flips:
+    alike = [p for p in result.pairs if not p.flips]
+    certain = sum(p.flips and p.is_certain for p in result.pairs)
+    if result.n_flips:
         yield (
             f"For {certain} of these both orders are certain: one definition has the one system "
             "better, another the other (paired t-tests over queries, Holm over the pairs of each "
             "definition)."
         )
-    n = len(found.definitions)
-    yield f"All {n} definitions order {len(alike)} of {len(found.pairs)} alike."
+    n = len(result.definitions)
+    yield f"All {n} definitions order {len(alike)} of {len(result.pairs)} alike."
     for aspect in ("precision", "recall", "both"):
-        several = [d for d in found.definitions if d.aspect == aspect]
+        several = [d for d in result.definitions if d.aspect == aspect]
         if len(several) > 1:
             signs = zip(*(d.signs for d in several), strict=True)
             flips = sum(1 in s and -1 in s for s in signs)
             words = "both" if aspect == "both" else f"{aspect} alone"
             yield (
-                f"Among the {len(several)} definitions of {words}: {flips} of {len(found.pairs)} "
+                f"Among the {len(several)} definitions of {words}: {flips} of {len(result.pairs)} "
                 "change their order."
             )
-    for change in found.changes:
+    for change in result.changes:
         yield (
             f"With {change.what}, all else alike: {change.flips} of {change.comparisons} orders of "
             f"two systems change ({percent_of(change.flips, change.comparisons)})."
@@ -68,18 +68,18 @@ def differing(found: Robustness) -> list[str]:
     ]
 
 
-def ranks_table(found: Robustness) -> Table:
+def ranks_table(result: Robustness) -> Table:
     """Ranks and values of all systems under each definition."""
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or "–",
-            *(_rank(one, place) for place in range(len(found.systems))),
-            _number(found.mean_tau(i), ".2f"), found.against[i],
+            *(_rank(one, place) for place in range(len(result.systems))),
+            _number(result.mean_tau(i), ".2f"), result.against[i],
         ]
-        for i, one in enumerate(found.definitions)
+        for i, one in enumerate(result.definitions)
     ]  # fmt: skip
     return Table(
-        ["definition", "aspect", *found.systems, "mean tau", "against most"], rows, left=2,
+        ["definition", "aspect", *result.systems, "mean tau", "against most"], rows, left=2,
         title="Ranks under each definition",
         notes=("Rank and, in brackets, value. Mean tau: Kendall's tau-b with the others. Against "
                "most: pairs of systems in another order than by most definitions.",),
@@ -91,10 +91,10 @@ def _rank(one: Definition, place: int) -> MarkedCell:
     return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
 
 
-def pairs_table(found: Robustness) -> Table:
+def pairs_table(result: Robustness) -> Table:
     """Every pair of systems, the most divided first."""
     rows = []
-    for pair in found.pairs:
+    for pair in result.pairs:
         order = "flips" if pair.flips else "alike" if pair.ahead else "level"
         certain = "yes" if pair.is_certain else "no"
         rows.append([f"{pair.first} > {pair.second}", pair.ahead, pair.behind, pair.level, order,
@@ -107,12 +107,12 @@ def pairs_table(found: Robustness) -> Table:
     )  # fmt: skip
 
 
-def tau_table(found: Robustness) -> Table:
+def tau_table(result: Robustness) -> Table:
     """Kendall's tau-b of each two definitions."""
-    names = [f"D{i + 1}" for i in range(len(found.definitions))]
+    names = [f"D{i + 1}" for i in range(len(result.definitions))]
     rows = [
         [name, *(_number(t, ".2f") for t in row)]
-        for name, row in zip(names, found.tau, strict=True)
+        for name, row in zip(names, result.tau, strict=True)
     ]
     return Table(
         ["", *names], rows, title="Kendall's tau-b between definitions",
@@ -125,60 +125,60 @@ _ODD = "Definitions that differ, and why"
 _NOBODY = "No definition orders a pair the other way round than most."
 
 
-def _title(found: Robustness, title: str | None) -> str:
-    return title or f"How robust is the ranking on {found.benchmark}?"
+def _title(result: Robustness, title: str | None) -> str:
+    return title or f"How robust is the ranking on {result.benchmark}?"
 
 
-def _write_markdown(found: Robustness, title: str | None) -> str:
+def _write_markdown(result: Robustness, title: str | None) -> str:
     """Sentences and tables, with the recipes beneath."""
-    parts = [f"# {_title(found, title)}", f"**{headline(found)}.**", "\n".join(
-        f"- {line}" for line in summary_lines(found))]  # fmt: skip
+    parts = [f"# {_title(result, title)}", f"**{headline(result)}.**", "\n".join(
+        f"- {line}" for line in summary_lines(result))]  # fmt: skip
     for make in _TABLES:
-        table = make(found)
+        table = make(result)
         parts += [f"## {table.title}", table.notes[0], table.markdown()]
-    odd = "\n".join(f"- {line}" for line in differing(found))
+    odd = "\n".join(f"- {line}" for line in differing(result))
     parts += [f"## {_ODD}", odd or _NOBODY]
-    if found.left_out:
-        parts += ["## Left out", "\n".join(f"- {line}" for line in found.left_out)]
-    recipes = (f"- D{i}: `{d.signature}`" for i, d in enumerate(found.definitions, 1))
+    if result.left_out:
+        parts += ["## Left out", "\n".join(f"- {line}" for line in result.left_out)]
+    recipes = (f"- D{i}: `{d.signature}`" for i, d in enumerate(result.definitions, 1))
     return "\n\n".join([*parts, "## Signatures", "\n".join(recipes)]) + "\n"
 
 
-def _write_latex(found: Robustness, title: str | None) -> str:
+def _write_latex(result: Robustness, title: str | None) -> str:
     """The table of ranks for booktabs; the rest as comments."""
-    lines = [_title(found, title), headline(found), *summary_lines(found), *differing(found)]
-    recipes = [f"D{i}: {d.signature}" for i, d in enumerate(found.definitions, 1)]
-    table = ranks_table(found).latex()
+    lines = [_title(result, title), headline(result), *summary_lines(result), *differing(result)]
+    recipes = [f"D{i}: {d.signature}" for i, d in enumerate(result.definitions, 1)]
+    table = ranks_table(result).latex()
     return "\n".join([*map(comment, lines), *table, *map(comment, recipes)]) + "\n"
 
 
-def _write_csv(found: Robustness, title: str | None) -> str:
+def _write_csv(result: Robustness, title: str | None) -> str:
     """One line a definition and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
         (d.measure, d.aspect, d.protocol, d.judge, system, rank, value, d.signature)
-        for d in found.definitions
-        for system, rank, value in zip(found.systems, d.ranks, d.values, strict=True)
+        for d in result.definitions
+        for system, rank, value in zip(result.systems, d.ranks, d.values, strict=True)
     ]
     return Table(head, rows).csv()
 
 
-def _write_json(found: Robustness, title: str | None) -> str:
+def _write_json(result: Robustness, title: str | None) -> str:
     """Everything; null where tau is not defined."""
-    content = asdict(found)
-    content["tau"] = [[None if math.isnan(t) else t for t in row] for row in found.tau]
+    content = asdict(result)
+    content["tau"] = [[None if math.isnan(t) else t for t in row] for row in result.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def _write_html(found: Robustness, title: str | None) -> str:
+def _write_html(result: Robustness, title: str | None) -> str:
     """One page that asks nothing from outside."""
-    plots = plots_part(map(ranks_figure, [found]))
+    plots = plots_part(map(ranks_figure, [result]))
     return render_markup(
         "robustness.html.j2",
-        title=_title(found, title), headline=headline(found), lines=list(summary_lines(found)),
-        tables=[make(found) for make in _TABLES], odd=differing(found), odd_title=_ODD,
-        nobody=_NOBODY, left_out=found.left_out,
-        signatures=[d.signature for d in found.definitions],
+        title=_title(result, title), headline=headline(result), lines=list(summary_lines(result)),
+        tables=[make(result) for make in _TABLES], odd=differing(result), odd_title=_ODD,
+        nobody=_NOBODY, left_out=result.left_out,
+        signatures=[d.signature for d in result.definitions],
         figures=plots.html, figures_css=plots.css, chunks=script_json(plots.tables),
         scripts=text_of("chunks.js", "figures.js"),
     )  # fmt: skip
@@ -199,9 +199,9 @@ def write_robustness(
         UsageError: a title for a plot.
         InputError: the files have nothing to compare.
     """
-    found = robustness(files, measures)
+    result = robustness(files, measures)
     if form in _WRITERS:
-        return _WRITERS[form](found, title).encode()
+        return _WRITERS[form](result, title).encode()
     if title is not None:
         raise UsageError("--title is a page's; a plot's title says what is seen")
-    return ranks_figure(found).content(form)
+    return ranks_figure(result).content(form)

@@ -61,5 +61,5 @@ def read_action(reply: str, forced: bool = False, bare: bool = False) -> Action:
         return Action("other", "", line)
     if verb == "end":
         return Action("end", "", "End")
-    shown = f"{verb.capitalize()}: {rest}"
-    return Action(verb, rest, shown)  # type: ignore[arg-type]
+    text = f"{verb.capitalize()}: {rest}"
+    return Action(verb, rest, text)  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
     )
     if not isinstance(content, list) or not content:
         raise InputError("holds no list of worked examples", path=path, allowed=allowed)
-    found = []
+    demonstrations = []
     for number, row in enumerate(content):
         try:
             demo = Demonstration.model_validate(row)
@@ -101,8 +101,8 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
             message = first["msg"].replace("tuple", "list")  # as YAML calls it
             raise InputError(message, path=path, field=place, allowed=allowed) from error
         _require_cited(demo, number, path)
-        found.append(demo)
-    return found
+        demonstrations.append(demo)
+    return demonstrations
 
 
 def _require_cited(demo: Demonstration, number: int, path: Path) -> None:

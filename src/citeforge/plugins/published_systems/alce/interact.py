@@ -96,8 +96,8 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     condenser = Condenser(setting, o.show, o.k)
 
     def fill(query: str, docs: Sequence[PromptDoc], **more: Any) -> str:
-        known: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
-        return setting.render("interact", query=query, docs=docs, base=base, **(known | more))
+        defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+        return setting.render("interact", query=query, docs=docs, base=base, **(defaults | more))
 
     def example(demo: Demonstration) -> str:
         docs = demo.docs(o.k, base, short=True)
@@ -139,8 +139,8 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     pool = CandidatePool(setting, o.depth, o.retriever, o.embedder)
 
     def fill(query: str, **more: Any) -> str:
-        known: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
-        return setting.render("inline_search", query=query, base=base, **(known | more))
+        defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+        return setting.render("inline_search", query=query, base=base, **(defaults | more))
 
     examples = worked(setting, lambda d: fill(d.question, steps=_searching(d, base)))  # type: ignore[arg-type]
 

@@ -34,13 +34,13 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
     """
     o = setting.options
     pool = read_demonstrations(o.demos or OWN)
-    asked = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
+    questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
     known: dict[int, list[str]] = {}
 
     def of(run: int) -> list[str]:
         if run not in known:
             known[run] = [
-                render(d) for d in choose_examples(pool, o.shots, setting.seed, run, asked)
+                render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)
             ]
         return known[run]
 

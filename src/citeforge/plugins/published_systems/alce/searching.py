@@ -30,10 +30,10 @@ class Shelf:
 
     def search(self, words: str) -> int | None:
         """Place among ``shown`` of the passage that fits best; None where none does."""
-        found = self.retriever.rank({"": words}, 1)[""]
-        if not found:
+        ranking = self.retriever.rank({"": words}, 1)[""]
+        if not ranking:
             return None
-        best = self.passages[found[0].docid]
+        best = self.passages[ranking[0].docid]
         if best not in self.shown:
             self.shown.append(best)
         return self.shown.index(best)
@@ -63,13 +63,15 @@ class CandidatePool:
     def _candidates(self, setting: Setting[Any]) -> dict[str, list[str]]:
         """Ids by query."""
         if "candidates" in self._benchmark.splits:
-            known = self._benchmark.candidates()
-            return {query: [r.docid for r in rows[: self._depth]] for query, rows in known.items()}
+            candidates = self._benchmark.candidates()
+            return {
+                query: [r.docid for r in rows[: self._depth]] for query, rows in candidates.items()
+            }
         questions = dict(
             zip(self._benchmark.query_ids, self._benchmark.questions(setting.context), strict=True)
         )
-        found = Bm25.of(self._benchmark.corpus).rank(questions, self._depth)
-        return {query: [r.docid for r in rows] for query, rows in found.items()}
+        rankings = Bm25.of(self._benchmark.corpus).rank(questions, self._depth)
+        return {query: [r.docid for r in rows] for query, rows in rankings.items()}
 
     def of(self, item: Item) -> Shelf:
         """The candidates of a query, of which nothing is shown yet."""

@@ -23,10 +23,10 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
         text = neutralise(answer.text)  # marks of its own would cite what nobody showed
         spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]
         statements = [text[start:end] for start, end in spans]
-        found = search.rankings(task.item, statements, setting.options.per_statement)
-        setting.counts["statements without passages"] += sum(not ranking for ranking in found)
-        ids = list(dict.fromkeys(name for ranking in found for name, _ in ranking))
-        numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in found]
+        rankings = search.rankings(task.item, statements, setting.options.per_statement)
+        setting.counts["statements without passages"] += sum(not ranking for ranking in rankings)
+        ids = list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
+        numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
         return Reply(
             _marked(text, spans, numbers),
             answer.finish_reason,

@@ -69,24 +69,24 @@ def _prompt(setting: Setting[QueryGenOptions], task: Task, docs: Sequence[Prompt
     )
 
 
-def _queries(setting: Setting[QueryGenOptions], query: str, said: str) -> list[str]:
+def _queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[str]:
     """The sub-queries of a reply, each once; what is passed over is counted."""
-    lines = read_queries(said)
+    lines = read_queries(reply)
     seen = {_plain(query)}
-    kept: list[str] = []
+    queries: list[str] = []
     for line in lines:
         if _plain(line) not in seen:
-            kept.append(line)
+            queries.append(line)
         seen.add(_plain(line))
-    setting.counts["sub-queries repeated"] += len(lines) - len(kept)
+    setting.counts["sub-queries repeated"] += len(lines) - len(queries)
     setting.counts["replies without sub-queries"] += not lines
-    return kept[: setting.options.queries]
+    return queries[: setting.options.queries]
 
 
-def read_queries(said: str) -> list[str]:
+def read_queries(reply: str) -> list[str]:
     """Queries in a reply: the lines of its list; without a list every line, unless one of them is
     prose (of more than 25 words), in which case there are none."""
-    lines = [line for line in said.splitlines() if _plain(line)]
+    lines = [line for line in reply.splitlines() if _plain(line)]
     listed = [found[1] for found in map(_LISTED.fullmatch, lines) if found]
     if not listed:
         if any(len(line.split()) > _LONGEST for line in lines):
@@ -104,6 +104,6 @@ def _plain(text: str) -> str:
 def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
     if how.startswith("query:"):
         number = int(how.removeprefix("query:"))
-        chosen = rankings[number] if number < len(rankings) else rankings[0]
-        return [name for name, _ in chosen]
+        ranking = rankings[number] if number < len(rankings) else rankings[0]
+        return [name for name, _ in ranking]
     return [name for name, _ in fuse(how, rankings, search.scorer(item))]

@@ -36,9 +36,9 @@ def retrieve_then_generate(setting: Setting[VanillaOptions]) -> MakeSteps:
     search = Search(setting)
 
     def steps(task: Task) -> Steps:
-        (found,) = search.rankings(task.item, [task.item.query], setting.options.k)
+        (ranking,) = search.rankings(task.item, [task.item.query], setting.options.k)
         return ask_with_passages(
-            setting, task, search.passages(task.item, [name for name, _ in found])
+            setting, task, search.passages(task.item, [name for name, _ in ranking])
         )
 
     return steps

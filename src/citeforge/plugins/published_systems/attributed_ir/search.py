@@ -64,13 +64,13 @@ class Search:
             depth: most passages of each.
         """
         self._setting.counts[self._note] += len(queries)
-        named = {
+        texts = {
             item.query_id if text == item.query else f"{item.query_id}#{n}": text
             for n, text in enumerate(queries)
         }
         retriever = self._retriever(item)
-        found = retriever.rank(named, depth)
-        return [[(r.docid, r.score) for r in found[name]] for name in named]
+        rankings = retriever.rank(texts, depth)
+        return [[(r.docid, r.score) for r in rankings[name]] for name in texts]
 
     def scorer(self, item: Item) -> Scorer:
         """Scores of the second stage for the benchmark's own query."""
@@ -78,8 +78,8 @@ class Search:
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by their ids."""
-        known = {p.id: p for p in self._pool(item) or ()}
-        return tuple(known.get(i) or self._corpus.get(i) for i in ids)
+        by_id = {p.id: p for p in self._pool(item) or ()}
+        return tuple(by_id.get(i) or self._corpus.get(i) for i in ids)
 
     def _pool(self, item: Item) -> Sequence[Passage] | None:
         """The few passages that are searched for a query; None for the corpus."""
@@ -92,9 +92,11 @@ class Search:
         if self._options.over != "candidates":
             return None
         benchmark = self._setting.benchmark
-        found = benchmark.candidates()
-        texts = benchmark.texts({r.docid for rows in found.values() for r in rows})
-        return {q: [Passage(r.docid, *texts[r.docid]) for r in rows] for q, rows in found.items()}
+        rankings = benchmark.candidates()
+        texts = benchmark.texts({r.docid for rows in rankings.values() for r in rows})
+        return {
+            q: [Passage(r.docid, *texts[r.docid]) for r in rows] for q, rows in rankings.items()
+        }
 
     def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
         return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
@@ -117,8 +119,8 @@ class Search:
         settings = RetrieverSettings(
             self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
         )
-        made = make_retriever(o.retriever, settings)
-        return _Run(made, self._setting) if o.retriever.startswith("run:") else made
+        retriever = make_retriever(o.retriever, settings)
+        return _Run(retriever, self._setting) if o.retriever.startswith("run:") else retriever
 
     @cached_property
     def _second(self) -> Reranker:
