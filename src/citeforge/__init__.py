@@ -117,7 +117,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
-    return getattr(import_module(_WHERE[name]), name)
+    try:
+        return getattr(import_module(_WHERE[name]), name)
+    except ModuleNotFoundError as error:
+        if not str(error.name).startswith("citeforge.plugins"):
+            raise
+        from citeforge.engines.plugins import absent
+
+        raise absent(f"citeforge.{name}") from error
 
 
 def __dir__() -> list[str]:

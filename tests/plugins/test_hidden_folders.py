@@ -57,6 +57,17 @@ for args, expected in COMMANDS:
     if (code or 0) != expected:
         sys.exit(f"exit code {code} of {args}")
 """
+PYTHON = """
+import citeforge
+from citeforge.schemas.errors import InputError
+
+try:
+    citeforge.audit
+except InputError as error:
+    print(error, file=sys.stderr)
+else:
+    sys.exit("citeforge.audit is there")
+"""
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -113,13 +124,15 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         commands.append(([*build, *int8, "--out", str(tmp_path / "built")], 1))
     place = f"citeforge.plugins.{folder}"
     program = f"FOLDER, COMMANDS = {place!r}, {commands!r}\n{SCRIPT}"
+    program += PYTHON if folder == "audit" else ""
     env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_TELEMETRY": "1"}
     done = zygote.run_program(program, tmp_path, env)
     assert done.returncode == 0, done.stderr[-2000:]
     if form:
         assert f"the plugin that gives the format {form!r} is not part of this copy" in done.stderr
     if folder == "audit":
-        assert "the plugin that gives --drop-suspects is not part of this copy" in done.stderr
+        for what in ("--drop-suspects", "citeforge.audit"):
+            assert f"the plugin that gives {what} is not part of this copy" in done.stderr
     if folder == "labels":
         assert "the plugin that gives --labels is not part of this copy" in done.stderr
         told = " ".join(f"{done.stdout} {done.stderr}".split())

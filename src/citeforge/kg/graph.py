@@ -143,7 +143,7 @@ class KnowledgeGraph:
                 for (_, value), same in facts[entity].items()
                 if (t := self._triple(entity, name, value, same)) is not None
             ]
-            triples.sort(key=_order)
+            triples.sort(key=lambda t: (_by_number(t.pid), t.value, t.value_id))
             yield Graph(entity, name, tuple(dict.fromkeys(triples)))
 
     def _triple(self, entity: str, name: str, value: Term, rows: list[Row]) -> Triple | None:
@@ -371,7 +371,3 @@ def _by_number(name: str) -> tuple[int, str]:
     """Ids in the order of their numbers."""
     match = _NUMBER.search(name)
     return (int(match[0]) if match else 0, name)
-
-
-def _order(triple: Triple) -> tuple[tuple[int, str], str, str]:
-    return (_by_number(triple.pid), triple.value, triple.value_id)

@@ -59,7 +59,8 @@ class Publisher:
                 if name in there:
                     state = "same" if _same(file, there[name]) else "changed"
                 plan.changes.append(Change(name, file.path.stat().st_size, state))
-            gone = [n for n in there if n not in files and _is_ours(n)]
+            # Tables that an old version brought and the new one lacks; other files are theirs.
+            gone = [n for n in there if n not in files and n.endswith(".parquet")]
             plan.changes += [Change(n, int(there[n]["size"]), "removed") for n in sorted(gone)]
         return plan
 
@@ -344,11 +345,6 @@ def _blob_id(path: Path) -> str:
     """Id that git gives to a file's content."""
     content = path.read_bytes()
     return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
-def _is_ours(name: str) -> bool:
-    """Whether an old version may have brought a file that the new one lacks."""
-    return name.endswith(".parquet")
 
 
 def parse_hub(name: str) -> tuple[str, str | None] | None:

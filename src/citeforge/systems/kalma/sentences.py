@@ -34,10 +34,8 @@ def lines(
         runs: runs, numbered from 0.
         seed: seed of all draws.
     """
-    domain = _PLAIN
-    domain_name = benchmark.manifest.config.get("domain")
-    if isinstance(domain_name, dict):
-        domain = Domain.model_validate(domain_name)
+    declared = benchmark.manifest.config.get("domain")
+    domain = Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN
     for context in contexts:
         graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
@@ -48,7 +46,8 @@ def lines(
                 else:
                     rng = generator(seed, "random baseline", context, query, run)
                     drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
-                    text = _random(drawn, domain) if name == "random" else _echo(mine, domain)
+                    cited = " ".join(_cited(t, domain) for t in drawn)
+                    text = cited if name == "random" else _echo(mine, domain)
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
@@ -70,10 +69,6 @@ def _control(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng:
 def _cited(triple: Triple, domain: Domain) -> str:
     sentence = verbalise(triple, domain).removesuffix(".")
     return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."
-
-
-def _random(triples: list[Triple], domain: Domain) -> str:
-    return " ".join(_cited(t, domain) for t in triples)
 
 
 def _echo(graphs: ShownGraphs, domain: Domain) -> str:
