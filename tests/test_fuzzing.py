@@ -75,7 +75,7 @@ def test_planted_bugs_are_found(
         monkeypatch.chdir(cwd)
         return fuzzing.worker.call(args)
 
-    assert run(KeyError("planted")).startswith("KeyError in engines/judge/pairs.py:judge_pairs")
+    assert run(KeyError("planted")).startswith("KeyError in plugins/labels/judging.py:judge_pairs")
     assert run(InputError("is wrong")) == "no file is named: labels judge: error: is wrong"
     assert run(InputError("is wrong", path="pairs.jsonl")) == ""
     assert run(SystemExit(7)) == "exit code 7 of labels judge"

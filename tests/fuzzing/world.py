@@ -218,7 +218,9 @@ def _packages() -> None:
         "- name: source\n  first: [Encyclopaedia, Lexicon]\n  second: [Web page]\n"
         "  phrase: 'from: {label}'\n  note: Where it is from.\n  distinct: false\n"
     )
-    shutil.copy(ROOT / "src/citeforge/systems/data/demonstrations.yaml", "demos.yaml")
+    shutil.copy(
+        ROOT / "src/citeforge/plugins/published_systems/alce/data/demonstrations.yaml", "demos.yaml"
+    )
     shutil.copy(ROOT / "src/citeforge/engines/judge/data/llm-three-level.yaml", "profile.yaml")
     cite("build", "position", "--benchmark", "facts", "--k", 3, "--out", "position")
     cite("run", "position-blind", "--benchmark", "position", "--out", "position.jsonl")

@@ -93,7 +93,7 @@ WRITERS = (
     "builders/rage/negatives.py",
     "builders/shards/folder.py",
     "plugins/documents/corpus.py",
-    "plugins/documents/kinds.py",
+    "plugins/documents/tables.py",
 )
 """What makes tables, and the one reader."""
 

@@ -54,7 +54,7 @@ def preload() -> None:
     py3langid.classify("a text")
     for name in one_line_helps():
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage_compute.make_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    rage_compute.run_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
         "plugins.bundles.build "

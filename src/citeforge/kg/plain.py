@@ -200,17 +200,17 @@ class _Translation:
             if not some:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
-    def _unfit(self, value: Any, kind: str) -> str | None:
+    def _unfit(self, value: Any, values: str) -> str | None:
         """Why a value is not of the kind that is wanted; None where it is."""
         if _is_literal(value):
-            if kind == "entity":
+            if values == "entity":
                 return "text where an entity is wanted"
-            if kind == "number" and not _is_number(value.value):
+            if values == "number" and not _is_number(value.value):
                 return "no numbers"
-            dated = kind == "date" or (kind == "any" and value.datatype.value in _DATES)
+            dated = values == "date" or (values == "any" and value.datatype.value in _DATES)
             return "dates that are none" if dated and _date(value.value) is None else None
-        if kind not in ("any", "entity"):
-            return f"an entity where a {kind} is wanted"
+        if values not in ("any", "entity"):
+            return f"an entity where a {values} is wanted"
         if not _is_named(value):
             return "entities without an IRI"
         if value.value not in self.named:

@@ -244,7 +244,15 @@ class Package(Displayed):
         Raises:
             InputError: one is damaged, or is about a query that the benchmark lacks.
         """
-        return {label: self._about_queries("mapping", label, "query-id") for label in LABELS}
+        return {label: self.mapping(label) for label in LABELS}
+
+    def mapping(self, label: str) -> pa.Table:
+        """Pairs of query and passage with one label, or those that nobody could decide.
+
+        Raises:
+            InputError: the table is damaged.
+        """
+        return self._about_queries("mapping", label, "query-id")
 
     @cached_property
     def gold(self) -> pa.Table:

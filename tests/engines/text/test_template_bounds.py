@@ -104,7 +104,7 @@ def test_no_traceback(cli: Cli, tmp_path: Path) -> None:
 
 
 def test_no_other_environment_reads_templates() -> None:
-    """Pages of ours escape HTML; every other template goes through the bounded environment."""
+    """Our own pages and cards say how they escape; templates of users have bounds."""
     others = [
         f"{path.name}:{call.lineno}"
         for path in Path(citeforge.__path__[0]).rglob("*.py")

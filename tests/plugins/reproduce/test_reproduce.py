@@ -16,10 +16,8 @@ import yaml
 
 from citeforge.plugins.reproduce.declared import find_table, published_tables, read_declaration
 from citeforge.plugins.reproduce.files import OutputFiles
-from citeforge.plugins.reproduce.lists import statistic
 from citeforge.plugins.reproduce.run import reproduce_tables
-from citeforge.plugins.reproduce.verdicts import cut_digits, is_printed_as, rounded_as_printed
-from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import Cli, real_data
 
 COMMIT = "0123456789" * 4
@@ -144,14 +142,6 @@ def test_digits_that_a_paper_cuts_off(tmp_path: Path, checkout: Path) -> None:
         assert (table.cells[0].verdict, table.cells[0].ours_shown) == (verdict, shown)
 
 
-@pytest.mark.parametrize(
-    ("value", "printed", "expected"),
-    [(28.2267, "28.22", 28.22), (-0.019, "-0.01", -0.01), (0.29, "0.29", 0.29), (7.9, "7", 7.0)],
-)
-def test_cut_digits(value: float, printed: str, expected: float) -> None:
-    assert cut_digits(value, printed) == pytest.approx(expected)
-
-
 def test_a_file_of_tabs_without_a_header(tmp_path: Path) -> None:
     """Two questions with 2 and 1 relevant passages: 3/2."""
     content = "1\tQ0\ta\t1\n1\tQ0\tb\t1\n1\tQ0\tc\t0\n2\tQ0\ta\t1\n"
@@ -191,23 +181,6 @@ def test_another_judge_than_the_papers_decides_no_cell(tmp_path: Path) -> None:
     assert cells["AutoAIS Cit."].verdict == "needs a model"
     assert cells["AutoAIS Cit."].ours is not None
     assert "ours is by lexical" in cells["AutoAIS Cit."].why
-
-
-@pytest.mark.parametrize(
-    ("value", "printed", "same"),
-    [
-        (28.2267, "28.22", False), (28.2267, "28.23", True), (28.225, "28.22", True),
-        (1085, "1,085", True), (51.58, "51.6%", True), (-0.0217, "-0.02", True),
-        (0.04, "0.0", True), (1.5, "2", True), (1.49, "2", False),
-    ],
-)  # fmt: skip
-def test_printed_digits(value: float, printed: str, same: bool) -> None:
-    assert is_printed_as(value, printed) is same
-
-
-def test_ours_has_the_digits_that_are_printed() -> None:
-    assert rounded_as_printed(14326.0, "15,428") == "14,326"
-    assert rounded_as_printed(2 / 3, "60.0%") == "0.7%"
 
 
 def test_files_are_fetched_once_by_commit(tmp_path: Path, server: Server, cache: Path) -> None:
@@ -298,18 +271,6 @@ def test_paths_stay_inside_the_repository(tmp_path: Path, path: str) -> None:
     files = {"runs": {"path": path, "size": 1, "sha256": "0" * 64}}
     with pytest.raises(InputError, match="no path inside the repository"):
         read_declaration(declaration(tmp_path, files=files))
-
-
-def test_statistics_of_rows() -> None:
-    rows = [{"a": "1", "b": "x", "c": [True, False]}, {"a": "3", "b": "x", "c": [True, True]}]
-    assert statistic("count", rows) == 2
-    assert statistic("mean a", rows) == (1 + 3) / 2
-    assert statistic("distinct b", rows) == 1
-    assert statistic("distinct a+b per distinct b", rows) == 2 / 1
-    assert statistic("mean share c", rows) == (1 / 2 + 2 / 2) / 2
-    assert statistic("share all c", rows) == 1 / 2
-    with pytest.raises(UsageError, match="no such 'd'"):
-        statistic("mean d", rows)
 
 
 def test_preferences(tmp_path: Path) -> None:

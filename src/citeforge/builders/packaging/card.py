@@ -91,9 +91,10 @@ def render_card(
     )
     audit = beside.audit
     shown = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
-    environment = Environment(
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
+    environment = Environment(  # Markdown: values that may hold markup go through `_plain`
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        keep_trailing_newline=True, autoescape=False,
+    )  # fmt: skip
     environment.filters |= {
         "plain": _plain,
         "percent": lambda share: f"{100 * share:.1f}",

@@ -47,7 +47,7 @@ class Store:
             self.is_first = not readonly and stack.enter_context(_sole_writer(path))
             if readonly and not path.exists():
                 raise InputError("does not exist", path=path, allowed=_OLD_STORE)
-            if not readonly and _is_empty(path):
+            if not readonly and not (path.exists() and path.stat().st_size):
                 self._make()
             self._check()
             if not readonly and not os.access(path, os.W_OK):
@@ -130,10 +130,6 @@ def _sole_writer(path: Path) -> Iterator[bool]:
             hold = file_lock(lock, path, shared=True, instead="another store")
             is_first = stack.enter_context(hold)
         yield is_first
-
-
-def _is_empty(path: Path) -> bool:
-    return not path.exists() or path.stat().st_size == 0
 
 
 def _remove_database(path: Path) -> None:

@@ -36,10 +36,6 @@ class Fault:
     is_error: bool
 
 
-def _never(path: Path, start: bytes) -> bool:
-    return False
-
-
 @dataclass(frozen=True)
 class Format:
     """A format of prediction files.
@@ -59,7 +55,7 @@ class Format:
 
     name: str
     read: Callable[[Path, Benchmark, str, OnError], Lines]
-    looks: Callable[[Path, bytes], bool] = _never
+    looks: Callable[[Path, bytes], bool] = lambda path, start: False
     rank: int = 50
     origin: Callable[[Path], Origin] | None = None
     system: Callable[[Path], str | None] | None = None

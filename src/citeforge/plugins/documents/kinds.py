@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.plugins.documents.tables import TABLES
+from citeforge.plugins.documents.tables import TABLES, written_questions
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import RunOptions
@@ -46,7 +46,7 @@ class DocumentsKind(RageKind):
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         yield from super().problems(package)
-        rows = package.table("questions", "all").to_pylist()
+        rows = written_questions(package)
         if [r["_id"] for r in rows if r["accepted"]] != package.query_ids:
             yield "questions", "the accepted ones are not the queries"
 

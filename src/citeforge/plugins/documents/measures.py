@@ -19,7 +19,7 @@ from citeforge.evaluator.statements.passages import PassageReading
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT
-from citeforge.plugins.documents.tables import REFUSALS
+from citeforge.plugins.documents.tables import REFUSALS, written_questions
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.models.refusals import signed_detector
 
@@ -30,8 +30,7 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
     """Whether each query is one that the documents do not answer."""
     if "questions" not in package.kind.tables:
         return np.zeros(len(package.query_ids), np.bool_)
-    table = package.table("questions", "all").select(["_id", "form"]).to_pylist()
-    forms = {row["_id"]: row["form"] for row in table}
+    forms = {row["_id"]: row["form"] for row in written_questions(package)}
     return np.array([forms.get(query) == ABSENT for query in package.query_ids], np.bool_)
 
 

@@ -75,7 +75,10 @@ class Trials:
     def _entailed(self, questions: Sequence[Question]) -> None:
         if self.judge is None:
             return
-        pairs = {q.id: Pair(_premise(q.evidence), q.statement) for q in questions}
+        pairs = {
+            q.id: Pair("\n\n".join(premise_of(e.title, e.text) for e in q.evidence), q.statement)
+            for q in questions
+        }
         verdicts = self.judge.ask(pairs.values())
         for question in questions:
             verdict = verdicts[pairs[question.id]]
@@ -207,10 +210,6 @@ class Trials:
 
 def _open(questions: Iterable[Question]) -> list[Question]:
     return [q for q in questions if q.is_open]
-
-
-def _premise(evidence: Sequence[Evidence]) -> str:
-    return "\n\n".join(premise_of(e.title, e.text) for e in evidence)
 
 
 def _gives_some(reply: TextReply, question: Question) -> bool:

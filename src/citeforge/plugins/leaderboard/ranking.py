@@ -103,7 +103,7 @@ def compact(view: View) -> dict[str, object]:
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
-        "v": [[_value(e) for e in view.entries[n]] for n in view.measures],
+        "v": [[e and _hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
@@ -135,10 +135,6 @@ def rest(view: View) -> dict[str, object]:
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[_interval(e) for e in view.entries[n]] for n in view.measures],
     }
-
-
-def _value(entry: MeasureScore | None) -> int | None:
-    return None if entry is None else _hundredths(entry.value)
 
 
 def _interval(entry: MeasureScore | None) -> list[int | None] | int:

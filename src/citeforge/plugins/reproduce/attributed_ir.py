@@ -18,7 +18,6 @@ from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
-from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
@@ -63,7 +62,9 @@ def read_air_questions(
     path, _ = _questions(paths, tools)
     source = open_hagrid(str(path), None, ReadOptions())
     gold, n_questions = source.gold(), source.queries().num_rows
-    marks = sum(len(m.numbers) for text in gold["text"].to_pylist() for m in _marks(text))
+    marks = sum(
+        len(m.numbers) for text in gold["text"].to_pylist() for m in parse_citations(text).markers
+    )
     known = {
         "questions": n_questions,
         "answers": gold.num_rows,
@@ -77,10 +78,6 @@ def read_air_questions(
         if name not in known:
             raise UnknownValueError("statistic", name, known)
     return {name: float(known[name]) for name in wanted}
-
-
-def _marks(text: str) -> tuple[Marker, ...]:
-    return parse_citations(text).markers
 
 
 def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:

@@ -27,10 +27,6 @@ C = TypeVar("C", bound=Call)
 OnResult = Callable[[int, Result], None]
 
 
-def _as_it_is(call: Call, answer: LlmReply) -> Result:
-    return answer
-
-
 @dataclass(frozen=True)
 class Route(Generic[C]):
     """One of the things that an endpoint does.
@@ -46,7 +42,7 @@ class Route(Generic[C]):
     title: str
     resource: str
     read: Callable[[C, bytes], Result]
-    settle: Callable[[C, LlmReply], Result] = _as_it_is
+    settle: Callable[[C, LlmReply], Result] = lambda call, answer: answer
 
 
 class Endpoint:

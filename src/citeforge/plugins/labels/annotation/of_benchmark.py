@@ -78,8 +78,7 @@ def negative_rows(
     base = Base(package.folder, package.manifest)
     strata = None
     if task.unit == UNSURE:
-        table = package.table("mapping", UNSURE)
-        pairs = list(rows_of(table, "query-id", "corpus-id"))
+        pairs = list(rows_of(package.mapping(UNSURE), "query-id", "corpus-id"))
         drawn = pairs if sample is None else sample_ids(pairs, sample, seed, "annotate unsure")
     else:
         strata = _strata(base, package)
