@@ -9,28 +9,23 @@ expertqa; all without a name.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import NormalDist
 
 import numpy as np
 
-from benchmarks.simulated import World, chosen, labelled_twice, truth, world
+from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
+from benchmarks.simulated import LEVELS, World, chosen, labelled_twice, truth, world
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
-from citeforge.evaluator.statistics.variance import SOURCES, half_of_difference, spread_of
 from citeforge.plugins.audit.strata import Stratum, stratified
 from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
-from citeforge.schemas.scores import Variance
 
 SIZES = (30, 100, 300)
-LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-"""How good systems are; a simulated benchmark is of any, so that no lucky value decides."""
 GOOD, BAD, HARSH = (0.95, 0.95), (0.6, 0.7), (0.6, 0.9)
 RATES = {"good": GOOD, "bad": BAD, "biased": HARSH}
 JUDGES = {"good": (GOOD, GOOD), "bad": (BAD, BAD), "biased by system": (GOOD, HARSH)}
@@ -43,15 +38,15 @@ def worlds(judge: tuple[float, float], seed: int, repeats: bool = False) -> list
     return [world(judge, level, seed + i, repeats=repeats) for i, level in enumerate(LEVELS)]
 
 
-def raw_coverage(found: Sequence[World], n: int, simulations: int, seed: int) -> Shares:
+def raw_coverage(populations: Sequence[World], n: int, simulations: int, seed: int) -> Shares:
     """Share of printed intervals that cover."""
     rng = np.random.default_rng([seed, n])
-    true = [{name: truth(s) for name, s in w.samples.items()} for w in found]
+    true = [{name: truth(s) for name, s in w.samples.items()} for w in populations]
     covered = dict.fromkeys(true[0], 0)
     for i in range(simulations):
-        here = i % len(found)
-        rows, clusters = found[here].draw(rng, n)
-        samples = {name: chosen(s, rows) for name, s in found[here].samples.items()}
+        here = i % len(populations)
+        rows, clusters = populations[here].draw(rng, n)
+        samples = {name: chosen(s, rows) for name, s in populations[here].samples.items()}
         estimates = estimate_all([*samples.values()], clusters)
         for name, estimate in zip(samples, estimates, strict=True):
             covered[name] += estimate.low <= true[here][name] <= estimate.high
@@ -59,47 +54,47 @@ def raw_coverage(found: Sequence[World], n: int, simulations: int, seed: int) ->
 
 
 def units_of(
-    found: World, name: str, rng: np.random.Generator, n: int, labels: int
+    population: World, name: str, rng: np.random.Generator, n: int, labels: int
 ) -> Units | None:
     """A benchmark with labels; None for a draw that ``score`` refuses: labels that are all alike.
 
     Args:
-        found: all there is.
+        population: all queries there are.
         name: measure.
         rng: of the draw.
         n: questions.
         labels: labelled answers.
     """
-    rows, clusters = found.draw(rng, n)
+    rows, clusters = population.draw(rng, n)
     labelled = np.zeros(len(rows), bool)
     labelled[rng.choice(len(rows), min(labels, len(rows)), replace=False)] = True
-    human = found.human[name]
+    human = population.human[name]
     values = human.combine(human.sums[0, rows][labelled])
-    known = values[~np.isnan(values)]
-    if len(known) < 2 or np.ptp(known) == 0:
+    defined = values[~np.isnan(values)]
+    if len(defined) < 2 or np.ptp(defined) == 0:
         return None
-    raw = found.samples[name]
+    raw = population.samples[name]
     return Units(
         raw.sums[0, rows], human.sums[0, rows], labelled, np.zeros(len(rows), bool), clusters
     )
 
 
 def corrected_coverage(
-    found: Sequence[World], n: int, labels: int, simulations: int, seed: int
+    populations: Sequence[World], n: int, labels: int, simulations: int, seed: int
 ) -> dict[str, tuple[float, float, float]]:
     """By measure: (share of corrected intervals that cover what people say, of those of the labels
     alone; width of the former in the latter's)."""
     rng = np.random.default_rng([seed, n, labels])
     result = {}
-    for name in found[0].human:
-        true = [truth(w.human[name]) for w in found]
+    for name in populations[0].human:
+        true = [truth(w.human[name]) for w in populations]
         hits, widths = np.zeros(2), []
         for i in range(simulations):
-            here = i % len(found)
-            units = units_of(found[here], name, rng, n, labels)
+            here = i % len(populations)
+            units = units_of(populations[here], name, rng, n, labels)
             if units is None:
                 continue
-            human = found[here].human[name]
+            human = populations[here].human[name]
             both = [
                 powered(units, human.combine, tuning, within=human.within) for tuning in (None, 0.0)
             ]
@@ -128,11 +123,11 @@ def difference_coverage(
         (raw,) = estimate_all([mean_sample(judged[rows][None])])
         sums = [mean_sample(d[rows][None]) for d in (judged, human)]
         units = Units(sums[0].sums[0], sums[1].sums[0], labelled, np.zeros(n, bool))
-        found = powered(units, sums[0].combine)
+        corrected = powered(units, sums[0].combine)
         counts["raw"] += raw.low <= judged.mean() <= raw.high
         counts["raw against people"] += raw.low <= human.mean() <= raw.high
-        counts["corrected"] += found.low <= human.mean() <= found.high
-        counts["corrected p < .05"] += t_test(found) < 0.05
+        counts["corrected"] += corrected.low <= human.mean() <= corrected.high
+        counts["corrected p < .05"] += t_test(corrected) < 0.05
     return {what: k / simulations for what, k in counts.items()}
 
 
@@ -144,11 +139,11 @@ def rates_coverage(n: int, labels: int, simulations: int, seed: int) -> Shares:
         level = rng.choice(LEVELS)
         other = [_statements(rng, rng.choice(LEVELS)) for _ in range(labels)]
         rates = rates_of([list(zip(h.tolist(), j.tolist(), strict=True)) for h, j in other])
-        said = [_statements(rng, level)[1] for _ in range(n)]
-        sums = np.array([[j.mean()] for j in said])
+        verdicts = [_statements(rng, level)[1] for _ in range(n)]
+        sums = np.array([[j.mean()] for j in verdicts])
         asked = np.stack([np.ones((n, 1)), np.zeros((n, 1))])
-        found = rogan_gladen(sums, asked, lambda s: s[..., 0], rates, Range(0, 1))
-        covered += found.low <= level <= found.high
+        estimate = rogan_gladen(sums, asked, lambda s: s[..., 0], rates, Range(0, 1))
+        covered += estimate.low <= level <= estimate.high
     return {"citation recall": covered / simulations}
 
 
@@ -181,16 +176,17 @@ def authorship(n: int, simulations: int, seed: int) -> Shares:
     return shares
 
 
-def null_rejections(found: World, n: int, simulations: int, seed: int) -> Shares:
+def null_rejections(population: World, n: int, simulations: int, seed: int) -> Shares:
     """Share of p below .05 where two systems do not differ, and of families with any (Holm)."""
     rng = np.random.default_rng([seed, n, 7])
-    size = found.samples["CiteP"].sums.shape[1]
-    names = list(found.samples)
+    size = population.samples["CiteP"].sums.shape[1]
+    names = list(population.samples)
     t, permuted, family = 0, 0, 0
     for _ in range(simulations):
         one, other = rng.integers(0, size, (2, n))
         changes = [
-            found.samples[m].per_query[0, one] - found.samples[m].per_query[0, other] for m in names
+            population.samples[m].per_query[0, one] - population.samples[m].per_query[0, other]
+            for m in names
         ]
         p_values = permutation_tests(changes, 1_000)
         permuted += int(np.sum(np.array(p_values) < 0.05))
@@ -211,12 +207,12 @@ def rank_coverage(levels: list[Floats], n: int, simulations: int, seed: int) -> 
     held = 0
     for _ in range(simulations):
         rows = rng.integers(0, len(levels[0]), n)
-        found = rank_intervals([x[rows] for x in levels])
+        intervals = rank_intervals([x[rows] for x in levels])
         held += all(
             interval is not None
             and interval[0] <= 1 + int((true > v + 1e-12).sum())
             and interval[1] >= len(true) - int((true < v - 1e-12).sum())
-            for interval, v in zip(found, true, strict=True)
+            for interval, v in zip(intervals, true, strict=True)
         )
     return held / simulations
 
@@ -251,94 +247,6 @@ def cascade_coverage(shares: Sequence[float], simulations: int, seed: int) -> fl
     return covered / simulations
 
 
-CROSSED: dict[str, tuple[tuple[int, int, int], dict[str, float]]] = {
-    "1 run": ((1, 1, 1), {}), "2 runs": ((1, 2, 1), {}), "3 runs": ((1, 3, 1), {}),
-    "2 runs that differ": ((1, 2, 1), {"run": 0.2}),
-    "3 runs that differ": ((1, 3, 1), {"run": 0.1}),
-    "5 runs that differ": ((1, 5, 1), {"run": 0.1}),
-    "3 repeats": ((1, 1, 3), {}), "2 repeats that differ": ((1, 1, 2), {"repeat": 0.1}),
-    "3 repeats that differ": ((1, 1, 3), {"repeat": 0.1}),
-    "2 judges": ((2, 1, 1), {"judge": 0.3}), "3 judges": ((3, 1, 1), {"judge": 0.3}),
-    "5 judges": ((5, 1, 1), {"judge": 0.3}),
-    "3 runs, 3 repeats": ((1, 3, 3), {"run": 0.1, "repeat": 0.1}),
-    "3 judges, 3 runs, 3 repeats": ((3, 3, 3), {"judge": 0.3, "run": 0.1, "repeat": 0.05}),
-    "3 runs, 3 repeats that differ much": ((1, 3, 3), {"run": 0.3, "repeat": 0.3}),
-    "2 runs, 2 repeats": ((1, 2, 2), {"run": 0.1, "repeat": 0.1}),
-    "2 judges, 3 runs": ((2, 3, 1), {"judge": 0.3, "run": 0.1}),
-}  # fmt: skip
-"""Judges, runs and repeats; standard deviations of what moves all values of one of them at once."""
-STATEMENTS = 5
-
-
-def crossed_coverage(
-    levels: tuple[int, int, int], moves: dict[str, float], n: int, simulations: int, seed: int
-) -> float:
-    """Share of intervals that hold the value of all queries, runs, judges and repeats there are.
-
-    A statement is found supported where a sum of normal effects is above 0: of its query (1), its
-    answer (.5), the statement (1), one verdict (.5), of judges with each query (.3) and statement
-    (.5) where there are several, and of ``moves``.
-    """
-    several = 1.0 if levels[0] > 1 else 0.0
-    effects = [
-        ("q", 1.0), ("uq", 0.5), ("uqs", 1.0), ("jurqs", 0.5), ("jq", 0.3 * several),
-        ("juqs", 0.5 * several), ("j", moves.get("judge", 0.0)), ("u", moves.get("run", 0.0)),
-        ("jr", moves.get("repeat", 0.0)),
-    ]  # fmt: skip
-    shape = dict(zip("jurqs", (*levels, n, STATEMENTS), strict=True))
-    sd = math.sqrt(sum(v * v for _, v in effects))
-    rng = np.random.default_rng([seed, n])
-    covered = 0
-    for i in range(simulations):
-        level = LEVELS[i % len(LEVELS)]
-        total = NormalDist(0, sd).inv_cdf(level) + sum(
-            rng.normal(0, v, [k if axis in axes else 1 for axis, k in shape.items()])
-            for axes, v in effects
-            if v
-        )
-        values = np.mean(np.broadcast_to(total > 0, tuple(shape.values())), axis=-1)
-        sample = mean_sample(values.reshape(-1, n))
-        (found,) = estimate_all(
-            [replace(sample, within=Range(0, 1), judges=levels[0], repeats=levels[2])]
-        )
-        covered += found.low <= level <= found.high
-    return covered / simulations
-
-
-def difference_over_runs(
-    runs: tuple[int, int], moved: float, n: int, simulations: int, seed: int
-) -> float:
-    """Share of intervals that hold the difference of two systems over all queries and runs.
-
-    Values are sums of normal effects: of the query (1), of the query with a system (.5), an answer
-    (.5), and of each run on all values of a system.
-
-    Args:
-        runs: of either system.
-        moved: standard deviation of the last.
-        n: queries.
-        simulations: how many.
-        seed: of everything.
-    """
-    rng = np.random.default_rng([seed, n, *runs])
-    covered = 0
-    for _ in range(simulations):
-        queries, means, sides = rng.normal(0, 1, n), [], []
-        for k in runs:
-            system = queries + rng.normal(0, 0.5, n)
-            values = system + rng.normal(0, 0.5, (k, n)) + rng.normal(0, moved, (k, 1))
-            means.append(values.mean(axis=0))
-            if k > 1:
-                spread = spread_of(values[None, :, None], SOURCES)
-                sides.append(Variance.model_validate(
-                    {"levels": spread.levels, "components": spread.components, "shares": {}}
-                ))  # fmt: skip
-        change = means[1] - means[0]
-        half = half_of_difference(float(change.std(ddof=1)) / math.sqrt(n), n, sides)
-        covered += abs(float(change.mean())) <= half
-    return covered / simulations
-
-
 def main(simulations: int = 2_000, parts: Sequence[str] = ()) -> None:
     """Print tables."""
     print(f"{simulations:,} simulations a cell; Monte Carlo error ± "
@@ -349,36 +257,36 @@ def main(simulations: int = 2_000, parts: Sequence[str] = ()) -> None:
 
 def _raw(simulations: int) -> None:
     for judge, rates in RATES.items():
-        found = worlds(rates, 1)
+        populations = worlds(rates, 1)
         for n in SIZES:
-            shares = raw_coverage(found, n, simulations, 2)
+            shares = raw_coverage(populations, n, simulations, 2)
             if judge != "good":
-                shares = {name: shares[name] for name in found[0].human}
+                shares = {name: shares[name] for name in populations[0].human}
             _line(f"raw, {judge} judge, {n} queries", shares)
 
 
 def _corrected(simulations: int) -> None:
     for judge, rates in RATES.items():
-        found = worlds(rates, 31)
+        populations = worlds(rates, 31)
         for n in SIZES:
-            _labelled(f"{judge} judge, {n} queries", found, n, simulations)
+            _labelled(f"{judge} judge, {n} queries", populations, n, simulations)
 
 
-def _labelled(where: str, found: Sequence[World], n: int, simulations: int) -> None:
+def _labelled(where: str, populations: Sequence[World], n: int, simulations: int) -> None:
     labels = min(50, n // 2)
-    shown = corrected_coverage(found, n, labels, simulations, 4)
-    width = float(np.mean([w for *_, w in shown.values()]))
-    shares = {name: share for name, (share, *_) in shown.items()}
+    coverage = corrected_coverage(populations, n, labels, simulations, 4)
+    width = float(np.mean([w for *_, w in coverage.values()]))
+    shares = {name: share for name, (share, *_) in coverage.items()}
     _line(f"corrected, {where}, {labels} labels", shares | {"width": width})
-    _line(f"labels alone, {where}, {labels} labels", {k: s for k, (_, s, _) in shown.items()})
+    _line(f"labels alone, {where}, {labels} labels", {k: s for k, (_, s, _) in coverage.items()})
 
 
 def _repeats(simulations: int) -> None:
-    found = worlds(GOOD, 21, repeats=True)
+    populations = worlds(GOOD, 21, repeats=True)
     for n in SIZES:
         where = f"{n} questions that repeat"
-        _line(f"raw, {where}", raw_coverage(found, n, simulations, 2))
-        _labelled(f"good judge, {where}", found, n, simulations)
+        _line(f"raw, {where}", raw_coverage(populations, n, simulations, 2))
+        _labelled(f"good judge, {where}", populations, n, simulations)
 
 
 def _differences(simulations: int) -> None:
@@ -402,9 +310,10 @@ def _authorship(simulations: int) -> None:
 
 
 def _null(simulations: int) -> None:
-    found = world(GOOD, 0.6, 1)
+    population = world(GOOD, 0.6, 1)
     for n in SIZES:
-        _line(f"p < .05 under the null, {n} queries", null_rejections(found, n, simulations, 5))
+        shares = null_rejections(population, n, simulations, 5)
+        _line(f"p < .05 under the null, {n} queries", shares)
 
 
 def _ranks(simulations: int) -> None:
@@ -444,8 +353,8 @@ def _expertqa(simulations: int) -> None:
 
 
 def _line(what: str, shares: Shares) -> None:
-    found = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
-    print(f"{what}: {found}", flush=True)
+    text = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
+    print(f"{what}: {text}", flush=True)
 
 
 PARTS = {

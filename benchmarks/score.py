@@ -1,4 +1,4 @@
-"""ScoringSetup a million answers, and the time per query of rage_toolkit at 500,000 passages."""
+"""Scoring a million answers, and the time per query of rage_toolkit at 500,000 passages."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
 )
 
+LEVELS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+"""How good systems are; a simulated benchmark is of any, so that no lucky value decides."""
 _POPULATION = 50_000
 _STATEMENTS = 6
 _SAME = 2 / 3

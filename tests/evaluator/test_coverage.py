@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 from benchmarks.coverage import (
-    CROSSED,
     authorship,
     cascade_coverage,
     corrected_coverage,
-    crossed_coverage,
     null_rejections,
     rates_coverage,
     raw_coverage,
 )
+from benchmarks.crossed import CROSSED, crossed_coverage
 from benchmarks.simulated import world
 
 

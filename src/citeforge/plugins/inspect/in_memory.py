@@ -25,17 +25,17 @@ class _Memory:
             self._tables[key] = self._whole.table(config, split)
         return self._tables[key]
 
-    def texts(self, wanted: list[str]) -> dict[str, tuple[str, str]]:
+    def texts(self, names: list[str]) -> dict[str, tuple[str, str]]:
         """Texts of passages: those that contexts show come from one pass over the corpus."""
         if self._texts is None:
-            shown: set[str] = set()
+            in_contexts: set[str] = set()
             for context in self._whole.contexts:
                 for item in self._whole.items(context):
-                    shown.update(p.id for p in item.passages)
-            self._texts = self._whole.texts(shown)
-        lacking = [name for name in wanted if name not in self._texts]
-        more = self._whole.texts(lacking) if lacking else {}
-        return {n: self._texts[n] for n in wanted if n in self._texts} | more
+                    in_contexts.update(p.id for p in item.passages)
+            self._texts = self._whole.texts(in_contexts)
+        others = [name for name in names if name not in self._texts]
+        more = self._whole.texts(others) if others else {}
+        return {n: self._texts[n] for n in names if n in self._texts} | more
 
 
 class InMemoryBenchmark(Benchmark):
@@ -54,19 +54,19 @@ class InMemoryBenchmark(Benchmark):
 
     @classmethod
     def _of(
-        cls, whole: Benchmark, memory: _Memory, asked: frozenset[str] | None
+        cls, whole: Benchmark, memory: _Memory, queries: frozenset[str] | None
     ) -> InMemoryBenchmark:
-        found = cls(whole.folder, whole.manifest)
-        found.also_known = whole.also_known
-        found._memory, found.asked = memory, asked
-        return found
+        part = cls(whole.folder, whole.manifest)
+        part.also_known = whole.also_known
+        part._memory, part.asked = memory, queries
+        return part
 
     def table(self, config: str, split: str) -> pa.Table:
         """As of any package, without reading it again."""
-        found = self._memory.table(config, split)
-        return found if self.asked is None else rows_about(found, config, self.asked)
+        table = self._memory.table(config, split)
+        return table if self.asked is None else rows_about(table, config, self.asked)
 
-    def texts(self, wanted: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
+    def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
         """As of any package, without streaming its corpus again."""
-        names = wanted.to_pylist() if isinstance(wanted, pa.Array) else list(wanted)
+        names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
         return self._memory.texts(names)

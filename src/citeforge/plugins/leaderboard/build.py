@@ -123,8 +123,8 @@ def growing_site(
         for bench, package, name in zip(benches, packages, titles, strict=True):
             files = _ready(bench, package)
             site, views = write_pages(package, files, root / bench.name, name, others, bench.about)
-            column = (bench.measure, bench.context)
-            columns.append(board_column(bench.name, name, views, *column, config))
+            choice = (bench.measure, bench.context)
+            columns.append(board_column(bench.name, name, views, *choice, config))
             sites.append(site)
         data = compact_matrix(columns)
         n_systems = len({f.system for c in columns for f in c.files if not f.is_control})

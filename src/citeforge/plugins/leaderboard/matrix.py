@@ -78,15 +78,15 @@ def board_column(
     if not any(v.measures for v in views):
         return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, {}, None, files)
     view = views[0] if context is None else _of_context(folder, views, context, config)
-    column = view.main if measure is None else measure
-    if column not in view.entries:
+    main = view.main if measure is None else measure
+    if main not in view.entries:
         raise InputError(
-            f"no score file of {folder} ({view.title}) has the measure {column!r}",
+            f"no score file of {folder} ({view.title}) has the measure {main!r}",
             path=config, field="measure", allowed=", ".join(view.measures) or "scores first",
         )  # fmt: skip
-    if direction(column) is None:
+    if direction(main) is None:
         raise InputError(
-            f"{column} ranks nobody: neither more nor less of it is better",
+            f"{main} ranks nobody: neither more nor less of it is better",
             path=config, field="measure",
             allowed=", ".join(n for n in view.measures if direction(n) is not None),
         )  # fmt: skip
@@ -94,7 +94,7 @@ def board_column(
     queries = max((f.query_ids for f in view.files), key=len)
     cells = {
         f.system: e
-        for f, e in zip(view.files, view.entries[column], strict=True)
+        for f, e in zip(view.files, view.entries[main], strict=True)
         if e is not None and e.value is not None and f.query_ids == queries
     }
     per_query = {name: towards_better(e) for name, e in cells.items()}
@@ -102,8 +102,8 @@ def board_column(
     clusters = np.array(first.clusters) if first.clusters else None
     n_queries = len(queries) or first.counts.n_queries
     return BoardColumn(
-        folder, title, column, view.title, n_queries, cells, slugs, per_query, clusters, files,
-        marked_name(view.files, column), " ".join(trivial_lines(view.files, [column])),
+        folder, title, main, view.title, n_queries, cells, slugs, per_query, clusters, files,
+        marked_name(view.files, main), " ".join(trivial_lines(view.files, [main])),
     )  # fmt: skip
 
 

@@ -80,11 +80,11 @@ def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> Buil
     Raises:
         InputError: the file is at fault, or cannot be read.
     """
-    config, boards_file = read_boards(Path(boards))
+    config, all_boards = read_boards(Path(boards))
     refused: list[str] = []
-    benches = [bench_of(b, {}, refused) for b in boards_file.boards]
-    folder = Path(out or boards_file.site)
-    with growing_site(benches, folder, boards_file.title, config, boards_file.about) as site:
+    benches = [bench_of(b, {}, refused) for b in all_boards.boards]
+    folder = Path(out or all_boards.site)
+    with growing_site(benches, folder, all_boards.title, config, all_boards.about) as site:
         return BuiltSite(site, folder, refused)
 
 

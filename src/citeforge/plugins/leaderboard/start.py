@@ -78,8 +78,8 @@ def _says(path: Path, text: str) -> bool:
 def _boards(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
 ) -> Boards:
-    specs = [_named(b, folder) for b in benchmarks]
-    halves = dict(_named(g, folder, "-gold") for g in gold)
+    specs = [_name_and_benchmark(b, folder) for b in benchmarks]
+    halves = dict(_name_and_benchmark(g, folder, "-gold") for g in gold)
     if len(specs) == len(halves) == 1 and "=" not in gold[0]:
         halves = dict(zip(dict(specs), halves.values(), strict=True))
     strange = next((n for n in halves if n not in dict(specs)), None)
@@ -97,8 +97,8 @@ def _boards(
         raise UsageError(f"--benchmark: {message}; give NAME=FOLDER") from error
 
 
-def _named(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Name and benchmark, a folder named from where the repository stands."""
+def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
+    """Name and benchmark of ``[NAME=]BENCHMARK``; a folder's path starts at the repository."""
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
         name, spec = "", argument

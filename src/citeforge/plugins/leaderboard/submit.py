@@ -155,37 +155,37 @@ def add_submissions(
         UsageError: nobody can tell which board it is for.
         FailuresError: the judge failed on some pairs.
     """
-    config, every_board = read_boards(Path(boards))
-    if board is not None and every_board.find(board) is None:
-        names = ", ".join(b.name for b in every_board.boards)
+    config, all_boards = read_boards(Path(boards))
+    if board is not None and all_boards.find(board) is None:
+        names = ", ".join(b.name for b in all_boards.boards)
         raise UsageError(f"--board {board!r} is not in {config}; known: {names}")
     with file_lock(config.parent / LOCK, config.parent, wait=True):
-        paths = [Path(s) for s in submissions] or list(_all_in(every_board))
-        checked = _verdicts(paths, every_board, board, replace)
+        paths = [Path(s) for s in submissions] or list(_all_in(all_boards))
+        checked = _verdicts(paths, all_boards, board, replace)
         refused = [line for c in checked for line in _error_lines(c)]
         if only_check and not submissions:  # what else lies there stops no single submission
-            refused += [fault for b in every_board.boards for fault in backed_scores(b, {})[1]]
+            refused += [fault for b in all_boards.boards for fault in backed_scores(b, {})[1]]
         n_wrong = sum(bool(c.findings.errors) for c in checked)
         if refused and (only_check or (submissions and n_wrong == len(checked))):
             summary = f"{n_wrong} of {len(checked)} submissions have errors; nothing was changed"
             raise InputError("\n".join([summary, *refused]))
         if only_check:
-            return Intake(checked, {}, [], None, every_board.site)
-        _require_gold(config, every_board)
+            return Intake(checked, {}, [], None, all_boards.site)
+        _require_gold(config, all_boards)
         right = [c for c in checked if c.taken is not None and not c.findings.errors]
-        scored = _scored(right, every_board, run or RunOptions(), allow_judge_failures, refused)
+        scored = _scored(right, all_boards, run or RunOptions(), allow_judge_failures, refused)
         added = {
             path: file
             for c in right
             if c.taken and c.source in scored
             for path, file in c.taken.score_files(scored[c.source]).items()
         }
-        benches = [bench_of(b, added, refused) for b in every_board.boards]
-        with growing_site(benches, every_board.site, every_board.title, config) as site:
+        benches = [bench_of(b, added, refused) for b in all_boards.boards]
+        with growing_site(benches, all_boards.site, all_boards.title, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
             # the next one needs.
-            _keep([c for c in right if c.source in scored], every_board, scored)
-        return Intake(checked, scored, refused, site, every_board.site)
+            _keep([c for c in right if c.source in scored], all_boards, scored)
+        return Intake(checked, scored, refused, site, all_boards.site)
 
 
 def _all_in(boards: Boards) -> Iterator[Path]:
@@ -386,8 +386,8 @@ def _keep(
     for board in boards.boards:
         events = [c.event for c in right if c.event and c.taken and c.taken.board == board]
         before = read_history(board.history_file)
-        before_by_name = latest(before)
-        new = [e for e in events if before_by_name.get(e.submission) != e]
+        latest_events = latest(before)
+        new = [e for e in events if latest_events.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
     for one in submissions:

@@ -112,8 +112,8 @@ class CausalModel:
             some = groups[at : at + _GROUPS]
             heads = list(one_thread_each(self._head, some, device.type))
             work = [p for g, h in zip(some, heads, strict=True) for p in _pieces(g, h)]
-            for log_probs in one_thread_each(self._rest, work, device.type):
-                for text, total in log_probs:
+            for totals_of_piece in one_thread_each(self._rest, work, device.type):
+                for text, total in totals_of_piece:
                     totals[text] = total
         sizes = [len(one) - 1 for one in ids]
         return [math.exp(-t / n) if n > 0 else math.inf for t, n in zip(totals, sizes, strict=True)]
@@ -154,11 +154,11 @@ class CausalModel:
             with torch.inference_mode():
                 out = model(input_ids=ids, attention_mask=mask, past_key_values=cache)
                 logs = _logs(out.logits[:, :-1], ids[:, 1:]).tolist()
-        parts = []
+        totals = []
         for row, one, values in zip(rows, rest, logs, strict=True):
             total = 0.0 if head is None else head.total + (float(head.last[one[0]]) if one else 0.0)
-            parts.append((group.texts[row], total + math.fsum(values[: max(0, len(one) - 1)])))
-        return parts
+            totals.append((group.texts[row], total + math.fsum(values[: max(0, len(one) - 1)])))
+        return totals
 
 
 class _Embedded(CausalModel):

@@ -248,8 +248,8 @@ class OfflineLlm:
         text = before(whole, question.request.stop)
         logprobs = None
         if question.alone:
-            parts = [c for n, c in enumerate(tokens) if len(self._text(tokens[:n])) < len(text)]
-            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in parts)
+            visible = [c for n, c in enumerate(tokens) if len(self._text(tokens[:n])) < len(text)]
+            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in visible)
         return LlmReply(
             text,
             len(question.ids),

@@ -99,12 +99,12 @@ class FastClusterEmbedder(ClusterEmbedder):
             self._options, self._device, partial(_quantising, self._make)
         )
         try:
-            ((_, ranges),) = pool.run([calibration])
+            ((_, files),) = pool.run([calibration])
         finally:
             pool.close()
-        if isinstance(ranges, FailedShard):
-            raise FailuresError(f"the model cannot be quantised: {ranges}")
-        sent = partial(_sent, self._make, calibration, ranges)
+        if isinstance(files, FailedShard):
+            raise FailuresError(f"the model cannot be quantised: {files}")
+        sent = partial(_sent, self._make, calibration, files)
         return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
 
 

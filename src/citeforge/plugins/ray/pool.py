@@ -322,7 +322,7 @@ class WorkerPool(Generic[T, R]):
 
 
 def of_each(result: R | FailedShard, n: int) -> R | FailedShard:
-    """The reply to a piece of n things, which is a list of as many; Lost where it is another."""
+    """The reply to a piece of n things, a list of as many; a failure where it is anything else."""
     if isinstance(result, FailedShard) or (isinstance(result, list) and len(result) == n):
         return result
     replied = f"{len(result)} results" if isinstance(result, list) else type(result).__name__

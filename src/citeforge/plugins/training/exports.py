@@ -269,20 +269,20 @@ def _unfit(
 
 
 def _set_of(
-    line: int, answer: SubmissionLine, name: str | None, submission: Submission, opened: Benchmark
+    line: int, answer: SubmissionLine, context: str | None, submission: Submission, bench: Benchmark
 ) -> str:
-    if name is not None:
-        return name
-    if answer.context in opened.contexts:
+    if context is not None:
+        return context
+    if answer.context in bench.contexts:
         return str(answer.context)
-    if len(opened.contexts) > 1 or answer.context is not None:
+    if len(bench.contexts) > 1 or answer.context is not None:
         raise InputError(
             "names no context set" if answer.context is None
             else f"context {answer.context!r} is unknown",
             path=submission.path, line=line, field="context",
-            allowed=f"one of {', '.join(opened.contexts)}, in the line or as --context",
+            allowed=f"one of {', '.join(bench.contexts)}, in the line or as --context",
         )  # fmt: skip
-    return opened.contexts[0]
+    return bench.contexts[0]
 
 
 def _pairs(

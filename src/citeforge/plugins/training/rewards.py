@@ -138,8 +138,8 @@ def citation_reward(
         raise UsageError(
             f"{len(completions)} completions and {len(contexts)} contexts: one a piece"
         )
-    sums, outputs = terms or RewardTerms(), map(_text, completions)
-    return [sums.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
+    terms, outputs = terms or RewardTerms(), map(_text, completions)
+    return [terms.of(_numbers(o, c)) for o, c in zip(outputs, map(Shown.of, contexts), strict=True)]
 
 
 def citation_reward_with(
@@ -168,8 +168,8 @@ def citation_reward_with(
     return function
 
 
-def _numbers(output: str, passages: Shown) -> AnswerValues:
-    return _scorer(passages.base, passages.form)(output, passages.n_passages, passages.relevant, {})
+def _numbers(output: str, context: Shown) -> AnswerValues:
+    return _scorer(context.base, context.form)(output, context.n_passages, context.relevant, {})
 
 
 @lru_cache(maxsize=16)

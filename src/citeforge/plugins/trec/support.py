@@ -143,22 +143,22 @@ def _labelled(inputs: Inputs) -> Iterator[tuple[Key, list[Weights]]]:
     ]
     if labels and len(inputs.runs) > 1:
         raise CannotError(SEVERAL_RUNS)
-    sentences = {(run, item.row): _sentences(inputs, item) for run, item, label in answers
-                 if label is not None or judge is not None}  # fmt: skip
+    sentences = {(run, item.row): _sentences(inputs, item) for run, item, weights in answers
+                 if weights is not None or judge is not None}  # fmt: skip
     if judge is not None:
         judge.ask(
             _pair(item, c, sentence.text)
-            for run, item, label in answers
-            if label is None
+            for run, item, weights in answers
+            if weights is None
             for sentence in sentences[run, item.row]
             for c in sentence.citations
             if _has_text(item, c)
         )
-    for run, item, label in answers:
+    for run, item, weights in answers:
         key = (run, item.row)
-        if label is not None:
-            _require_same(inputs, item, sentences[key], label)
-            yield key, [[None if w is None else Value(w, w) for w in row] for row in label]
+        if weights is not None:
+            _require_same(inputs, item, sentences[key], weights)
+            yield key, [[None if w is None else Value(w, w) for w in row] for row in weights]
         elif judge is not None:
             yield (
                 key,

@@ -168,25 +168,10 @@ def test_the_example_by_hand(package: Path) -> None:
 
 def test_partial_support_is_support(package: Path, tmp_path: Path) -> None:
     """As the paper has it: facts found entirely or partially."""
-
-    class Judge:
-        signature, comparable = "levels", False
-
-        def identity(self) -> dict[str, str]:
-            return {"name": "levels"}
-
-        def count_tokens(self, pairs: object) -> None:
-            return None
-
-        def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
-            level = {"One.": 1.0, "Half.": 0.5, "None.": 0.0}
-            keep([(i, Verdict(level[p.hypothesis] == 1, support=level[p.hypothesis]))
-                  for i, p in enumerate(pairs)])  # fmt: skip
-
     page = {"url": A, "text": "Some text."}
-    report = f"One ({A}). Half ({A}). None ({A})."
+    report = f"One is true ({A}). Two is half ({A}). Three is false ({A})."
     path = write_jsonl(tmp_path / "r.jsonl", [{"id": "q01", "article": report, "pages": [page]}])
-    found = score(path, package, measures=["FACT.Eff"], judge=Judge())
+    found = score(path, package, measures=["FACT.Eff"], judge=Levels())
     assert found["FACT.Eff"].per_query[0] == 2
 
 
@@ -262,9 +247,9 @@ class Levels:
         return None
 
     def decide(self, pairs, keep) -> None:  # type: ignore[no-untyped-def]
-        known = {"true.": Verdict(True), "false.": Verdict(False),
-                 "unknown.": Verdict(False, undecided=True)}  # fmt: skip
-        keep([(i, known.get(p.hypothesis.split()[-1], JudgeFailure("no reply")))
+        verdicts = {"true.": Verdict(True), "half.": Verdict(False, support=0.5),
+                    "false.": Verdict(False), "unknown.": Verdict(False, undecided=True)}  # fmt: skip
+        keep([(i, verdicts.get(p.hypothesis.split()[-1], JudgeFailure("no reply")))
               for i, p in enumerate(pairs)])  # fmt: skip
 
 

@@ -61,8 +61,8 @@ def _drop_links(parts: list[Token]) -> None:
 def definition_link(measure: str) -> str:
     """Where a site defines a measure, beside its first page; empty for one that is not ours."""
     name = measure.split("[")[0]
-    measure_entry = find_measure(name)
+    declaration = find_measure(name)
     places = (name, re.sub(r"@\d+$", "@k", name))
-    anchors = [f"m-{p}" for p in places] + ([] if measure_entry is None else [measure_entry.family])
+    anchors = [f"m-{p}" for p in places] + ([] if declaration is None else [declaration.family])
     anchor = next((a for a in anchors if a in definitions()[1]), None)
     return "" if anchor is None else f"definitions.html#{anchor}"

@@ -102,7 +102,7 @@ def int8_model(source: TorchModel, calibration: Sequence[Arrays], texts: str) ->
     Raises:
         InputError: it cannot be converted.
     """
-    quantized = float32_model(source)
+    exact = float32_model(source)
 
     def make(folder: Path) -> None:
         ov = openvino()
@@ -110,7 +110,7 @@ def int8_model(source: TorchModel, calibration: Sequence[Arrays], texts: str) ->
             import nncf
 
             model = nncf.quantize(
-                ov.Core().read_model(quantized),
+                ov.Core().read_model(exact),
                 nncf.Dataset(list(calibration), list),
                 model_type=nncf.ModelType.TRANSFORMER,
                 subset_size=len(calibration),

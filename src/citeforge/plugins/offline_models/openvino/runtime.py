@@ -51,7 +51,7 @@ class Compiled:
         """
         ov = openvino()
         core = ov.Core()
-        quantized = path.stem == "int8" and cpu_has_bfloat16()
+        in_bfloat16 = path.stem == "int8" and cpu_has_bfloat16()
         self._model = core.compile_model(
             core.read_model(path),
             "CPU",
@@ -60,7 +60,7 @@ class Compiled:
                 "INFERENCE_NUM_THREADS": threads,
                 "ENABLE_CPU_PINNING": False,
                 # What int8 leaves over may be as rough as int8 is.
-                "INFERENCE_PRECISION_HINT": "bf16" if quantized else "f32",
+                "INFERENCE_PRECISION_HINT": "bf16" if in_bfloat16 else "f32",
             },
         )
         self._local = threading.local()
@@ -78,10 +78,10 @@ class Compiled:
 
 def widened(features: dict[str, Any], names: Sequence[str], pad: int) -> dict[str, Any]:
     """A tokenised batch padded to a multiple of WIDTH, as arrays."""
-    widths = {}
+    arrays = {}
     for name in names:
         array = np.asarray(features[name], np.int64)
         more = -array.shape[1] % WIDTH
         fill = pad if name == "input_ids" else 0
-        widths[name] = np.pad(array, ((0, 0), (0, more)), constant_values=fill)
-    return widths
+        arrays[name] = np.pad(array, ((0, 0), (0, more)), constant_values=fill)
+    return arrays

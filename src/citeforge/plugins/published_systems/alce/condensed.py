@@ -44,13 +44,13 @@ class Condenser:
             answers = yield [self._request(doc, task) for doc in docs]
             texts = [_useful(answer.text) for answer in answers]
         else:
-            shown = task.item.passages[: self._k]
-            texts = [self._ready.get((task.item.query_id, p.id), "") for p in shown]
+            passages = task.item.passages[: self._k]
+            texts = [self._ready.get((task.item.query_id, p.id), "") for p in passages]
         short = zip(docs, texts, strict=True)
-        kept = [replace(doc, text=neutralise(text)) for doc, text in short if text]
-        self._setting.counts["passages without a short version that helps"] += len(docs) - len(kept)
-        self._setting.counts["queries without a passage"] += not kept
-        return kept
+        good = [replace(doc, text=neutralise(text)) for doc, text in short if text]
+        self._setting.counts["passages without a short version that helps"] += len(docs) - len(good)
+        self._setting.counts["queries without a passage"] += not good
+        return good
 
     def _request(self, doc: PromptDoc, task: Task) -> Request:
         text = self._setting.render(

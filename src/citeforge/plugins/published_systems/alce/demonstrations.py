@@ -70,10 +70,10 @@ class Demonstration(FrozenRecord):
             base: number of the first.
             short: whether they are summarised, where they have a summary.
         """
-        shown = self.passages[: max(k, self.farthest)]
+        passages = self.passages[: max(k, self.farthest)]
         return [
             PromptDoc(base + i, p.title, p.summary or p.text if short else p.text)
-            for i, p in enumerate(shown)
+            for i, p in enumerate(passages)
         ]
 
 

@@ -110,9 +110,9 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         short = yield from condenser.docs(task)
 
         def show(action: Action) -> list[PromptDoc]:
-            known = {d.number for d in short}
-            setting.counts["invented document numbers"] += len(set(action.numbers) - known)
-            return [full[n] for n in action.numbers if n in known][: o.at_once]
+            numbers = {d.number for d in short}
+            setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
+            return [full[n] for n in action.numbers if n in numbers][: o.at_once]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}

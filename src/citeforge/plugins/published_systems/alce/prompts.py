@@ -35,14 +35,14 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
     o = setting.options
     pool = read_demonstrations(o.demos or OWN)
     questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
-    known: dict[int, list[str]] = {}
+    by_run: dict[int, list[str]] = {}
 
     def of(run: int) -> list[str]:
-        if run not in known:
-            known[run] = [
+        if run not in by_run:
+            by_run[run] = [
                 render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)
             ]
-        return known[run]
+        return by_run[run]
 
     return of
 

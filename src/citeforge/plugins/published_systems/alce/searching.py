@@ -56,8 +56,8 @@ class CandidatePool:
         self._benchmark, self._depth, self._how = setting.benchmark, depth, how
         self._embedder_name = embedder
         self._embedder: Embedder | None = None
-        self._known = self._candidates(setting)
-        self._texts = self._benchmark.texts({i for ids in self._known.values() for i in ids})
+        self._ids_of = self._candidates(setting)
+        self._texts = self._benchmark.texts({i for ids in self._ids_of.values() for i in ids})
         self._indexes: dict[str, Retriever] = {}
 
     def _candidates(self, setting: Setting[Any]) -> dict[str, list[str]]:
@@ -75,7 +75,7 @@ class CandidatePool:
 
     def of(self, item: Item) -> Shelf:
         """The candidates of a query, of which nothing is shown yet."""
-        ids = self._known[item.query_id]
+        ids = self._ids_of[item.query_id]
         if item.query_id not in self._indexes:
             self._indexes[item.query_id] = self._index(ids)
         passages = {i: Passage(i, *self._texts[i]) for i in ids}

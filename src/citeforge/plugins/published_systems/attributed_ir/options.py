@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
@@ -10,6 +10,8 @@ from citeforge.engines.retrieval.fusion import FUSIONS
 from citeforge.schemas.models.choices import EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.option import Option
 from citeforge.systems.options import LlmOptions
+
+S = TypeVar("S", bound="RetrievalOptions")
 
 
 class GenerateOptions(LlmOptions):
@@ -43,6 +45,14 @@ class RetrievalOptions(LlmOptions):
     """Passages of the first stage that the second one reads."""
 
 
+def _refuse_run_file(options: S) -> S:
+    if options.retriever.startswith("run:"):
+        raise ValueError(
+            "--retriever run: knows the benchmark's queries alone; this system asks others, too"
+        )
+    return options
+
+
 class VanillaOptions(RetrievalOptions):
     """Of ``rtg-vanilla``."""
 
@@ -67,15 +77,13 @@ class QueryGenOptions(VanillaOptions):
 
     @field_validator("fusion")
     @classmethod
-    def _check_fusion(cls, given: str) -> str:
-        name, _, number = given.partition(":")
-        if given not in FUSIONS and not (name == "query" and number.isdecimal()):
+    def _check_fusion(cls, fusion: str) -> str:
+        name, _, number = fusion.partition(":")
+        if fusion not in FUSIONS and not (name == "query" and number.isdecimal()):
             raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")
-        return given
+        return fusion
 
-    @model_validator(mode="after")
-    def _searchable(self) -> Self:
-        return _of_any_text(self)
+    _searchable = model_validator(mode="after")(_refuse_run_file)
 
 
 class GtrOptions(RetrievalOptions):
@@ -84,17 +92,4 @@ class GtrOptions(RetrievalOptions):
     per_statement: int = Field(1, ge=1)
     """Passages that each statement cites."""
 
-    @model_validator(mode="after")
-    def _searchable(self) -> Self:
-        return _of_any_text(self)
-
-
-S = TypeVar("S", bound=RetrievalOptions)
-
-
-def _of_any_text(options: S) -> S:
-    if options.retriever.startswith("run:"):
-        raise ValueError(
-            "--retriever run: knows the benchmark's queries alone; this system asks others, too"
-        )
-    return options
+    _searchable = model_validator(mode="after")(_refuse_run_file)

@@ -87,7 +87,7 @@ def read_queries(reply: str) -> list[str]:
     """Queries in a reply: the lines of its list; without a list every line, unless one of them is
     prose (of more than 25 words), in which case there are none."""
     lines = [line for line in reply.splitlines() if _plain(line)]
-    listed = [found[1] for found in map(_LISTED.fullmatch, lines) if found]
+    listed = [match[1] for match in map(_LISTED.fullmatch, lines) if match]
     if not listed:
         if any(len(line.split()) > _LONGEST for line in lines):
             return []

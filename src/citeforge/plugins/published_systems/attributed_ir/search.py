@@ -184,8 +184,8 @@ class _Run:
 
     @cached_property
     def _run_rankings(self) -> Rankings:
-        asked = dict.fromkeys(self._setting.benchmark.query_ids, "")
-        return self._run.rank(asked, 1 << 31)
+        queries = dict.fromkeys(self._setting.benchmark.query_ids, "")
+        return self._run.rank(queries, 1 << 31)
 
     def rank(self, queries: Any, depth: int = 0) -> Rankings:
         return {query: self._run_rankings[query][:depth] for query in queries}

@@ -91,7 +91,7 @@ def read_facts(path: Path, benchmark: Benchmark) -> Lines:
     ``citations``.
 
     Raises:
-        InputError: as :func:`read_reports`; or a line has none.
+        InputError: as :func:`read_deep_research`; or a line has none.
     """
     return _read(path, benchmark, partial(_facts, path))
 

@@ -36,16 +36,7 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     message = output.choices[0].message if output.choices else None
     content = [] if message is None or isinstance(message.content, str) else message.content
     response = Response()
-    is_apart = False
-    for number, block in enumerate(content):
-        if block.type != "text":
-            is_apart = True
-            continue
-        if is_apart and response.text and not response.text[-1].isspace():
-            response.text += "\n\n"
-        is_apart = False
-        start = len(response.text)
-        response.text += block.text
+    for number, block, start in response.add_text_blocks(content):
         _add_citations(block, response, start, has_marks, f"content[{number}]")
     if not response.cited:
         return Response(output.completion, has_marks=True)

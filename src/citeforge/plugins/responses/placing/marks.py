@@ -101,14 +101,14 @@ def place_marks(
     marks = _marks(text, cited, numbers)
     edits = list(dict.fromkeys(marks.values()))
     first = Shift(text, [*edits, *_escapes(text, grammar, n_docs, edits)])
-    wanted = [
+    spans_of_words = [
         (first.start(c.start), first.end(c.end), n)
         for c, n in zip(cited, numbers, strict=True)
         if not c.is_mark
     ]
     second = Shift(first.text, [])
-    if wanted:
-        second = _Placing(first.text, wanted, grammar, segmenter, n_docs).place()
+    if spans_of_words:
+        second = _Placing(first.text, spans_of_words, grammar, segmenter, n_docs).place()
     spans = []
     for at, c in enumerate(cited):
         start, end = first.places[marks[at]] if at in marks else (
@@ -130,7 +130,7 @@ def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
 
 def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
     """Citation to the edit that makes its mark; those that overlap share one."""
-    found: dict[int, Edit] = {}
+    edits: dict[int, Edit] = {}
     group: list[int] = []
 
     def close() -> None:
@@ -138,7 +138,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
             start = min(cited[i].start for i in group)
             end = max(cited[i].end for i in group)
             edit = Edit(start, end, _bracketed(text, end, (numbers[i] for i in sorted(group))))
-            found.update(dict.fromkeys(group, edit))
+            edits.update(dict.fromkeys(group, edit))
             group.clear()
 
     behind = -1
@@ -151,24 +151,24 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
         group.append(at)
         behind = max(behind, c.end)
     close()
-    return found
+    return edits
 
 
-def _escapes(text: str, grammar: Grammar, n_docs: int, taken: Sequence[Edit]) -> list[Edit]:
+def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
     """Edits after which no bracket of the answer itself is read as a citation."""
-    found = []
-    places = sorted((e.start, e.end) for e in taken)
+    edits = []
+    places = sorted((e.start, e.end) for e in marks)
     for marker in grammar.parse(text, n_docs).markers:
         if marker.is_listed or not marker.numbers:
             continue
         if overlaps((marker.start, marker.end), places):
             continue
-        found += [
+        edits += [
             Edit(at + 1, at + 1, JOINER)
             for at in range(marker.start, marker.end)
             if text[at] in _BRACKETS
         ]
-    return found
+    return edits
 
 
 class _Placing:
@@ -177,7 +177,7 @@ class _Placing:
     def __init__(
         self,
         text: str,
-        wanted: Sequence[tuple[int, int, int]],
+        spans: Sequence[tuple[int, int, int]],
         grammar: Grammar,
         segmenter: Segmenter,
         n_docs: int,
@@ -189,7 +189,7 @@ class _Placing:
         self.loose: list[tuple[int, int]] = []
         places = [(s, e, i) for i, st in enumerate(self.before.statements) for s, e in st.spans]
         starts = [s for s, _, _ in places]
-        for start, end, number in wanted:
+        for start, end, number in spans:
             self._add(start, end, number, places, starts)
         self.tries = dict.fromkeys(self.adding, 0)
 
@@ -211,9 +211,9 @@ class _Placing:
             s, e, statement = places[at]
             if any(c.isalnum() for c in self.text[max(s, start) : min(e, end)]):
                 hit = True
-                known = self.before.statements[statement].numbers
+                written = self.before.statements[statement].numbers
                 mine = self.adding.setdefault(statement, [])
-                if number not in known and number not in mine:
+                if number not in written and number not in mine:
                     mine.append(number)
             at += 1
         if not hit:  # a heading, say: a mark at its end, and the grammar says to what it belongs
@@ -222,10 +222,10 @@ class _Placing:
     def place(self) -> Shift:
         """Marks where the grammar reads them as meant."""
         for _ in range(_TRIES if len(self.text) < _LONG else _FEW_TRIES):
-            found = Shift(self.text, self._edits())
-            if not self._better(self._read(found.text)):
-                return found
-        return found
+            shift = Shift(self.text, self._edits())
+            if not self._better(self._read(shift.text)):
+                return shift
+        return shift
 
     def _edits(self) -> list[Edit]:
         at: dict[int, list[int]] = {}
@@ -254,8 +254,8 @@ class _Placing:
         return moved
 
     def _as_meant(self, at: int, before: Statement, after: Statement) -> bool:
-        numbers, found = {*before.numbers, *self.adding.get(at, ())}, set(after.numbers)
-        as_many = numbers <= found if self.loose else numbers == found
+        meant, read = {*before.numbers, *self.adding.get(at, ())}, set(after.numbers)
+        as_many = meant <= read if self.loose else meant == read
         return before.text == after.text and as_many
 
 

@@ -45,31 +45,31 @@ class Matching:
             self._shown[context] = {item.query_id: item.passages for item in items}
         return self._shown[context].get(query, ())
 
-    def find(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
+    def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
         """Position of the passage that a source is; None where it is none of them, or several."""
         ways = ("id", "title", "index") if self.way == "shown" else (self.way,)
         for way in ways:
-            found = _WAYS[way](self, source, shown)
-            if found is not None:
-                return found
+            position = _WAYS[way](self, source, passages)
+            if position is not None:
+                return position
         return None
 
-    def _by_id(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
-        ids = [p.id for p in shown]
+    def _by_id(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
+        ids = [p.id for p in passages]
         return next((ids.index(name) for name in source.ids if name in ids), None)
 
-    def _by_title(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
-        return _only([p.title for p in shown], source.title)
+    def _by_title(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
+        return _only([p.title for p in passages], source.title)
 
-    def _by_index(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
-        inside = source.index is not None and 0 <= source.index < len(shown)
+    def _by_index(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
+        inside = source.index is not None and 0 <= source.index < len(passages)
         return source.index if inside else None
 
-    def _by_url(self, source: CitedSource, shown: Sequence[Passage]) -> int | None:
+    def _by_url(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
         if not source.url:
             return None
-        known = self._urls()
-        return _only([known.get(p.id, "") for p in shown], same_url(source.url))
+        urls = self._urls()
+        return _only([urls.get(p.id, "") for p in passages], same_url(source.url))
 
     def _urls(self) -> dict[str, str]:
         """Passage id to its URL, as the metadata of the corpus say."""
@@ -77,8 +77,8 @@ class Matching:
             self._addresses = {}
             columns = ["_id", "metadata"]
             for batch in iter_batches(self._benchmark.corpus, columns, schema=CORPUS):
-                for name, said in rows_of(batch):
-                    value = _field(said, self._field)
+                for name, metadata in rows_of(batch):
+                    value = _field(metadata, self._field)
                     if value:
                         self._addresses[name] = same_url(value)
             if not self._addresses:
@@ -90,17 +90,17 @@ class Matching:
         return self._addresses
 
 
-def _field(said: str | None, name: str) -> str | None:
-    if not said:
+def _field(metadata: str | None, name: str) -> str | None:
+    if not metadata:
         return None
-    value = json.loads(said)
-    found = value.get(name) if isinstance(value, dict) else None
-    return found if isinstance(found, str) else None
+    row = json.loads(metadata)
+    value = row.get(name) if isinstance(row, dict) else None
+    return value if isinstance(value, str) else None
 
 
-def _only(names: Sequence[str], wanted: str) -> int | None:
+def _only(names: Sequence[str], name: str) -> int | None:
     """Position of a name that comes once."""
-    return names.index(wanted) if wanted and Counter(names)[wanted] == 1 else None
+    return names.index(name) if name and Counter(names)[name] == 1 else None
 
 
 _WAYS: Mapping[str, Callable[[Matching, CitedSource, Sequence[Passage]], int | None]] = {

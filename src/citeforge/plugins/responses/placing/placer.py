@@ -64,30 +64,30 @@ class CitationPlacer:
         return SentenceSegmenter()
 
     def answer(
-        self, number: int, query: str, said: LineFields, response: Response
+        self, number: int, query: str, fields: LineFields, response: Response
     ) -> SubmissionLine:
         """The line of a response.
 
         Args:
             number: line of the file, for errors.
             query: what it answers.
-            said: what its line says besides the response.
+            fields: what its line says besides the response.
             response: answer, sources and citations.
 
         Raises:
             InputError: it names no context set.
         """
-        if self.matching.way == "own" or said.documents is not None:
+        if self.matching.way == "own" or fields.documents is not None:
             context = None
-            passages, found = _own(said, response)
+            passages, positions = _own(fields, response)
             n_shown = len(passages)
         else:
             passages = None
-            context, n_shown, found = self._match_sources(number, query, said, response)
+            context, n_shown, positions = self._match_sources(number, query, fields, response)
         base = self.benchmark.grammar.base
         # A source that is none of the passages shown counts as a citation beyond them.
-        beyond = iter(range(n_shown, n_shown + len(found)))
-        numbers = [base + (next(beyond) if f is None else f) for f in found]
+        beyond = iter(range(n_shown, n_shown + len(positions)))
+        numbers = [base + (next(beyond) if p is None else p) for p in positions]
         output, spans = response.text, None
         if not response.has_marks:
             placed = place_marks(
@@ -98,45 +98,46 @@ class CitationPlacer:
                 self.segmenter,
                 n_shown,
             )
-            output, spans = placed.output, self._spans(response, found, placed.spans)
+            output, spans = placed.output, self._spans(response, positions, placed.spans)
         return SubmissionLine(
             query,
             output,
             context=context,
-            run=said.run,
+            run=fields.run,
             passages=passages,
             finish_reason=response.finish_reason,
             spans=spans or None,
         )
 
     def _match_sources(
-        self, number: int, query: str, said: LineFields, response: Response
+        self, number: int, query: str, fields: LineFields, response: Response
     ) -> tuple[str, int, list[int | None]]:
         """Context set, passages shown, and position of each source among them."""
-        known = list(self.benchmark.manifest.contexts)
-        named = said.context if isinstance(said.context, str) else None
-        context = named or (known[0] if len(known) == 1 else None)
-        if context not in known:
+        contexts = list(self.benchmark.manifest.contexts)
+        name = fields.context if isinstance(fields.context, str) else None
+        context = name or (contexts[0] if len(contexts) == 1 else None)
+        if context not in contexts:
             problem = "names no context" if context is None else f"context {context!r} is unknown"
             raise InputError(
                 problem,
                 path=self.path,
                 line=number,
                 field="context",
-                allowed=f"one of {', '.join(known)}: what the system was shown; or --format "
+                allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
                 f"{self.name}:own, where its sources are its own",
             )
-        shown = self.matching.shown(context, query)
-        return context, len(shown), [self.matching.find(s, shown) for s in response.sources]
+        passages = self.matching.shown(context, query)
+        positions = [self.matching.find(s, passages) for s in response.sources]
+        return context, len(passages), positions
 
     def _spans(
-        self, response: Response, found: list[int | None], places: list[tuple[int, int]]
+        self, response: Response, positions: list[int | None], places: list[tuple[int, int]]
     ) -> list[CitedSpan]:
         return [
             CitedSpan(
                 start,
                 end,
-                found[c.source],
+                positions[c.source],
                 response.sources[c.source].name,
                 response.text[c.start : c.end] if c.is_mark else None,
                 c.quote,
@@ -149,17 +150,17 @@ class CitationPlacer:
         ]
 
 
-def _own(said: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
+def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
     """Passages that an answer brings, and position of each source among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
-    given = said.documents or []
-    pages = {same_url(p.url): p for p in said.pages or ()}
-    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in given]
-    found: list[int | None] = []
+    documents = fields.documents or []
+    pages = {same_url(p.url): p for p in fields.pages or ()}
+    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in documents]
+    positions: list[int | None] = []
     for source in response.sources:
-        at = _document_of(source, given)
+        at = _document_of(source, documents)
         if at is None:
             at = len(passages)
             page = pages.get(same_url(source.url)) if source.url else None
@@ -167,13 +168,13 @@ def _own(said: LineFields, response: Response) -> tuple[list[OwnPassage], list[i
             if page is not None:
                 text, title = page.text, page.title or title
             passages.append(OwnPassage(text, next(iter(source.ids), None), title, source.url))
-        found.append(at)
-    return passages, found
+        positions.append(at)
+    return passages, positions
 
 
-def _document_of(source: CitedSource, given: list[RequestDocument]) -> int | None:
+def _document_of(source: CitedSource, documents: list[RequestDocument]) -> int | None:
     """The document of the request that a source is, by number, id or title."""
     if source.index is not None:
-        return source.index if 0 <= source.index < len(given) else None
-    named = (i for i, d in enumerate(given) if d.id in source.ids or d.title in source.ids)
-    return next(named, None)
+        return source.index if 0 <= source.index < len(documents) else None
+    matches = (i for i, d in enumerate(documents) if {d.id, d.title} & {*source.ids})
+    return next(matches, None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -87,14 +87,32 @@ class Response:
 
     def source(self, source: CitedSource) -> int:
         """Position of a source, which is added where it is new; more of its words are kept."""
-        for at, known in enumerate(self.sources):
-            if known.key == source.key:
-                if source.text not in known.text:
-                    text = f"{known.text}\n{source.text}" if known.text else source.text
-                    self.sources[at] = replace(known, text=text)
+        for at, other in enumerate(self.sources):
+            if other.key == source.key:
+                if source.text not in other.text:
+                    text = f"{other.text}\n{source.text}" if other.text else source.text
+                    self.sources[at] = replace(other, text=text)
                 return at
         self.sources.append(source)
         return len(self.sources) - 1
+
+    def add_text_blocks(self, blocks: Iterable[Any]) -> Iterator[tuple[int, Any, int]]:
+        """Add text blocks to the answer; where another block stands between two, a paragraph ends.
+
+        Yields:
+            (number of the block, block, where its text starts in the answer).
+        """
+        is_apart = False
+        for number, block in enumerate(blocks):
+            if block.type != "text":
+                is_apart = True
+                continue
+            if is_apart and self.text and not self.text[-1].isspace():
+                self.text += "\n\n"
+            is_apart = False
+            start = len(self.text)
+            self.text += block.text
+            yield number, block, start
 
 
 @dataclass(frozen=True)

@@ -83,21 +83,12 @@ def read(body: Any) -> Response:
 
 
 def read_blocks(blocks: list[Block], response: Response) -> None:
-    """Add text blocks to an answer; where another block stands between two, a paragraph ends.
+    """Add text blocks to an answer, with their citations.
 
     Raises:
         Wrong: a location without its offsets.
     """
-    apart = False
-    for number, block in enumerate(blocks):
-        if block.type != "text":
-            apart = True
-            continue
-        if apart and response.text and not response.text[-1].isspace():
-            response.text += "\n\n"
-        apart = False
-        start = len(response.text)
-        response.text += block.text
+    for number, block, start in response.add_text_blocks(blocks):
         for nth, citation in enumerate(block.citations or ()):
             place = f"content[{number}].citations[{nth}]"
             response.cited.append(_cited(citation, (start, len(response.text)), response, place))
