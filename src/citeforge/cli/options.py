@@ -32,7 +32,7 @@ def endpoint_options(command: F) -> F:
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """How engines run, as parsed options say, and what is known besides.
+    """How engines run, as parsed options say, and what else is known, by field.
 
     Raises:
         UsageError: an option is wrong, or goes with another engine.

@@ -199,7 +199,7 @@ def _message(record: type[BaseModel], error: ValidationError) -> str:
     for flag in flags_of(record):
         if first["loc"][: len(flag.place)] == flag.place:
             value = first["input"]
-            whole = isinstance(value, str) and not flag.option.joined
-            quoted = f" {value!r}" if whole else ""
+            is_one_value = isinstance(value, str) and not flag.option.joined
+            quoted = f" {value!r}" if is_one_value else ""
             return f"{flag.name}{quoted}: {text}"
     return text

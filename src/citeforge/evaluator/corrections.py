@@ -76,6 +76,9 @@ class Correction(Protocol):
         """
 
 
+_ABSENT = "the plugin that gives corrections is not part of this copy (pip install citeforge)"
+
+
 class Corrections:
     """What corrects scores: entry ``labels`` of the group ``citeforge.corrections``.
 
@@ -86,8 +89,7 @@ class Corrections:
     """
 
     absent: tuple[str, ...] = (
-        "differences and ranks of corrected values are not told: the plugin that gives "
-        "corrections is not part of this copy (pip install citeforge)",
+        f"differences and ranks of corrected values are not told: {_ABSENT}",
     )
 
     def by_labels(self, paths: Sequence[Path]) -> Correction:
@@ -103,10 +105,7 @@ class Corrections:
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
         """The correction by what a package keeps of a judge's errors, and what to warn of."""
-        return None, (
-            f"the benchmark's calibration of {judge} corrects nothing: the plugin that gives "
-            "corrections is not part of this copy (pip install citeforge)"
-        )
+        return None, f"the benchmark's calibration of {judge} corrects nothing: {_ABSENT}"
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None

@@ -164,18 +164,18 @@ def _results(reading: SubmissionReader) -> Results:
     rows, missing = reading.results()
     if judge is None or judge.repeats == 1:
         return rows, missing
-    verdicts = {(r.measure.name, r.place): [r.measured] for r in rows}
+    by_row = {(r.measure.name, r.place): [r.measured] for r in rows}
     reading.measures = [m for m in measures if "judge" in m.uses]
     for repeat in range(1, judge.repeats):
         judge.repeat = repeat
-        again, lost = reading.results()
-        missing += [absent for absent in lost if absent not in missing]
-        for row in again:
-            verdicts.setdefault((row.measure.name, row.place), []).append(row.measured)
+        more_rows, more_missing = reading.results()
+        missing += [absent for absent in more_missing if absent not in missing]
+        for row in more_rows:
+            by_row.setdefault((row.measure.name, row.place), []).append(row.measured)
     judge.repeat, reading.measures = 0, measures
     results = []
     for row in rows:
-        measured = verdicts[row.measure.name, row.place]
+        measured = by_row[row.measure.name, row.place]
         if "judge" not in row.measure.uses:
             results.append(row)
         elif len(measured) == judge.repeats:

@@ -40,11 +40,11 @@ def gold_folder(name: str | Path) -> Path:
     from citeforge.publish.hub_errors import hub_errors
 
     half = Path(name)
-    found = parse_hub(half.as_posix())
-    if found is None:
+    repository = parse_hub(half.as_posix())
+    if repository is None:
         return half
-    with hub_errors(found[0]):
-        return Publisher().fetch(*found)
+    with hub_errors(repository[0]):
+        return Publisher().fetch(*repository)
 
 
 def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:

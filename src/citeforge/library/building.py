@@ -73,14 +73,14 @@ def rebuild(
         InputError: the manifest does not hold all choices, or a source is not where it was.
         UsageError: the manifest names files, models or endpoints, and ``trust`` is not given.
     """
-    given = [f"{field}={value}" for field, value in (inputs or {}).items()]
+    assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
-    return make_again(Path(benchmark), _run(run, out, overwrite, False), given, confirm)
+    return make_again(Path(benchmark), _run(run, out, overwrite, False), assignments, confirm)
 
 
 def _run(
     run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
 ) -> RunOptions:
-    known = dict(run or RunOptions())
-    known |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
-    return checked(RunOptions, **known)
+    values = dict(run or RunOptions())
+    values |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
+    return checked(RunOptions, **values)

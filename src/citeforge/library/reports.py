@@ -63,14 +63,14 @@ def compare(
     """
     if len(scores) < 2:
         raise UsageError("compare needs the scores of at least two systems")
-    written = comparison_writer(out)
+    render = comparison_writer(out)
     options = checked(CompareOptions, measures=measures, against=against, across=across)
     files = [_file(s) for s in scores]
     comparison = compare_many(files, options.measures, against, options.across)
     if comparison.left_out:
         raise InputError(comparison.left_out[0], allowed="across=[…] with what may differ")
     if out is not None:
-        write_text(Path(out), written(comparison))
+        write_text(Path(out), render(comparison))
     return Comparisons(comparison.differences, comparison.cautions)
 
 
@@ -116,9 +116,9 @@ def report(
 
     if not scores:
         raise UsageError("report needs the scores of at least one system")
-    chosen = kind or format_of(out)
-    if out is None and chosen in ("png", "pdf"):
-        raise UsageError(f"a picture ({chosen}) is written to a file: name it with out=")
+    form = kind or format_of(out)
+    if out is None and form in ("png", "pdf"):
+        raise UsageError(f"a picture ({form}) is written to a file: name it with out=")
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
@@ -127,8 +127,8 @@ def report(
         robustness=robustness,
     )  # fmt: skip
     path = None if out is None else Path(out)
-    content, _ = make_report([_file(s) for s in scores], chosen, path, options)
-    return "" if chosen in ("png", "pdf") else content.decode()
+    content, _ = make_report([_file(s) for s in scores], form, path, options)
+    return "" if form in ("png", "pdf") else content.decode()
 
 
 def _file(scores: Scores | str | Path) -> ScoreFile:

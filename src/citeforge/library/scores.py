@@ -122,9 +122,9 @@ class Scores(Displayed):
         write_text(Path(path), file.model_dump_json() + "\n")
 
     def _headline(self) -> str:
-        shown = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
+        values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
-        return f"scores of {self.system} on {self.file.benchmark}: {', '.join(shown[:4])}{more}"
+        return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
 
     def _tables(self) -> Iterator[Table]:
         files = [self.file]

@@ -128,15 +128,15 @@ def bench(
         UsageError: a system does not fit, before any is run; two have one name.
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
-    given = dict(options or {})
-    records = {name: _options(name, given.pop(name, None)) for name in systems}
-    _require(systems, given, opened, llm is not None)
+    unused = dict(options or {})
+    records = {name: _options(name, unused.pop(name, None)) for name in systems}
+    _require(systems, unused, opened, llm is not None)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
-    chosen = ScoreOptions(details=True, only_asked=limit is not None)
-    setup = setup_of(opened, select(list(measures)), chosen, session)
-    made = Bench([], [])
+    scoring = ScoreOptions(details=True, only_asked=limit is not None)
+    setup = setup_of(opened, select(list(measures)), scoring, session)
+    result = Bench([], [])
     for name in systems:
         path = folder / f"{name}.jsonl"
         contexts = [] if context is None else [context]
@@ -144,18 +144,18 @@ def bench(
             name, opened, contexts, runs, seed, path, llm=model, judge=session,
             options=records[name], limit=limit,
         )  # fmt: skip
-        made.ran.append(ran)
+        result.ran.append(ran)
         tell(name, ran)
         files = score_contexts(path, setup)
         for file in files:
             stem = name if len(files) == 1 else f"{name}.{file.context}"
             scores = Scores(file)
             scores.save(folder / f"{stem}.scores.json")
-            made.scores.append(scores)
-    made.differences = _differences(made.scores)
-    made.report = folder / "report.html"
-    report(made.scores, made.report)
-    return made
+            result.scores.append(scores)
+    result.differences = _differences(result.scores)
+    result.report = folder / "report.html"
+    report(result.scores, result.report)
+    return result
 
 
 def _require(
@@ -179,22 +179,22 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
     pairs = [
         (a.file, b.file) for a, b in combinations(scores, 2) if a.file.context == b.file.context
     ]
-    wanted = {name for s in scores for name in s}
-    found = all_differences(compare_pairs(pairs, wanted))
-    return Comparisons(found, caution_lines([s.file for s in scores], wanted))
+    names = {name for s in scores for name in s}
+    differences = all_differences(compare_pairs(pairs, names))
+    return Comparisons(differences, caution_lines([s.file for s in scores], names))
 
 
-def _options(system: str, given: Options) -> Part:
+def _options(system: str, options: Options) -> Part:
     record = options_of(system_of(system))
-    if isinstance(given, Part):
-        return given
+    if isinstance(options, Part):
+        return options
     try:
-        return record.model_validate(dict(given or {}))
+        return record.model_validate(dict(options or {}))
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
-        known = ", ".join(record.model_fields)
-        raise UsageError(f"{system}: option {place}: {first['msg']}; it has {known}") from error
+        names = ", ".join(record.model_fields)
+        raise UsageError(f"{system}: option {place}: {first['msg']}; it has {names}") from error
 
 
 def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
@@ -202,5 +202,5 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
         return llm
     run = endpoint or RunOptions()
     path = run.store or (store if costs(llm) else None)
-    kept = None if path is None else ReplayStore(path)
-    return make_llm(llm, store=kept, options=client_options(run))
+    replay = None if path is None else ReplayStore(path)
+    return make_llm(llm, store=replay, options=client_options(run))

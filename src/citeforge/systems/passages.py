@@ -22,8 +22,8 @@ def lines(
 
 def _gold(benchmark: Benchmark, context: str, everything: bool) -> Iterator[dict[str, Any]]:
     for query, rows in zip(benchmark.query_ids, benchmark.gold_rows, strict=True):
-        whole = rows.single
-        for run, answer in enumerate(rows.answers if everything else [whole] if whole else []):
+        answers = rows.answers if everything else [rows.single] if rows.single else []
+        for run, answer in enumerate(answers):
             yield {"query_id": query, "output": answer.text or "", "context": context, "run": run}
 
 
@@ -33,10 +33,10 @@ def _first_passage(
     """ALCE, appendix D: copying the best passage already scores high on citation measures."""
     segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
-    for passages in benchmark.items(context):
-        if not passages.passages:
+    for item in benchmark.items(context):
+        if not item.passages:
             continue
-        text = passages.passages[0].text
+        text = item.passages[0].text
         sentences = [text[s:e] for s, e in segmenter.split(text)][:n_sentences]
         cited = " ".join(f"{s.rstrip('.')} [{base}]." for s in sentences)
-        yield {"query_id": passages.query_id, "output": cited, "context": context}
+        yield {"query_id": item.query_id, "output": cited, "context": context}

@@ -78,30 +78,30 @@ def run_system(
         raise UsageError(f"--system: the name {fault}")
     if reason := refusal(system, benchmark):
         raise UsageError(f"{name}: {reason}")
-    chosen = _contexts(system, benchmark, contexts)
+    sets = _contexts(system, benchmark, contexts)
     if not system.llm:
-        lines = _plain_lines(system, benchmark, chosen, runs, seed)
-        wanted = None if limit is None else set(benchmark.query_ids[:limit])
-        kept = (x for x in lines if wanted is None or x["query_id"] in wanted)
+        lines = _plain_lines(system, benchmark, sets, runs, seed)
+        queries = None if limit is None else set(benchmark.query_ids[:limit])
+        rows = (x for x in lines if queries is None or x["query_id"] in queries)
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
-        count = _write(out, _header(title or name, benchmark, chosen, **more), kept, benchmark)
+        count = _write(out, _header(title or name, benchmark, sets, **more), rows, benchmark)
         return Ran(title or name, count)
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
     make = SYSTEMS.factory(system.name)
-    asked = ask(system, make, benchmark, chosen, runs, seed, llm, settings, limit, judge)
-    if asked.failures and len(asked.failures) == len(asked.tasks):
-        query, failure = asked.failures[0]
+    answers = ask(system, make, benchmark, sets, runs, seed, llm, settings, limit, judge)
+    if answers.failures and len(answers.failures) == len(answers.tasks):
+        query, failure = answers.failures[0]
         raise FailuresError(
-            f"none of {len(asked.tasks):,} prompts has an answer, so nothing is written; query "
+            f"none of {len(answers.tasks):,} prompts has an answer, so nothing is written; query "
             f"{query!r}: {failure.reason}: {failure.message}"
         )
-    known = title or f"{name} ({llm.identity()['name']})"
-    header = _header(known, benchmark, chosen, **asked.recipe(runs, seed, limit))
-    count = _write(out, header, asked.lines(), benchmark)
-    return Ran(known, count, asked.failures, +asked.counts)
+    title = title or f"{name} ({llm.identity()['name']})"
+    header = _header(title, benchmark, sets, **answers.recipe(runs, seed, limit))
+    count = _write(out, header, answers.lines(), benchmark)
+    return Ran(title, count, answers.failures, +answers.counts)
 
 
 def _require_amount(runs: int, seed: int, limit: int | None) -> None:
@@ -112,25 +112,25 @@ def _require_amount(runs: int, seed: int, limit: int | None) -> None:
         raise UsageError(f"{first['loc'][0]} {first['input']!r}: {first['msg']}") from error
 
 
-def _contexts(system: System, benchmark: Benchmark, given: list[str]) -> list[str]:
-    known = list(benchmark.manifest.contexts)
-    if given == ["all"] and "all" not in known:
-        given = known
-    for context in given:
-        if context not in known:
-            raise UnknownValueError("context", context, known)
-    if system.own and len(given) > 1:
+def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
+    every = list(benchmark.manifest.contexts)
+    if names == ["all"] and "all" not in every:
+        names = every
+    for context in names:
+        if context not in every:
+            raise UnknownValueError("context", context, every)
+    if system.own and len(names) > 1:
         raise UsageError(f"{system.name} brings its own passages; name one context set, or none")
-    if given or not system.llm:
-        return given or known
+    if names or not system.llm:
+        return names or every
     if system.own:
-        return known[:1]
-    if system.context and system.context not in known:
+        return every[:1]
+    if system.context and system.context not in every:
         raise UsageError(
             f"{system.name}: {benchmark.manifest.name} has no context set {system.context!r}; "
-            f"build one, or name another with --context: {', '.join(known)}"
+            f"build one, or name another with --context: {', '.join(every)}"
         )
-    return [system.context] if system.context else known
+    return [system.context] if system.context else every
 
 
 def _plain_lines(
@@ -148,14 +148,14 @@ def _header(title: str, benchmark: Benchmark, contexts: list[str], **more: Any) 
 
 def _write(out: Path, header: Any, lines: Iterable[dict[str, Any]], benchmark: Benchmark) -> int:
     system = header.submission["system"]
-    written = 0
+    count = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
         for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
-            written += 1
-        if not written:
+            count += 1
+        if not count:
             raise UsageError(
                 f"{benchmark.manifest.name} has nothing for the system {system!r} to answer with"
             )
-    return written
+    return count

@@ -54,19 +54,19 @@ def check(
     loaded = load(benchmark)
     if context is not None and context not in loaded.manifest.contexts:
         raise UnknownValueError("context", context, loaded.manifest.contexts)
-    found = find(submission, loaded, context, file_format)
-    for kind, findings in (("error", found.errors), ("warning", found.warnings)):
+    result = find(submission, loaded, context, file_format)
+    for kind, findings in (("error", result.errors), ("warning", result.warnings)):
         for line, message in findings[:most]:
             place = f"{submission}:{line}" if line is not None else f"{submission}"
             click.echo(f"{place}: {kind}: {message}")
         if len(findings) > most:
             click.echo(f"… and {len(findings) - most:,} more {kind}s (--most shows them)")
     click.echo(
-        f"{found.n_lines:,} answers read, {len(found.errors):,} errors, "
-        f"{len(found.warnings):,} warnings"
+        f"{result.n_lines:,} answers read, {len(result.errors):,} errors, "
+        f"{len(result.warnings):,} warnings"
     )
-    if found.errors:
-        raise InputError(f"{len(found.errors):,} errors", path=submission)
+    if result.errors:
+        raise InputError(f"{len(result.errors):,} errors", path=submission)
     if out is not None:
         n_written = convert(submission, loaded, out, file_format)
         click.echo(f"wrote {n_written:,} answers to {out}")

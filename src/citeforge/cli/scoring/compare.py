@@ -36,19 +36,19 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     if len(scores) < 2:
         raise UsageError("name at least two score files")
     options = record_from(CompareOptions, given)
-    written = comparison_writer(out)
+    render = comparison_writer(out)
     files = [load_scores(path) for path in scores]
-    found = compare_many(files, options.measures, options.against, options.across)
+    comparison = compare_many(files, options.measures, options.against, options.across)
     if out is None:
         width = get_terminal_size().columns
-        click.echo(render_differences(found.differences, width))
-        signature = f"signature of the first measure: {found.differences[0].signature}"
-        for note in (*found.cautions, signature):
+        click.echo(render_differences(comparison.differences, width))
+        signature = f"signature of the first measure: {comparison.differences[0].signature}"
+        for note in (*comparison.cautions, signature):
             click.echo("\n".join(folded_note(note, width)))
     else:
-        write_text(out, written(found))
-        click.echo(f"{out}: {len(found.differences):,} differences")
-    if found.left_out:
-        for line in found.left_out:
+        write_text(out, render(comparison))
+        click.echo(f"{out}: {len(comparison.differences):,} differences")
+    if comparison.left_out:
+        for line in comparison.left_out:
             click.echo(f"not compared: {line}", err=True)
-        raise FailuresError(f"{len(found.left_out):,} pairs were not compared")
+        raise FailuresError(f"{len(comparison.left_out):,} pairs were not compared")

@@ -34,13 +34,13 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.schemas.errors import UsageError
 
-    chosen = kind or format_of(out)
-    if out is None and chosen in PICTURES:
-        raise UsageError(f"--format {chosen}: name a file with --out")
+    form = kind or format_of(out)
+    if out is None and form in PICTURES:
+        raise UsageError(f"--format {form}: name a file with --out")
     files = [load_scores(path) for path in scores]
-    content, n_beside = make_report(files, chosen, out, record_from(ReportOptions, given))
+    content, n_beside = make_report(files, form, out, record_from(ReportOptions, given))
     if out is None:
         write_data(content.decode())
         return
-    told = f", and {n_beside:,} files in {out.with_suffix('.data')}" if n_beside else ""
-    click.echo(f"{out}: {len(content) / 1e3:,.0f} kB{told}")
+    note = f", and {n_beside:,} files in {out.with_suffix('.data')}" if n_beside else ""
+    click.echo(f"{out}: {len(content) / 1e3:,.0f} kB{note}")

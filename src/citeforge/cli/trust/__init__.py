@@ -1,1 +1,1 @@
-"""Commands that hold judges and packages against people's labels and their own promises."""
+"""Commands that check packages against what they promise."""

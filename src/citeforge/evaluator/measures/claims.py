@@ -41,11 +41,11 @@ def read_claims(
         raise CannotError(NO_JUDGE)
     if inputs.tools.segmenter is None and inputs.task != "qampari":
         raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
-    claims = []
+    rows = []
     for run, item in inputs.items():
         # In `strict` all families read the same statements; they are cut once.
         key = ("strict" if inputs.protocol == "strict" else read.__qualname__, run, item.row)
         if key not in inputs.statements:
             inputs.statements[key] = read(item, inputs)
-        claims.append(((run, item.row), item, inputs.statements[key]))
-    return claims
+        rows.append(((run, item.row), item, inputs.statements[key]))
+    return rows

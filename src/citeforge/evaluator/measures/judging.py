@@ -48,10 +48,9 @@ def premise(
     passages: Sequence[Passage], cited: Iterable[int], strict: bool, with_title: bool = True
 ) -> str:
     """The passages cited, one after another; one without text gives nothing, its title neither."""
-    texts = [passages[c] for c in cited]
     # Attributed-IR's own code joins texts as they are, empty ones too.
-    whole = [p for p in texts if p.text.strip() or not with_title]
-    return "\n".join(premise_text(p, strict, with_title) for p in whole)
+    sources = [p for c in cited if (p := passages[c]).text.strip() or not with_title]
+    return "\n".join(premise_text(p, strict, with_title) for p in sources)
 
 
 class CitationJudging:

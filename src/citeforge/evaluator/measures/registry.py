@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.forms import Form
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
-Names = dict[str, Measure]
+ByName = dict[str, Measure]
 
 
 @cache
@@ -46,7 +46,7 @@ def _ours() -> tuple[Measure | Form, ...]:
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | Form, ...], Names]:
+def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | Form, ...], ByName]:
     """Ours, then those of plugins, for as long as these give the same entries; and by name."""
     everything = tuple(_collect())
     return everything, {m.name: m for m in _flat(everything)}
@@ -91,7 +91,7 @@ def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
     return next((m for m in parsed if m is not None), None)
 
 
-def measures() -> Names:
+def measures() -> ByName:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
     return dict(_collected(plugins.entries_of("measures"))[1])
 

@@ -133,7 +133,7 @@ class CitationClasses:
         return self._by_citation(s, n) or self._by_any(s.others[n], s.text)
 
     def _classes(self, s: CitedStatement, n: int, corpus: Sequence[str]) -> frozenset[int]:
-        rows: set[int] = set()
+        classes: set[int] = set()
         questions: tuple[tuple[int, Callable[[], bool | None]], ...] = (
             (RIGHT, lambda: self._by_citation(s, n)),
             (SHOWN, lambda: self._by_any(s.others[n], s.text)),
@@ -142,12 +142,12 @@ class CitationClasses:
             (NOTHING, lambda: True),
         )
         for number, holds in questions:
-            decided = holds()
-            if decided is not False:
-                rows.add(number)
-            if decided:
+            answer = holds()
+            if answer is not False:
+                classes.add(number)
+            if answer:
                 break
-        return frozenset(rows)
+        return frozenset(classes)
 
     def _contradicts(self, premise: str, statement: str) -> bool | None:
         decision = self._decision(premise, statement)

@@ -99,10 +99,10 @@ def _rounded(entry: MeasureScore) -> MeasureScore:
 
 def _correction(entry: MeasureScore) -> Corrected | None:
     """The corrected value without the labels of single answers."""
-    found = entry.corrected
-    return found and Corrected(
-        value=_value(found.value, entry), low=_down(found.low), high=_up(found.high), stderr=None,
-        method=found.method, n_labels=found.n_labels, signature=found.signature,
+    old = entry.corrected
+    return old and Corrected(
+        value=_value(old.value, entry), low=_down(old.low), high=_up(old.high), stderr=None,
+        method=old.method, n_labels=old.n_labels, signature=old.signature,
     )  # fmt: skip
 
 

@@ -21,17 +21,18 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
     """Raw values with the measure's value as mean, shape (runs, repeats, queries or clusters)."""
-    known = entry.variance
-    if known is not None and known.values:
-        return np.array(known.values).reshape(known.levels["runs"], known.levels["repeats"], -1)
+    variance = entry.variance
+    if variance is not None and variance.values:
+        shape = variance.levels["runs"], variance.levels["repeats"], -1
+        return np.array(variance.values).reshape(shape)
     values = jackknife_pseudovalues(entry)
-    here = ~np.isnan(values)
-    found = values[here]
+    defined = ~np.isnan(values)
+    values = values[defined]
     if file.clusters:
-        _, clusters = np.unique(np.array(file.clusters)[here], return_inverse=True)
-        sums = np.bincount(clusters, found)
-        return np.asarray(sums * (len(sums) / len(found)), np.float64)[None, None]
-    return found[None, None]
+        _, clusters = np.unique(np.array(file.clusters)[defined], return_inverse=True)
+        sums = np.bincount(clusters, values)
+        return np.asarray(sums * (len(sums) / len(values)), np.float64)[None, None]
+    return values[None, None]
 
 
 def over_judges(
@@ -51,15 +52,19 @@ def over_judges(
     for axis in (1, 0):  # unequal designs enter by their means
         if len({v.shape[axis] for v in values}) > 1:
             values = [v.mean(axis=axis, keepdims=True) for v in values]
-    judges, _, repeats, n = rows = np.stack(values).shape
+    layers = np.stack(values)
+    judges, _, repeats, n = layers.shape
     if n < 2:
         raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")
     declared = find_measure(name.partition("[")[0])
-    sample = mean_sample(np.stack(values).reshape(-1, n))
+    sample = mean_sample(layers.reshape(-1, n))
     if declared is not None:
         sample = replace(sample, within=declared.range)
-    (found,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])
-    if found.spread is None:
-        levels = dict(zip(map(str, SOURCES), rows, strict=True))
-        return found.value, found.low, found.high, levels, {"queries": n * found.stderr**2}
-    return found.value, found.low, found.high, found.spread.levels, found.spread.components
+    (estimate,) = estimate_all([replace(sample, judges=judges, repeats=repeats)])
+    spread = estimate.spread
+    if spread is None:
+        levels = dict(zip(map(str, SOURCES), layers.shape, strict=True))
+        components = {"queries": n * estimate.stderr**2}
+    else:
+        levels, components = spread.levels, spread.components
+    return estimate.value, estimate.low, estimate.high, levels, components

@@ -162,8 +162,8 @@ def _half_width(
         return quantile(df) * math.sqrt(moved)
     share = min(max(round(chance / of_queries, 2), 0.01), 0.98)
     weight, bar = _calibrated(round(4 * df) / 4, share)
-    found = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * of_queries)
-    return math.sqrt(max(_LEAST_SHARE * least, found))
+    squared = weight * least + quantile(df) ** 2 * max(0.0, moved - bar * of_queries)
+    return math.sqrt(max(_LEAST_SHARE * least, squared))
 
 
 @lru_cache(maxsize=4096)
@@ -205,13 +205,13 @@ def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
     means = {
         e: values.mean(axis=tuple(a for a in axes if a not in e), keepdims=True) for e in effects
     }
-    found: dict[Effect, float] = {}
+    mean_squares: dict[Effect, float] = {}
     for effect in effects[1:]:
         inside = [e for e in effects if set(e) <= set(effect)]
         moved = sum((-1) ** (len(effect) - len(e)) * means[e] for e in inside)
         squares = float(np.square(moved).sum()) * values.size / np.size(moved)
-        found[effect] = squares / math.prod(values.shape[a] - 1 for a in effect)
-    return found
+        mean_squares[effect] = squares / math.prod(values.shape[a] - 1 for a in effect)
+    return mean_squares
 
 
 def _signed(squares: Mapping[Effect, float], effect: Effect) -> float:

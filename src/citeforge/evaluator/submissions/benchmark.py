@@ -173,8 +173,8 @@ class Benchmark(Package):
     def short_answers(self) -> dict[tuple[str, str], list[str]]:
         """Short answers of (query, relevant passage) pairs that have a list of them."""
         mapping = self.mappings[RELEVANT]
-        known = mapping.filter(pc.is_valid(mapping["short_answers"]))
-        rows = rows_of(known, "query-id", "corpus-id", "short_answers")
+        labelled = mapping.filter(pc.is_valid(mapping["short_answers"]))
+        rows = rows_of(labelled, "query-id", "corpus-id", "short_answers")
         return {(query, passage): json.loads(answers) for query, passage, answers in rows}
 
 

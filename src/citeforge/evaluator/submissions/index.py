@@ -187,28 +187,28 @@ class Submission:
         if asked is not None:
             return asked
         contexts, lines = list(self.benchmark.manifest.contexts), self._read()
-        kept: list[tuple[int, SubmissionLine]] = []
-        named: set[str] = set()
+        buffer: list[tuple[int, SubmissionLine]] = []
+        names: set[str] = set()
         n_lines, has_passages = 0, False
         for line, answer in lines:
             n_lines += 1
             if n_lines <= _MOST_KEPT:
-                kept.append((line, answer))
+                buffer.append((line, answer))
             has_passages = answer.passages is not None
             if has_passages or answer.context is None:
                 break
-            named.add(answer.context)
+            names.add(answer.context)
         else:
-            if len(named) > 1 and len(contexts) > 1:
-                raise SeveralContextsError([c for c in contexts if c in named] or sorted(named))
+            if len(names) > 1 and len(contexts) > 1:
+                raise SeveralContextsError([c for c in contexts if c in names] or sorted(names))
         if n_lines <= _MOST_KEPT:
-            self._looked_at = chain(kept, lines)
+            self._looked_at = chain(buffer, lines)
         if has_passages:
             return OWN
         if len(contexts) == 1:
             return contexts[0]
-        if len(named) == 1:
-            return named.pop()
+        if len(names) == 1:
+            return names.pop()
         if FULL in contexts:
             return FULL
         raise UsageError(

@@ -26,8 +26,8 @@ def kalma_system(setting: Setting[KalmaOptions]) -> MakeSteps:
             graphs = list(graphs_of(list(shown)))
             return setting.render("kalma", query=item.query, graphs=graphs)
 
-        text, triples = setting.window.fit(item.query_id, facts, prompt)
-        setting.counts["facts dropped"] += len(facts) - triples
+        text, n_facts = setting.window.fit(item.query_id, facts, prompt)
+        setting.counts["facts dropped"] += len(facts) - n_facts
         setting.counts["asked without facts"] += not facts
         (answer,) = yield [setting.request(text, task)]
         return Reply.of(answer)

@@ -145,8 +145,8 @@ class Setting(Generic[O]):
         Raises:
             WindowError: not even one fits.
         """
-        text, kept = self.window.fit(task.item.query_id, items, render)
-        self.counts["passages dropped"] += len(items) - kept
+        text, n = self.window.fit(task.item.query_id, items, render)
+        self.counts["passages dropped"] += len(items) - n
         return text
 
     def request(
@@ -162,10 +162,10 @@ class Setting(Generic[O]):
             params: further fields of the payload, or others in place of the options'.
         """
         o = self.options
-        known: dict[str, Any] = {"temperature": o.temperature, "max_tokens": o.max_answer}
+        decoding: dict[str, Any] = {"temperature": o.temperature, "max_tokens": o.max_answer}
         if o.top_p is not None:
-            known["top_p"] = o.top_p
+            decoding["top_p"] = o.top_p
         if o.logprobs:
-            known["logprobs"] = True
+            decoding["logprobs"] = True
         draw = task.sample if sample is None else sample
-        return Request((("user", prompt),), known | params, sample=draw, needs_text=False)
+        return Request((("user", prompt),), decoding | params, sample=draw, needs_text=False)

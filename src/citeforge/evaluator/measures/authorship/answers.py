@@ -155,22 +155,22 @@ def _strict_positions(
         mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
         if mark is None:
             continue
-        tokens_of_mark = _DIGITS.findall(output[mark.start : mark.end])
+        numbers = _DIGITS.findall(output[mark.start : mark.end])
         digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
-        for place, number in zip(places, _numbers_of(digits, tokens_of_mark), strict=True):
+        for place, number in zip(places, _numbers_of(digits, numbers), strict=True):
             if number is not None and number in mark.numbers:
                 positions[place] = number - base
     return positions
 
 
-def _numbers_of(tokens: Sequence[str], digits: Sequence[str]) -> list[int | None]:
+def _numbers_of(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
     """The written number that each token of a mark is a part of, by its digits."""
-    if "".join(tokens) == "".join(digits):
+    if "".join(tokens) == "".join(numbers):
         # Digit by digit: which number each one stands in.
-        owners = [read_number(number) for number in digits for _ in number]
+        owners = [read_number(number) for number in numbers for _ in number]
         ends = np.cumsum([len(t) for t in tokens]).tolist()
         return [owners[end - len(t)] if t else None for t, end in zip(tokens, ends, strict=True)]
-    return [read_number(t) if t in digits else None for t in tokens]
+    return [read_number(t) if t in numbers else None for t in tokens]
 
 
 def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[int | None]:

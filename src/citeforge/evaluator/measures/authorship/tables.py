@@ -172,8 +172,9 @@ def _by_cell(
         (file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
          AUTHORS[cell.other_origin], _mode(cell), *texts(file, cell, entries))
         for file in files
+        for scores in [_Scores(file)]
         for cell in _ordered(_design(file))
-        if shows(cell) and any(entries := [_Scores(file).get(m, cell.context) for m in measures])
+        if shows(cell) and any(entries := [scores.get(m, cell.context) for m in measures])
     ]  # fmt: skip
 
 
@@ -281,13 +282,13 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
     """One signature for all measures that differ in measure and cell alone."""
-    found: dict[str, dict[str, None]] = {}
+    names_of: dict[str, dict[str, None]] = {}
     for file in files:
         for entry in file.measures:
             name, _, rest = entry.signature.partition("|")
             parts = ["ctx:CELL" if p.startswith("ctx:") else p for p in rest.split("|")]
-            found.setdefault("|".join(parts), {})[name] = None
-    return [f"{','.join(names)}|{rest}" for rest, names in found.items()]
+            names_of.setdefault("|".join(parts), {})[name] = None
+    return [f"{','.join(names)}|{rest}" for rest, names in names_of.items()]
 
 
 def _table(title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:

@@ -148,14 +148,14 @@ def read_triple_claims(
 ) -> list[TripleClaim]:
     """Statements with their citations: see docs/definitions.md#statements."""
     grammar = TripleGrammar(reading.shown.triples, relations)
-    found = strict_statements(reading.output, grammar, segmenter, 0)
+    split = strict_statements(reading.output, grammar, segmenter, 0)
     brackets = grammar.brackets
 
     def claim(statement: Statement) -> TripleClaim:
         cited = [c for n in statement.numbers for c in brackets[n]]
         return TripleClaim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
 
-    return [claim(s) for s in found.statements]
+    return [claim(s) for s in split.statements]
 
 
 def reference_triple_claims(output: str) -> list[TripleClaim]:
@@ -192,9 +192,9 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
     ):
         triples = tuple(from_row(t) for t in rows)
         # A graph of another query (``retrieval_…``) brings what is blank there.
-        known = {**anywhere, **mine}
+        blanks = {**anywhere, **mine}
         centres = dict.fromkeys(t.qid for t in triples)
-        empty = tuple(key for qid in centres for key in known.get(qid, ()))
+        empty = tuple(key for qid in centres for key in blanks.get(qid, ()))
         right = tuple((from_row(r).key, r["round"]) for r in gold.get(query, []))
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
         graphs.append(ShownGraphs(question, triples, right, gone, empty))

@@ -213,16 +213,14 @@ _NOTHING: dict[int, list[str]] = {}
 
 def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[int, list[str]]]:
     """Short answers by query row and position in the context."""
-    known = benchmark.short_answers
-    answers: dict[int, dict[int, list[str]]] = {}
-    for row, query in enumerate(benchmark.query_ids if known else ()):
+    answers = benchmark.short_answers
+    by_row: dict[int, dict[int, list[str]]] = {}
+    for row, query in enumerate(benchmark.query_ids if answers else ()):
         ids = table.ids_of(row)
-        here = {
-            p: known[query, ids[p]] for p in sorted(table.relevant[row]) if (query, ids[p]) in known
-        }
-        if here:
-            answers[row] = here
-    return answers
+        places = [p for p in sorted(table.relevant[row]) if (query, ids[p]) in answers]
+        if places:
+            by_row[row] = {p: answers[query, ids[p]] for p in places}
+    return by_row
 
 
 def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
