@@ -122,9 +122,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("citeforge.plugins"):
             raise
-        from citeforge.engines.plugins import absent
+        from citeforge.engines.plugins import absent_plugin
 
-        raise absent(f"citeforge.{name}") from error
+        raise absent_plugin(f"citeforge.{name}") from error
 
 
 def __dir__() -> list[str]:

@@ -153,8 +153,8 @@ def test_errors_of_ours_are_nobody_elses(
     monkeypatch.setattr(JudgeSession, "_learn", broken)
     error = raised(session)
     # Raised below our code, which the plugin called: the last frame that counts is ours.
-    assert plugins.blamed(error) is None
-    assert plugins.blamed(ValueError("raised nowhere")) is None
+    assert plugins.plugin_error(error) is None
+    assert plugins.plugin_error(ValueError("raised nowhere")) is None
 
 
 FINE = "[(i, Verdict(True)) for i in range(len(pairs))]"

@@ -30,9 +30,9 @@ class Command(NamedTuple):
 
 def commands_of_plugins() -> list[Command]:
     """What all plugins declare; their code is not imported."""
-    from citeforge.engines.plugins import found
+    from citeforge.engines.plugins import load_entries
 
-    return [command for command, _ in found("commands") if isinstance(command, Command)]
+    return [command for command, _ in load_entries("commands") if isinstance(command, Command)]
 
 
 def command_of_plugin(name: str) -> click.Command | None:
@@ -42,14 +42,14 @@ def command_of_plugin(name: str) -> click.Command | None:
         InputError: the plugin is broken, or a built-in one that this copy lacks.
         UsageError: two plugins give it.
     """
-    from citeforge.engines.plugins import broken, find_entry, require_whole
+    from citeforge.engines.plugins import broken_plugin, find_entry, require_built_in
 
     theirs = find_entry("commands", name)
     if theirs is None:
-        require_whole("commands", name, f"the command {name!r}")
+        require_built_in("commands", name, f"the command {name!r}")
         return None
     command, origin = theirs
     if not isinstance(command, Command):
         error = TypeError("it leads to no citeforge.cli.command.Command")
-        raise broken(f"{name!r} of commands", origin, error)
+        raise broken_plugin(f"{name!r} of commands", origin, error)
     return command.load()

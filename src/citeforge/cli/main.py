@@ -222,9 +222,9 @@ def _reader_left() -> bool:
 
 def _explained(error: BaseException) -> CiteforgeError | None:
     """What to say of an error that is a plugin's, or the operating system's."""
-    from citeforge.engines.plugins import TRACEBACK, blamed
+    from citeforge.engines.plugins import TRACEBACK, plugin_error
 
-    theirs = None if os.environ.get(TRACEBACK) else blamed(error)
+    theirs = None if os.environ.get(TRACEBACK) else plugin_error(error)
     if theirs is None and isinstance(error, OSError) and error.errno is not None:
         from citeforge.engines.io.files import storage_error
 

@@ -74,7 +74,7 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
 
 
 def _of_plugins(ask_network: bool) -> Iterator[Finding]:
-    for entry in plugins.found("doctor"):
+    for entry in plugins.load_entries("doctor"):
         yield plugins.require_type(entry, Examination, "an examination").look(ask_network)
 
 

@@ -59,8 +59,8 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 
 
-def found(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]:
-    """Everything that plugins give to a group, with its origin; what is broken is told of.
+def load_entries(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]:
+    """Load everything that plugins give to a group, with its origin; what is broken is told of.
 
     Args:
         group: of GROUPS.
@@ -92,7 +92,7 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
     if isinstance(value, record):
         return value
     reason = TypeError(f"it is of type {type(value).__name__}, not {record.__name__}")
-    raise broken(what, origin, reason)
+    raise broken_plugin(what, origin, reason)
 
 
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
@@ -102,21 +102,24 @@ def entry_names(group: str) -> Iterator[tuple[str, str]]:
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """Everything that plugins give to a group; nothing is imported."""
-    return (*_installed(group), *(e for given, _ in _files() for e in given if e.group == group))
+    return (
+        *_installed(group),
+        *(e for entries, _ in _files() for e in entries if e.group == group),
+    )
 
 
 def built_in(group: str, name: str, what: str) -> object:
     """What a built-in plugin gives to a group, under a name that the core declares.
 
-    Arguments and errors are those of :func:`require_whole`.
+    Arguments and errors are those of :func:`require_built_in`.
     """
     for entry in entries_of(group):
         if (entry.name, entry.origin) == (name, ""):
             return _loaded(entry)
-    raise absent(what)
+    raise absent_plugin(what)
 
 
-def require_whole(group: str, name: str, what: str) -> None:
+def require_built_in(group: str, name: str, what: str) -> None:
     """Stop where a built-in plugin would give something, and this copy lacks its folder.
 
     Args:
@@ -128,11 +131,11 @@ def require_whole(group: str, name: str, what: str) -> None:
         InputError: its folder is not there.
     """
     for entry in _declared():
-        if (entry.group, entry.name, entry.origin) == (group, name, "") and not is_whole(entry):
-            raise absent(what)
+        if (entry.group, entry.name, entry.origin) == (group, name, "") and not has_code(entry):
+            raise absent_plugin(what)
 
 
-def absent(what: str) -> InputError:
+def absent_plugin(what: str) -> InputError:
     """The error of what a built-in plugin gives, where this copy lacks its folder."""
     return InputError(
         f"the plugin that gives {what} is not part of this copy",
@@ -140,7 +143,7 @@ def absent(what: str) -> InputError:
     )
 
 
-def broken(what: str, origin: str, error: BaseException) -> InputError:
+def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
     """The error of a plugin whose own code failed."""
     reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     if not origin:
@@ -154,7 +157,7 @@ def broken(what: str, origin: str, error: BaseException) -> InputError:
     )
 
 
-def blamed(error: BaseException) -> InputError | None:
+def plugin_error(error: BaseException) -> InputError | None:
     """What to say of an error that the code of a plugin raised; None where it is none of theirs.
 
     What a library raises is whose code called it; what our code raises is ours, whoever called it.
@@ -211,16 +214,16 @@ def _loaded(entry: PluginEntry) -> object:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
-        raise broken(name, entry.origin, error) from error
+        raise broken_plugin(name, entry.origin, error) from error
     if getattr(value, "name", entry.name) != entry.name:
         reason = ValueError(f"it calls itself {getattr(value, 'name', '')!r}")
-        raise broken(name, entry.origin, reason)
+        raise broken_plugin(name, entry.origin, reason)
     return value
 
 
 def _entries() -> list[PluginEntry]:
     installed = (e for group in GROUPS for e in _installed(group))
-    return [*installed, *(e for given, _ in _files() for e in given)]
+    return [*installed, *(e for entries, _ in _files() for e in entries)]
 
 
 @cache
@@ -230,16 +233,16 @@ def _declared() -> tuple[PluginEntry, ...]:
 
 @cache
 def _installed(group: str) -> tuple[PluginEntry, ...]:
-    theirs = (e for e in _declared() if e.group == group and (e.origin or _is_built_in(e)))
-    return tuple(e for e in theirs if is_whole(e))
+    of_group = (e for e in _declared() if e.group == group)
+    return tuple(e for e in of_group if (e.origin or _is_built_in(e)) and has_code(e))
 
 
 def own_entries(group: str) -> list[PluginEntry]:
     """What citeforge itself declares in a group, with its built-in plugins; nothing is imported."""
-    return [e for e in _declared() if (e.group, e.origin) == (group, "") and is_whole(e)]
+    return [e for e in _declared() if (e.group, e.origin) == (group, "") and has_code(e)]
 
 
-def is_whole(entry: PluginEntry) -> bool:
+def has_code(entry: PluginEntry) -> bool:
     """Whether the code of one of our own entries is there; a copy may lack built-in plugins."""
     return not _is_built_in(entry) or _is_there(".".join(entry.module.split(".")[:3]))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
 from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion, without_credentials
@@ -70,14 +70,12 @@ class Registry(Generic[D, T]):
         if ours is not None and name and bool(ours.argument) == bool(argument):
             for origin in (o for n, o in plugins.entry_names(self.group) if o and n == name):
                 plugins.warn(f"{origin}: there is a {self.what} {name!r} already; ours is used")
-            product: T = self._made(ours, argument, settings)
-            return product
+            return self._made(ours, argument, settings)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
-            return self._from_plugin(*theirs, argument, settings)
+            return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
         if "" in self._ours and ours is None:
-            free: T = self._made(self._ours[""], spec, settings)
-            return free
+            return self._made(self._ours[""], spec, settings)
         raise self._nobody(spec)
 
     def factory(self, name: str) -> Callable[..., T]:
@@ -87,9 +85,9 @@ class Registry(Generic[D, T]):
             UsageError: nothing has such a name.
             InputError: the plugin that gives it is broken.
         """
-        return self._factory(self.whole(name))
+        return self._factory(self.complete_declaration(name))
 
-    def whole(self, name: str) -> D:
+    def complete_declaration(self, name: str) -> D:
         """The declaration of a name with what makes it: its own, or that of a built-in plugin.
 
         Raises:
@@ -106,15 +104,13 @@ class Registry(Generic[D, T]):
         if name in self._ours:
             return self._ours[name]
         theirs = plugins.find_entry(self.group, name)
-        declared: Any = None if theirs is None else theirs[0]
-        entry: D | None = declared
-        return entry
+        return None if theirs is None else cast(D, theirs[0])
 
     def all(self) -> dict[str, D]:
         """Every declaration by name: ours, then plugins'; what clashes is told of and left out."""
         entries = dict(self._ours)
-        for value, origin in plugins.found(self.group):
-            declared: Any = value
+        for value, origin in plugins.load_entries(self.group):
+            declared = cast(D, value)
             if declared.name not in entries:
                 entries[declared.name] = declared
             elif origin:
@@ -125,29 +121,25 @@ class Registry(Generic[D, T]):
         factory = self._factory(declared)
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        product: T = factory(*([argument] if declared.argument else []), *settings)
-        return product
+        return factory(*([argument] if declared.argument else []), *settings)
 
     def _factory(self, declared: D) -> Callable[..., T]:
         """What makes something declared: its own, one of ours, or that of a built-in plugin."""
         return self._with_factory(declared).factory or self._factories[declared.name]
 
     def _with_factory(self, declared: D) -> D:
+        """A declaration that can be made; of what a built-in plugin makes, the plugin's own."""
         if declared.factory or declared.name in self._factories:
             return declared
-        called = f"the {self.what} {declared.name!r}"
-        theirs: Any = plugins.built_in(self.group, declared.name, called)
-        whole: D = theirs
-        return whole
+        label = f"the {self.what} {declared.name!r}"
+        return cast(D, plugins.built_in(self.group, declared.name, label))
 
     def _nobody(self, spec: str) -> UsageError:
         error = self._unknown(spec)
         broken = plugins.broken_files()
         return UsageError("; ".join([str(error), *broken])) if broken else error
 
-    def _from_plugin(
-        self, declared: Any, origin: str, argument: str, settings: tuple[Any, ...]
-    ) -> T:
+    def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
         label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
@@ -157,13 +149,11 @@ class Registry(Generic[D, T]):
         except (CiteforgeError, KeyboardInterrupt):
             raise
         except BaseException as error:  # a stranger's code may raise anything
-            raise plugins.broken(label, origin, error) from error
+            raise plugins.broken_plugin(label, origin, error) from error
         lacking = [name for name in self._requires if not hasattr(product, name)]
         if lacking:
-            raise plugins.broken(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
-        stamped: Any = plugins.Stamped(product, origin) if origin else product
-        product_again: T = stamped
-        return product_again
+            raise plugins.broken_plugin(label, origin, TypeError(f"it lacks {', '.join(lacking)}"))
+        return cast(T, plugins.Stamped(product, origin)) if origin else product
 
 
 def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:

@@ -119,7 +119,7 @@ def runner_flags(place: str) -> Iterator[Flag]:
     Args:
         place: field of the run options that holds them.
     """
-    for entry in plugins.found(GROUP):
+    for entry in plugins.load_entries(GROUP):
         runner = _checked(*entry)
         for flag in flags_of(runner.options, (place, runner.name)):
             yield replace(flag, name=_flag(runner.name, flag.place[-1]))
@@ -155,7 +155,7 @@ def _find(name: str) -> type[Runner]:
     entry = plugins.find_entry(GROUP, name)
     if entry is not None:
         return _checked(*entry)
-    plugins.require_whole(GROUP, name, f"--engine {name}")
+    plugins.require_built_in(GROUP, name, f"--engine {name}")
     names = runner_names()
     raise UsageError(f"--engine {name!r}{suggestion(name, names)}: one of {', '.join(names)}")
 
@@ -163,4 +163,4 @@ def _find(name: str) -> type[Runner]:
 def _checked(value: object, origin: str) -> type[Runner]:
     if isinstance(value, type) and issubclass(value, Runner):
         return value
-    raise plugins.broken("a runner", origin, TypeError(f"{value!r} is no class of Runner"))
+    raise plugins.broken_plugin("a runner", origin, TypeError(f"{value!r} is no class of Runner"))

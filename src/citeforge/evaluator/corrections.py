@@ -99,7 +99,7 @@ class Corrections:
             InputError: a file is none, or labels nothing that a statement cites; or this copy lacks
                 the plugin.
         """
-        raise plugins.absent("--labels")
+        raise plugins.absent_plugin("--labels")
 
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str

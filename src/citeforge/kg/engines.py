@@ -133,7 +133,7 @@ def open_file_graph(path: str, settings: GraphSettings) -> SparqlEngine:
     return StoreEngine(Path(path))
 
 
-def asked(url: str, settings: GraphSettings) -> SparqlEngine:
+def open_endpoint(url: str, settings: GraphSettings) -> SparqlEngine:
     """``sparql:URL``."""
     from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
     from citeforge.kg.client.replies import ReplyStore
@@ -156,7 +156,7 @@ GRAPHS: Registry[Choice, SparqlEngine] = Registry(
     "graph",
     "graphs",
     CHOICES,
-    {"file": open_file_graph, "sparql": asked, "replay": open_replayed_graph},
+    {"file": open_file_graph, "sparql": open_endpoint, "replay": open_replayed_graph},
     "select identity",
     expected("--kg", CHOICES),
 )

@@ -127,10 +127,10 @@ class LinkQuality:
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
     """Recall and precision of the best candidates, over all questions together."""
     hits = n_expected = n_linked = 0
-    for mine, theirs in zip(links, expected, strict=True):
+    for mine, right in zip(links, expected, strict=True):
         best = {link.candidates[0].qid for link in mine if link.candidates}
-        hits += len(best & theirs)
-        n_expected += len(theirs)
+        hits += len(best & right)
+        n_expected += len(right)
         n_linked += len(best)
     return LinkQuality(
         hits / n_expected if n_expected else 0.0,

@@ -193,24 +193,24 @@ class _Translation:
                     self._count("facts left out: of an entity without an IRI")
                 elif quad.subject.value not in self.instances | self.named:
                     self._count("facts left out: of an entity without a label")
-                elif (why := self._unfit(quad.object, relation.values)) is not None:
+                elif (why := self._misfit(quad.object, relation.values)) is not None:
                     self._count(f"values left out: {why}")
                 else:
                     yield quad.subject.value, predicate, quad.object
             if not some:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
-    def _unfit(self, value: Any, values: str) -> str | None:
-        """Why a value is not of the kind that is wanted; None where it is."""
+    def _misfit(self, value: Any, value_type: str) -> str | None:
+        """Why a value is not of a type of PlainRelation.values; None where it is."""
         if _is_literal(value):
-            if values == "entity":
+            if value_type == "entity":
                 return "text where an entity is wanted"
-            if values == "number" and not _is_number(value.value):
+            if value_type == "number" and not _is_number(value.value):
                 return "no numbers"
-            dated = values == "date" or (values == "any" and value.datatype.value in _DATES)
-            return "dates that are none" if dated and _date(value.value) is None else None
-        if values not in ("any", "entity"):
-            return f"an entity where a {values} is wanted"
+            is_date = _is_date(value, value_type)
+            return "dates that are none" if is_date and _date(value.value) is None else None
+        if value_type not in ("any", "entity"):
+            return f"an entity where a {value_type} is wanted"
         if not _is_named(value):
             return "entities without an IRI"
         if value.value not in self.named:
@@ -248,10 +248,7 @@ class _Translation:
             if not _is_literal(value):
                 yield _triple(_own(qid), DIRECT_IRI + pid, _own(self.ids[value.value]))
                 continue
-            dated = relation.values == "date" or (
-                relation.values == "any" and value.datatype.value in _DATES
-            )
-            date = _date(value.value) if dated else None
+            date = _date(value.value) if _is_date(value, relation.values) else None
             if date is None:
                 text = literal(value.value, value.language or None)
                 yield _triple(_own(qid), DIRECT_IRI + pid, text)
@@ -295,6 +292,11 @@ def _is_literal(term: Any) -> bool:
     import pyoxigraph as ox
 
     return isinstance(term, ox.Literal)
+
+
+def _is_date(value: Any, value_type: str) -> bool:
+    """Whether a literal is read as a date."""
+    return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
 
 
 def _is_number(text: str) -> bool:

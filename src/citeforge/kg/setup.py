@@ -30,13 +30,13 @@ def open_graph(
     options: dict[str, Any] = {}
     if name.startswith("sparql:"):
         options = {"timeout": run.kg_timeout, "limits": Limits(seconds=run.kg_seconds)}
-    opened = load_domain(domain)
+    record = load_domain(domain)
     engine = make_engine(name, run.kg_store, **options)
     translated = None
-    if opened.plain is not None:
-        path = Path(domain) if isinstance(domain, str) else Path(f"{opened.name}.yaml")
-        translated = _translated(engine, opened.plain, path)
-    return KnowledgeGraph(engine, opened, list(languages) or ["en"], run.kg_batch, translated)
+    if record.plain is not None:
+        path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")
+        translated = _translated(engine, record.plain, path)
+    return KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
 
 
 def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:

@@ -29,7 +29,7 @@ def _ours(name: str) -> Kind:
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
     by_name = {k.name: k for k in ours()}
-    for value, origin in plugins.found(_GROUP):
+    for value, origin in plugins.load_entries(_GROUP):
         if not origin:  # a built-in plugin's, which is ours
             continue
         kind = _checked((value, origin))
@@ -53,7 +53,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     """
     kind = find_kind(manifest.kind)
     if kind is None:
-        plugins.require_whole(_GROUP, manifest.kind, f"the kind of benchmark {manifest.kind!r}")
+        plugins.require_built_in(_GROUP, manifest.kind, f"the kind of benchmark {manifest.kind!r}")
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
@@ -84,7 +84,7 @@ def recipe_named(name: str) -> type[Recipe] | None:
     """
     kind = find_kind(name)
     if kind is None:
-        plugins.require_whole(_GROUP, name, f"the kind of benchmark {name!r}")
+        plugins.require_built_in(_GROUP, name, f"the kind of benchmark {name!r}")
     return None if kind is None else kind.recipe
 
 

@@ -355,7 +355,7 @@ class Package(Displayed):
         """(title, text) of passages by id; the corpus is streamed, memory grows with what is asked.
 
         Args:
-            ids: ids; those that the corpus lacks are absent from the result.
+            ids: of passages; those that the corpus lacks are absent from the result.
         """
         return texts_of(self.corpus, ids)
 
@@ -363,7 +363,7 @@ class Package(Displayed):
         """(title, text) of passages that contexts show, by id.
 
         Args:
-            ids: ids.
+            ids: of passages.
             context: context set that shows them, for the error; empty for several.
 
         Raises:
@@ -412,11 +412,11 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
 
 
 def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
-    """(title, text) of passages by id, streamed: memory grows with what is wanted.
+    """(title, text) of passages by id, streamed: memory grows with what is asked for.
 
     Args:
         corpus: shards of a corpus.
-        names: ids; those that the corpus lacks are absent from the result.
+        names: ids of passages; those that the corpus lacks are absent from the result.
     """
     ids = names if isinstance(names, pa.Array) else pa.array(sorted(set(names)), pa.string())
     texts: dict[str, tuple[str, str]] = {}

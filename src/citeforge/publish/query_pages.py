@@ -162,8 +162,8 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         first: context sets that are shown before others.
     """
     names = list(dict.fromkeys([*first, *package.contexts]))
-    first_names, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
-    for items in zip(*map(package.items, first_names), strict=True):
+    contexts, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
+    for items in zip(*map(package.items, contexts), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
         page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:

@@ -66,7 +66,7 @@ def system_of(name: str) -> System:
         UnknownValueError: no such system.
         InputError: the plugin that gives it is broken.
     """
-    return as_system(SYSTEMS.whole(name))
+    return as_system(SYSTEMS.complete_declaration(name))
 
 
 def systems() -> dict[str, System]:

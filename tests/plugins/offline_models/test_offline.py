@@ -159,7 +159,7 @@ def test_a_store_answers_without_the_model(
     replay = make_llm(f"replay:{tmp_path / 's.db'}")
     assert replay.complete(requests) == found
     assert replay.identity() == OfflineLlm().identity() == smollm.identity()
-    monkeypatch.setattr(plugins, "is_whole", lambda _: False)
+    monkeypatch.setattr(plugins, "has_code", lambda _: False)
     with pytest.raises(InputError, match="gives the LLM 'offline' is not part of this copy"):
         replay.identity()
 

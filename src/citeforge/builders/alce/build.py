@@ -346,11 +346,11 @@ class _Job:
         )
         if n_unknown:
             self.counts["judged passages that the corpus lacks"] = n_unknown
-        shown_ids = None
+        corpus_ids = None
         if self.recipe.passages == "retrieved":
-            shown_ids = {name for ids in candidates.named.values() for name in ids}
-            shown_ids.update(relevant["corpus-id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, candidates.corpus, shown_ids))
+            corpus_ids = {name for ids in candidates.named.values() for name in ids}
+            corpus_ids.update(relevant["corpus-id"].to_pylist())
+        writer.note("corpus", "corpus", copy_corpus(writer.folder, candidates.corpus, corpus_ids))
         writer.add("queries", "queries", candidates.asked.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
         writer.add("gold", "gold", candidates.gold.cast(GOLD))

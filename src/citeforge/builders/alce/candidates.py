@@ -27,16 +27,16 @@ DOCUMENTS = "documents"
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
     """Split of ``candidates`` to the retriever whose it is: ``bm25``, ``dense``, ``run_STEM``."""
-    file_of: dict[str, str] = {}
+    spec_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")
         if argument:
             name = f"{name}_{Path(argument).name.split('.')[0]}"
         name = re.sub(r"\W+", "_", name, flags=re.ASCII)
-        while name in file_of:
+        while name in spec_of:
             name += "_"
-        file_of[name] = spec
-    return file_of
+        spec_of[name] = spec
+    return spec_of
 
 
 def retrieve_all(
@@ -89,13 +89,13 @@ def retrieve_all(
 
 def documents(items: Sequence[AlceItem]) -> Rankings:
     """The documents of ALCE's items in their order; where scores are, 1 / rank stands."""
-    rankings_of: Rankings = {}
+    rankings: Rankings = {}
     for item in items:
         ids = dict.fromkeys(passage_id(doc) for doc in item.docs)
-        rankings_of[item.query_id] = ranked(
+        rankings[item.query_id] = ranked(
             item.query_id, ((name, round(1 / rank, 6)) for rank, name in enumerate(ids, 1))
         )
-    return rankings_of
+    return rankings
 
 
 def candidate_table(rankings: Rankings) -> pa.Table:

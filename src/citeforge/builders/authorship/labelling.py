@@ -27,7 +27,7 @@ def labelling_of(package: Package, context: str) -> Labelling:
     labels = design.label_set(cell.labels)
     table = package.authors(context)
     labels_of = {
-        query: [labels.phrase.replace("{label}", w) for w in found]
-        for query, found in rows_of(table, "query_id", "labels")
+        query: [labels.phrase.replace("{label}", w) for w in words]
+        for query, words in rows_of(table, "query_id", "labels")
     }
     return Labelling(labels.note, labels_of, own)

@@ -61,13 +61,13 @@ def wrong_cells(package: Package) -> Found:
             yield place, "its queries are not those of the contexts"
             continue
         labels = design.label_set(cell.labels)
-        for row, of_row in zip(rows, authors["labels"].to_pylist(), strict=True):
+        for row, words in zip(rows, authors["labels"].to_pylist(), strict=True):
             sides = [cell.side(d["label"] == RELEVANT) for d in row]
             pools = [labels.first if side == "first" else labels.second for side in sides]
             if labels.by_lot:
                 pools = [labels.first + labels.second] * len(row)
-            if len(of_row) != len(row) or any(
-                word not in pool for word, pool in zip(of_row, pools, strict=True)
+            if len(words) != len(row) or any(
+                word not in pool for word, pool in zip(words, pools, strict=True)
             ):
                 yield place, "a passage carries a label of the wrong side"
                 break

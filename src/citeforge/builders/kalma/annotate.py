@@ -90,13 +90,13 @@ def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain
         return True
     begin, stop = _clause(text, start, end)
     every = {cue for words in domain.single_valued.values() for cue in words}
-    names_before = [
+    places = [
         (match.start(), cue)
         for cue in sorted(every)
         for match in re.finditer(rf"(?<!\w){re.escape(cue)}(?!\w)", text[begin:stop])
     ]
-    before = [(at, cue) for at, cue in names_before if begin + at < start]
-    nearest = max(before) if before else min(names_before, default=None)
+    before = [(at, cue) for at, cue in places if begin + at < start]
+    nearest = max(before) if before else min(places, default=None)
     return nearest is not None and nearest[1] in cues
 
 

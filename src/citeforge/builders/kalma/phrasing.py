@@ -90,16 +90,16 @@ class Voice:
                 "was": present if lives else past, "were": "are" if lives else "were",
                 "did": does if lives else "did"}  # fmt: skip
 
-    def link(self, is_first: bool, used_names: set[str]) -> str:
+    def link(self, is_first: bool, qids: set[str]) -> str:
         """The clause that asks what connects the two, once the question has named some."""
         was, were = ("is", "are") if self._present else ("was", "were")
-        if is_first or not used_names:
+        if is_first or not qids:
             names = " and ".join(s.name for s in self.speakers.values())
             self._last = ()
             return f"how {were} {names} {self._word}"
-        if len(used_names) == 2:
+        if len(qids) == 2:
             return f"how {were} the two {self._word}"
-        (qid,) = used_names
+        (qid,) = qids
         other = next(s for q, s in self.speakers.items() if q != qid)
         return f"how {was} {self.slots((qid,))['who']} {self._word} {self._of} {other.name}"
 
@@ -176,25 +176,27 @@ class Composer:
 
     def specific(self, pair: EntityPair, facts: Sequence[Triple]) -> str:
         """The specific question: a clause for every relation, and one for what connects the two."""
-        parts = self._clauses(pair, facts)
-        for item in parts:
+        clauses = self._clauses(pair, facts)
+        for item in clauses:
             if self.phrasing.phrase(item.relation) is None:
                 self.wordless[item.relation] += 1
-        topic = _topic(parts)
+        topic = _topic(clauses)
         frame = self.phrasing.frames.get(topic)
-        owners = list(dict.fromkeys(a.qids for a in parts))
-        parts.sort(key=lambda a: (len(a.qids) == 1, owners.index(a.qids), a.phrase.about != topic))
+        owners = list(dict.fromkeys(a.qids for a in clauses))
+        clauses.sort(
+            key=lambda a: (len(a.qids) == 1, owners.index(a.qids), a.phrase.about != topic)
+        )
         voice = Voice(pair, self.phrasing)
         is_first = frame is not None and frame.link_first
         link = [voice.link(True, set())] if is_first else []
-        clauses = [self._clause(voice, item) for item in parts]
+        texts = [self._clause(voice, item) for item in clauses]
         if frame is not None and frame.lead and not is_first:
-            on_topic = sum(a.phrase.about == topic for a in parts)
-            if 2 * on_topic > len(clauses):
-                clauses[0] = f"{frame.lead} {clauses[0]}"
+            on_topic = sum(a.phrase.about == topic for a in clauses)
+            if 2 * on_topic > len(texts):
+                texts[0] = f"{frame.lead} {texts[0]}"
         if not is_first:
-            clauses.append(voice.link(False, {q for a in parts for q in a.qids}))
-        return _question([*link, *clauses])
+            texts.append(voice.link(False, {q for a in clauses for q in a.qids}))
+        return _question([*link, *texts])
 
     def clause(self, triple: Triple) -> str:
         """The words that ask for a fact, without a name in them."""
@@ -247,27 +249,27 @@ class Composer:
             yield from (Wording(frame, framed, f, r) for f in (first, not first) for r in rests)
         yield from (Wording(None, (), f, r) for r in self.phrasing.rest for f in (first, not first))
 
-    def _worded(self, pair: EntityPair, parts: Sequence[Clause], wording: Wording) -> str:
+    def _worded(self, pair: EntityPair, clauses: Sequence[Clause], wording: Wording) -> str:
         voice = Voice(pair, self.phrasing)
-        clauses = [voice.link(True, set())] if wording.link_first else []
+        texts = [voice.link(True, set())] if wording.link_first else []
         if wording.frame is not None:
             slots = voice.slots(wording.framed[0].qids)
             one, many = ("is", "are") if slots["was"] in ("is", "are") else ("was", "were")
             are = many if len(wording.framed) > 1 or wording.framed[0].is_plural else one
             nouns = _list([a.phrase.noun_for(a.is_plural) for a in wording.framed])
             own = f"{slots.pop('own')} {nouns}"
-            clauses.append(wording.frame.ask.format(**slots, are=are, nouns=nouns, own=own))
-        rest = [a for a in parts if a not in wording.framed]
+            texts.append(wording.frame.ask.format(**slots, are=are, nouns=nouns, own=own))
+        rest = [a for a in clauses if a not in wording.framed]
         things = self._things(voice, [a for a in rest if a.phrase.noun is not None])
         if things:
             start, _, end = wording.rest.partition("{things}")
             # What is known of hers, and of his?
             more = [f"{start.split()[-1]} {thing}" for thing in things[1:]]
-            clauses.append(f"{start}{_list([things[0], *more], ',')}{end}")
-        clauses += [self._clause(voice, a) for a in rest if a.phrase.noun is None]
+            texts.append(f"{start}{_list([things[0], *more], ',')}{end}")
+        texts += [self._clause(voice, a) for a in rest if a.phrase.noun is None]
         if not wording.link_first:
-            clauses.append(voice.link(False, {q for a in parts for q in a.qids}))
-        return _question(clauses)
+            texts.append(voice.link(False, {q for a in clauses for q in a.qids}))
+        return _question(texts)
 
     def _things(self, voice: Voice, clauses: Sequence[Clause]) -> list[str]:
         """``Marie Curie's employer and languages`` and the like, of each entity."""

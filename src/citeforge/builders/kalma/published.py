@@ -49,10 +49,10 @@ def read_published(
     items = read_entries(specific)
     others = read_entries(general) if general is not None else None
     sets = read_gold(gold, later) if gold is not None else None
-    for path, target in ((general, others), (gold, sets)):
-        if target is not None and len(target) != len(items):
+    for path, entries in ((general, others), (gold, sets)):
+        if entries is not None and len(entries) != len(items):
             raise InputError(
-                f"has {len(target)} entries and {specific.name} has {len(items)}", path=path
+                f"has {len(entries)} entries and {specific.name} has {len(items)}", path=path
             )
     files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
     source = SourceInfo(

@@ -46,7 +46,7 @@ def wrong_kalma(package: Package) -> Found:
     yield from _wrong_shares(per_set)
 
 
-def _partial_relations(package: Package, per_set: dict[str, list[Triple]]) -> Found:
+def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Found:
     """A relation of which the gold has some values: another right answer would count as wrong."""
     gold: dict[str, list[Triple]] = {}
     for row in package.gold.to_pylist():
@@ -57,7 +57,7 @@ def _partial_relations(package: Package, per_set: dict[str, list[Triple]]) -> Fo
         metadata, mine = json.loads(text), gold.get(query, [])
         link = [*metadata["entities"], metadata["relation"]]
         links = (t for t in mine if [t.qid, t.value_id, t.relation] == link)
-        for t in missing_values(per_set.get(query, []), mine, next(links, None)):
+        for t in missing_values(triples_of.get(query, []), mine, next(links, None)):
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
@@ -82,9 +82,9 @@ def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Found:
     before: set[tuple[str, str]] | None = None
     names = [n for n in per_set if n.startswith("retrieval_")]
     for name in sorted(names, key=lambda n: -int(n.rpartition("_")[2])):
-        shares = {
+        right_graphs = {
             (q, t.qid) for q, triples in per_set[name].items() for t in triples if t.qid in right[q]
         }
-        if before is not None and not shares <= before:
+        if before is not None and not right_graphs <= before:
             yield f"contexts/{name}", "is not nested in the set with the higher accuracy"
-        before = shares
+        before = right_graphs

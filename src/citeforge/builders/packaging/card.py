@@ -90,7 +90,7 @@ def render_card(
         _header(manifest, splits, stats, beside), sort_keys=False, allow_unicode=True
     )
     audit = beside.audit
-    shown = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    rows = [(k, _value(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
     environment = Environment(  # Markdown: values that may hold markup go through `_plain`
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
@@ -110,7 +110,7 @@ def render_card(
             (f"`{name}`", _plain(context.description), len(context.short))
             for name, context in manifest.contexts.items()
         ],
-        statistics=shown,
+        statistics=rows,
         audit=audit,
         checks_made=checks_made,
         flaws=[] if audit is None else _flaws(audit),
@@ -203,11 +203,9 @@ def _interval(measure: dict[str, Any] | None) -> str:
     if measure is None or measure["value"] is None:
         return "–"
     value = f"{measure['value']:.2f}"
-    return (
-        value
-        if measure["low"] is None
-        else (f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]")
-    )
+    if measure["low"] is None:
+        return value
+    return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"
 
 
 def _citations(manifest: Manifest) -> str:

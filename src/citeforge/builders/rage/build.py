@@ -67,7 +67,9 @@ def build_rage(
         draw_seed = keyed(recipe.seed, build.secret())
         mappings, models = make_mappings(material, build.workspace, draw_seed)
         writer = build.package()
-        stats, learnt = write_rage_tables(writer, material, audited(material, mappings), draw_seed)
+        stats, learnt = write_rage_tables(
+            writer, material, drop_negatives(material, mappings), draw_seed
+        )
         if "embedder" in models and sources.vectors is None:
             learnt["libraries"] = _libraries()
         return build.finish(
@@ -92,7 +94,7 @@ def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
     ]
 
 
-def audited(material: Material, mappings: Mappings) -> Mappings:
+def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
     """The mappings without the negatives that the recipe drops."""
     for drop in _dropping(material.recipe):
         mappings = drop(material, mappings)

@@ -35,26 +35,27 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
         draft: manifest of a build before its tables are made. Models that it does not name yet,
             and of those that it names, what it does not say yet, are not compared.
     """
-    parts = [*unlike("citeforge", earlier.citeforge, draft.citeforge), *choices(earlier, draft)]
+    differences = list(unlike("citeforge", earlier.citeforge, draft.citeforge))
+    differences += choices(earlier, draft)
     facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
-        parts += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
-    parts += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
+        differences += unlike(name, facts[0][name], json.loads(json.dumps(facts[1][name])))
+    differences += unlike("grammar", earlier.grammar.model_dump(), draft.grammar.model_dump())
     for role, model in draft.models.items():
         old = earlier.models.get(role)
         mine = None if old is None else {k: v for k, v in old.items() if k in model}
-        parts += unlike(role, mine, json.loads(json.dumps(model)))
-    parts += unlike("sources", _sources(earlier), _sources(draft))
-    return parts
+        differences += unlike(role, mine, json.loads(json.dumps(model)))
+    differences += unlike("sources", _sources(earlier), _sources(draft))
+    return differences
 
 
 def choices(old: Manifest, draft: Manifest) -> list[str]:
     """``field: old → new`` of what the two were told, whatever they found."""
-    parts: list[str] = []
+    differences: list[str] = []
     for field in ("kind", "name", "licence"):
-        parts += unlike(field, getattr(old, field), getattr(draft, field))
-    return [*parts, *unlike("", _record(old), _record(draft))]
+        differences += unlike(field, getattr(old, field), getattr(draft, field))
+    return [*differences, *unlike("", _record(old), _record(draft))]
 
 
 def _record(manifest: Manifest) -> dict[str, Any]:

@@ -87,10 +87,10 @@ def build_twins(
         rewriting = Rewriting(base, contexts, writer)
         rewriting.settle()
         package = build.package()
-        contexts_shown, counts, stats = _write_tables(package, recipe, rewriting, models)
+        names, counts, stats = _write_tables(package, recipe, rewriting, models)
         return build.finish(
             draft, package, stats,
-            contexts={n: own.contexts[n] for n in contexts_shown},
+            contexts={n: own.contexts[n] for n in names},
             counts=counts,
             libraries={n: version(n) for n in ("spacy", "rapidfuzz", "py3langid")},
         )  # fmt: skip

@@ -25,10 +25,10 @@ _HELP = (
 
 def _declared() -> dict[str, str]:
     """Every system and what it does: ours, then what plugins give."""
-    from citeforge.engines.plugins import found
+    from citeforge.engines.plugins import load_entries
 
     ours = {system.name: system.what for system in SYSTEMS}
-    theirs: list[Any] = [value for value, _ in found("systems", but=ours)]
+    theirs: list[Any] = [value for value, _ in load_entries("systems", but=ours)]
     return ours | {system.name: system.what for system in theirs}
 
 

@@ -169,14 +169,14 @@ class ClassifierModel(NliModel):
         return margins
 
 
-def label_indices(labels: dict[int, str], names: object) -> list[int]:
+def label_indices(labels: dict[int, str], label: object) -> list[int]:
     """Indices of a label: its index itself, or its name in the model's configuration."""
-    if isinstance(names, int):
-        return [names] if names in labels else []
-    plain = str(names).lower()
+    if isinstance(label, int):
+        return [label] if label in labels else []
+    plain = str(label).lower()
     return [
         i for i, name in labels.items()
-        if name == names or name.lower().replace("_", " ").replace("-", " ") == plain
+        if name == label or name.lower().replace("_", " ").replace("-", " ") == plain
     ]  # fmt: skip
 
 

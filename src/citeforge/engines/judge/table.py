@@ -66,7 +66,7 @@ class TableJudge:
                 raise InputError("gives a pair another verdict than before", path=path, line=line)
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
-        matches = []
+        hashes = []
         for text, sha, name in (
             (row.premise, row.premise_sha256, "premise"),
             (row.hypothesis, row.hypothesis_sha256, "hypothesis"),
@@ -79,8 +79,8 @@ class TableJudge:
                     field=name,
                     allowed=f"{name} or {name}_sha256",
                 )
-            matches.append(sha.lower() if sha is not None else text_hash(text or ""))
-        return matches[0], matches[1]
+            hashes.append(sha.lower() if sha is not None else text_hash(text or ""))
+        return hashes[0], hashes[1]
 
     @property
     def tells_contradictions(self) -> bool:

@@ -85,9 +85,7 @@ def loading_errors(
     """
     try:
         yield
-    except (
-        OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
-    ) as error:  # fmt: skip
+    except _UNLOADABLE as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
         raise InputError(
             f"{problem} ({reason})", path=path, field=field, allowed=allowed

@@ -32,12 +32,12 @@ class EmbeddingReranker:
         """Cosines in [-1, 1], computed in float64."""
         if not pairs:
             return []
-        row_of = {text: row for row, text in enumerate(dict.fromkeys(q for q, _ in pairs))}
-        read = {text: row for row, text in enumerate(dict.fromkeys(p for _, p in pairs))}
-        queries = self._embedder.encode(list(row_of), "query").astype(np.float64)
-        passages = self._embedder.encode(list(read), "passage").astype(np.float64)
-        left = queries[[row_of[q] for q, _ in pairs]]
-        right = passages[[read[p] for _, p in pairs]]
+        query_rows = {text: row for row, text in enumerate(dict.fromkeys(q for q, _ in pairs))}
+        passage_rows = {text: row for row, text in enumerate(dict.fromkeys(p for _, p in pairs))}
+        queries = self._embedder.encode(list(query_rows), "query").astype(np.float64)
+        passages = self._embedder.encode(list(passage_rows), "passage").astype(np.float64)
+        left = queries[[query_rows[q] for q, _ in pairs]]
+        right = passages[[passage_rows[p] for _, p in pairs]]
         values: list[float] = (left * right).sum(axis=1).tolist()
         return values
 

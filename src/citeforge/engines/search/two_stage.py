@@ -177,9 +177,9 @@ class TwoStageSearch:
         """Exact cosines of (query, passage) pairs, to 6 decimals."""
         self._ensure(positions)
         scores = np.empty(len(rows), np.float64)
-        for queries, shards in self._rounds:
-            place = np.searchsorted(queries, positions)
-            mine = np.flatnonzero(queries[np.minimum(place, len(queries) - 1)] == positions)
+        for stored, shards in self._rounds:
+            place = np.searchsorted(stored, positions)
+            mine = np.flatnonzero(stored[np.minimum(place, len(stored) - 1)] == positions)
             scores[mine] = rescore(self._queries, shards, rows[mine], place[mine])
         return scores
 

@@ -56,7 +56,7 @@ def _collect() -> Iterator[Measure | Form]:
     """Ours, then those of plugins; what clashes is told of and left out."""
     yield from _ours()
     measures = list(_ours())
-    for value, origin in plugins.found("measures"):
+    for value, origin in plugins.load_entries("measures"):
         listed = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
         for one in listed:
             if not isinstance(one, Measure | Form):

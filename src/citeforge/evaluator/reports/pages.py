@@ -56,7 +56,7 @@ class Pages:
             InputError: this copy lacks the plugin.
             MissingExtraError: a plot without the extra ``report``.
         """
-        raise plugins.absent(f"reports as {form}")
+        raise plugins.absent_plugin(f"reports as {form}")
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
         """All answers, to be filtered and compared in a page.
@@ -81,7 +81,7 @@ class Pages:
             InputError: this copy lacks the plugin.
             MissingExtraError: the extra ``report`` is not installed.
         """
-        raise plugins.absent("plots")
+        raise plugins.absent_plugin("plots")
 
 
 def find_pages() -> Pages:

@@ -74,12 +74,12 @@ def find_format(name: str) -> Format:
     theirs = plugins.find_entry("formats", base)
     if theirs is not None:
         return plugins.require_type(theirs, Format, "a format")
-    plugins.require_whole("formats", base, f"the format {base!r}")
+    plugins.require_built_in("formats", base, f"the format {base!r}")
     raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 
 
 def _of_plugins() -> Iterator[Format]:
-    return (plugins.require_type(e, Format, "a format") for e in plugins.found("formats"))
+    return (plugins.require_type(e, Format, "a format") for e in plugins.load_entries("formats"))
 
 
 def answers_of(

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.rage.build import audited, write_rage_tables
+from citeforge.builders.rage.build import drop_negatives, write_rage_tables
 from citeforge.builders.rage.compute import settle_compute
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.negatives import make_mappings
@@ -121,7 +121,7 @@ def build_documents(
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
         stats, learnt = write_rage_tables(
-            writer, material, audited(material, {**mappings, RELEVANT: sure}), recipe.seed
+            writer, material, drop_negatives(material, {**mappings, RELEVANT: sure}), recipe.seed
         )
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():

@@ -109,7 +109,7 @@ _OURS = (
 def plots() -> dict[str, Plot]:
     """All plots by name, as pages show them: ours, then those of plugins."""
     by_name = {p.name: p for p in _OURS}
-    for value, origin in plugins.found("plots"):
+    for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
             plugins.warn(f"{origin}: {value!r} is no plot")
         elif by_name.setdefault(value.name, value) is not value:

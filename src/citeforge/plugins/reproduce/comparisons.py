@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.engines.plugins import require_whole
+from citeforge.engines.plugins import require_built_in
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
@@ -34,7 +34,7 @@ def read_comparisons(
     Raises:
         InputError: this copy lacks the plugin that compares preferences.
     """
-    require_whole("commands", "labels", "comparisons with the preferences of people")
+    require_built_in("commands", "labels", "comparisons with the preferences of people")
     from citeforge.plugins.labels.agreement.preferences import (
         agreed,
         annotator_agreement,

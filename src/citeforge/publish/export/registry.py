@@ -74,14 +74,14 @@ def find_export(name: str) -> Export:
     theirs = plugins.find_entry(_GROUP, name)
     if theirs is not None:
         return plugins.require_type(theirs, Export, "an export")
-    plugins.require_whole(_GROUP, name, f"the format {name!r}")
+    plugins.require_built_in(_GROUP, name, f"the format {name!r}")
     raise UnknownValueError("format", name, origins())
 
 
 def exports() -> Iterator[Export]:
     """Every export: ours, then those of plugins; what is broken is told of."""
     yield from _CORE_EXPORTS.values()
-    yield from (plugins.require_type(e, Export, "an export") for e in plugins.found(_GROUP))
+    yield from (plugins.require_type(e, Export, "an export") for e in plugins.load_entries(_GROUP))
 
 
 def origins() -> dict[str, str]:
