@@ -158,13 +158,15 @@ def test_controls_of_another_bundle_are_refused(bundles: dict[str, Path], tmp_pa
         score(path, benchmark, select(["deflection"]), context="related")
 
 
-def submission(benchmark: Benchmark, answers: dict[str, dict[str, str]], out: Path) -> ScoreFile:
+def submission(
+    benchmark: Benchmark, answers: dict[str, dict[str, str]], out: Path, protocol: str = "strict"
+) -> ScoreFile:
     """Answers by cell and query; what is not there is missing."""
     rows = [{"query_id": q, "context": cell, "output": text}
             for cell, by in answers.items() for q, text in by.items()]  # fmt: skip
     path = out / "s.jsonl"
     path.write_text("".join(json.dumps(r) + "\n" for r in rows))
-    return score(path, benchmark, select([benchmark.manifest.kind]))
+    return score(path, benchmark, select([benchmark.manifest.kind]), protocol=protocol)
 
 
 def values(file: ScoreFile) -> dict[str, float | None]:
@@ -192,6 +194,23 @@ def test_refusals_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
     assert found["Refusal.Partial"] == pytest.approx(100 * 3 / 30)
     assert found["Refusal.Balanced"] == pytest.approx(100 * (45 / 60 + 50 / 60) / 2)
     assert file.counts.n_missing == 1
+
+
+def test_missing_answers_leave_both_sides_of_a_quotient(
+    bundles: dict[str, Path], tmp_path: Path
+) -> None:
+    """Else 45 right refusals would stand above 20 + 10."""
+    benchmark = Benchmark(bundles["deflection"])
+    no, yes = "I cannot answer that.", "In 1002 [1]."
+    q = benchmark.query_ids
+    found = values(submission(benchmark, {
+        "answerable": {x: no if i < 10 else yes for i, x in enumerate(q[:20])},
+        "partial": dict.fromkeys(q, yes),
+        "related": {x: no if i < 45 else yes for i, x in enumerate(q)},
+    }, tmp_path, "reference"))  # fmt: skip
+    assert found["Refusal.P"] == pytest.approx(100 * 20 / (20 + 10))
+    assert found["Refusal.F1"] == pytest.approx(100 * 2 * 20 / (20 + 20 + 10))
+    assert found["Refusal.R"] == pytest.approx(100 * 45 / 60)
 
 
 def test_faithfulness_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:

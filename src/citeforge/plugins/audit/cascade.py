@@ -44,7 +44,7 @@ def decide(
     Args:
         base: the benchmark.
         texts: passages by id.
-        flaws: flaws; those of SUSPECT make a negative a suspect.
+        flaws: those of SUSPECT make a negative a suspect.
         cheap: who found them, in words.
         strong: decides on them; None to leave it at the suspicion.
     """
@@ -156,12 +156,12 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
         verdict: Literal["relevant", "not relevant"] = (
             RELEVANT if row.label == RELEVANT else NOT_RELEVANT
         )
-        label = rows.get(pair)
-        if label is None:
+        decision = rows.get(pair)
+        if decision is None:
             rows[pair] = Decided(query=pair[0], passage=pair[1], suspected=[], by=PEOPLE,
                                  verdict=verdict, stratum=stratum)  # fmt: skip
         else:
-            label.by, label.verdict, label.score = PEOPLE, verdict, None
+            decision.by, decision.verdict, decision.score = PEOPLE, verdict, None
     if not tally:
         raise InputError(
             "holds no labels", path=path,

@@ -63,8 +63,8 @@ def audit(folder: Path, **given: Any) -> None:
         s = result.false_negatives
         click.echo(f"estimate {s.told} of the negatives are relevant ({s.n} labelled; {s.method})")
     if result.cascade is not None and result.cascade.after is not None:
-        label = result.cascade.after.told
-        click.echo(f"estimate {label} of those that stay, without what was decided relevant")
+        share = result.cascade.after.told
+        click.echo(f"estimate {share} of those that stay, without what was decided relevant")
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:
         click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")

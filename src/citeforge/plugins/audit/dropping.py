@@ -44,8 +44,8 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
             else:
                 negative[query].append({"corpus-id": passage, "label": label})
     gold = short_answers(records.queries, mappings[RELEVANT], records.gold)
-    wanted = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    texts = {i: text for i, (_, text) in texts_of(material.corpus, wanted).items()}
+    passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
+    texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
     mapped = _Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
     suspects = [
         *flaws.near_duplicates(mapped, texts),
@@ -65,13 +65,13 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
     """
     path, counts = material.recipe.decided, material.records.counts
     assert path is not None
-    found = validated(Audit, read_json(path), path)
-    if found.cascade is None:
+    audit = validated(Audit, read_json(path), path)
+    if audit.cascade is None:
         raise InputError(
             "holds no decisions", path=path, field="cascade",
             allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
         )  # fmt: skip
-    by = {(d.query, d.passage): d.by for d in found.decisions if d.verdict == "relevant"}
+    by = {(d.query, d.passage): d.by for d in audit.decisions if d.verdict == "relevant"}
     there = {
         pair
         for label, table in mappings.items() if label != RELEVANT
@@ -85,9 +85,8 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
 
 def _without(tables: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
     """Mappings without some negatives."""
-    kept: dict[str, pa.Table] = {}
-    for label, table in tables.items():
-        ids = rows_of(table, "query-id", "corpus-id")
-        stays = [label == RELEVANT or pair not in pairs for pair in ids]
-        kept[label] = table.filter(pa.array(stays, pa.bool_()))
-    return kept
+    result = dict(tables)
+    for label in result.keys() - {RELEVANT}:
+        rows = rows_of(tables[label], "query-id", "corpus-id")
+        result[label] = tables[label].filter(pa.array([r not in pairs for r in rows], pa.bool_()))
+    return result

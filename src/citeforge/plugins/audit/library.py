@@ -61,17 +61,17 @@ def audit(
         UsageError: there is no such judge.
     """
     options = options or AuditOptions()
-    known = options.known_flaws
+    path = options.known_flaws
     accepted_before = set()
-    if known is not None and options.strict and not options.accept:
-        accepted_before = read_known(known)
+    if path is not None and options.strict and not options.accept:
+        accepted_before = read_known(path)
     package = Package(Path(benchmark))
-    found, seen = look(package, options, run)
-    text = found.model_dump_json(indent=1) + "\n"
-    write_card(package.folder, audit=text, checked=package, lengths=seen.lengths)
+    result, survey = look(package, options, run)
+    text = result.model_dump_json(indent=1) + "\n"
+    write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
     accepted = None
-    if known is not None and options.accept:
-        accepted = write_known(known, found)
-        accepted_before = read_known(known)
-    new, stale = ratchet(found, accepted_before) if options.strict else ([], [])
-    return Audited(found, accepted, new, stale)
+    if path is not None and options.accept:
+        accepted = write_known(path, result)
+        accepted_before = read_known(path)
+    new, stale = ratchet(result, accepted_before) if options.strict else ([], [])
+    return Audited(result, accepted, new, stale)

@@ -213,10 +213,10 @@ def all_flaws(result: Audit) -> list[Flaw]:
 
 
 def ratchet(
-    found: Audit, known: Iterable[tuple[str, str, str]]
+    result: Audit, known: Iterable[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
     """(new flaws, accepted ones that are gone): either makes ``--strict`` fail."""
     accepted = set(known)
-    rows = all_flaws(found)
+    rows = all_flaws(result)
     there = {f.key for f in rows}
     return [f for f in rows if f.key not in accepted], sorted(accepted - there)

@@ -46,17 +46,17 @@ class Survey:
     lengths: dict[str, int]
 
 
-def survey(package: Package, ids_of_texts: Iterable[str]) -> Survey:
+def survey(package: Package, passages: Iterable[str]) -> Survey:
     """Stream the corpus once.
 
     Args:
         package: what is looked at; its corpus may be empty.
-        ids_of_texts: ids of passages whose texts are needed; memory grows with them.
+        passages: ids of those whose texts are needed; memory grows with them.
 
     Raises:
         InputError: a file is damaged.
     """
-    ids = pa.array(sorted(set(ids_of_texts)), pa.string())
+    ids = pa.array(sorted(set(passages)), pa.string())
     lengths = WordLengths()
     flaws: list[Flaw] = []
     texts: dict[str, str] = {}

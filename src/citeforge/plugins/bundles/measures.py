@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -74,19 +73,19 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 
 def _ratio(above: Floats, below: Floats) -> Sample:
     """A quotient of sums over queries; queries that one lacks are left out of both."""
-    sums = np.nan_to_num(np.stack([above, below], axis=-1))
-    return replace(ratio_sample(sums), per_query=ratio(above, below))
+    sums = np.stack([above, below], axis=-1)
+    return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     detector = cells.bundle.refusals or JUDGE
-    is_one = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
+    refuses = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
-        return float(missing if answer.is_missing else is_one(answer))
+        return float(missing if answer.is_missing else refuses(answer))
 
     return refused
 
@@ -104,13 +103,13 @@ def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
     if any(isinstance(d, JudgeFailure) for d in decisions.values()):
         raise CannotError("the judge failed on answers, which may be refusals")
 
-    def said(answer: CellAnswer) -> bool:
+    def refuses(answer: CellAnswer) -> bool:
         decision = decisions[pairs[answer.text]]
         return not answer.text.strip() or (
             not isinstance(decision, JudgeFailure) and decision.entailed
         )
 
-    return said
+    return refuses
 
 
 def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
@@ -160,8 +159,8 @@ def _gold(cells: CellAnswers) -> list[list[str]]:
     from citeforge.builders.rage.exclusions import short_answers
 
     b = cells.benchmark
-    by_query = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
-    return [[n for a in answers if (n := normalise_answer(a))] for answers in by_query]
+    short = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
+    return [[n for a in answers if (n := normalise_answer(a))] for answers in short]
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: list[str]) -> bool:

@@ -29,7 +29,7 @@ class BundleReading(DesignReading):
     context = CONTEXT
 
     def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
-        """Prepare the cells; refuse likewise, and measures of other bundles."""
+        """Prepare the cells; refuse single cells, and measures of anything else."""
         super().__init__(submission, measures, tools)
         own = self.benchmark.kind.default_measures
         foreign = [m.name for m in measures if m.family not in own]

@@ -74,8 +74,8 @@ class Models:
 
     def identities(self) -> dict[str, dict[str, Any]]:
         """Role to what manifests say of a model."""
-        found = {WRITER: self.asker.llm.identity()}
-        return found if self.judge is None else found | {JUDGE: self.judge.judge.identity()}
+        models = {WRITER: self.asker.llm.identity()}
+        return models if self.judge is None else models | {JUDGE: self.judge.judge.identity()}
 
 
 def build_documents(

@@ -61,11 +61,11 @@ class PassagePool:
         )
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
-        """PassagePool by their ids, in one pass over the corpus."""
-        wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
-        if not len(wanted):
+        """Passages by their ids, in one pass over the corpus."""
+        names = pa.array(list(dict.fromkeys(ids)), pa.string())
+        if not len(names):
             return {}
-        positions, _ = find_rows(self.corpus, "_id", wanted)
+        positions, _ = find_rows(self.corpus, "_id", names)
         rows = take_rows(self.corpus, np.sort(positions), _COLUMNS[:3]).to_pylist()
         return {r["_id"]: Evidence(r["_id"], r["title"], r["text"]) for r in rows}
 
@@ -83,9 +83,9 @@ def _shuffled(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[
 def _file_of(name: str, about: str | None) -> str:
     """The file of a passage; of one that names none, what stands before ``#`` in its id."""
     if about is not None:
-        told = json.loads(about)
-        if isinstance(told, dict) and isinstance(told.get("file"), str):
-            return str(told["file"])
+        metadata = json.loads(about)
+        if isinstance(metadata, dict) and isinstance(metadata.get("file"), str):
+            return str(metadata["file"])
     return name.partition("#")[0]
 
 

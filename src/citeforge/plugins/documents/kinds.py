@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.plugins.documents.tables import TABLES, written_questions
+from citeforge.plugins.documents.tables import TABLES
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import RunOptions
@@ -45,9 +45,11 @@ class DocumentsKind(RageKind):
         return DocumentsReading
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
+        from citeforge.engines.io.tables import rows_of
+
         yield from super().problems(package)
-        rows = written_questions(package)
-        if [r["_id"] for r in rows if r["accepted"]] != package.query_ids:
+        questions = rows_of(package.table("questions", "all"), "_id", "accepted")
+        if [name for name, accepted in questions if accepted] != package.query_ids:
             yield "questions", "the accepted ones are not the queries"
 
 

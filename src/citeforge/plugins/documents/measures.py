@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.compute import Results
@@ -19,7 +20,7 @@ from citeforge.evaluator.statements.passages import PassageReading
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT
-from citeforge.plugins.documents.tables import REFUSALS, written_questions
+from citeforge.plugins.documents.tables import REFUSALS
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.models.refusals import signed_detector
 
@@ -30,11 +31,11 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
     """Whether each query is one that the documents do not answer."""
     if "questions" not in package.kind.tables:
         return np.zeros(len(package.query_ids), np.bool_)
-    forms = {row["_id"]: row["form"] for row in written_questions(package)}
+    forms = dict(rows_of(package.table("questions", "all"), "_id", "form"))
     return np.array([forms.get(query) == ABSENT for query in package.query_ids], np.bool_)
 
 
-def abstention(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
+def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Refusals of questions that the documents do not answer, and of those that they do.
 
     Raises:
@@ -62,7 +63,7 @@ def abstention(inputs: Inputs, wanted: Sequence[Measure]) -> Found:
         "Abstain.F1": ratio_sample(np.stack([2 * above, all_refusals + n_absent], axis=-1)),
         "Abstain.Wrong": mean_sample(wrong),
     }
-    yield from ((m.name, Measured(samples[m.name])) for m in wanted)
+    yield from ((m.name, Measured(samples[m.name])) for m in measures)
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:

@@ -112,17 +112,17 @@ def read_question(reply: str, question: Question) -> str | None:
             parts.setdefault(label, []).append(match[2])
         elif label and line.strip():
             parts[label][-1] += f"\n{line}"
-    found = {n: [t for one in parts.get(n, ()) if (t := one.strip(_QUOTES))] for n in _LABELS}
-    question.text = " ".join(" ".join(found["question"]).split())
-    question.answers = list(dict.fromkeys(found["answer"]))
-    question.statement = " ".join(" ".join(found["statement"]).split())
-    question.quotes = found["quote"]
+    texts = {n: [t for one in parts.get(n, ()) if (t := one.strip(_QUOTES))] for n in _LABELS}
+    question.text = " ".join(" ".join(texts["question"]).split())
+    question.answers = list(dict.fromkeys(texts["answer"]))
+    question.statement = " ".join(" ".join(texts["statement"]).split())
+    question.quotes = texts["quote"]
     if not reply:
         return "says nothing"
-    if len(found["question"]) != 1:
-        refused = is_refusal(reply, REFUSALS) and not found["question"]
-        told = "refuses" if refused else f"has {len(found['question'])} questions"
-        return f"{told}: {reply[:100]!r}"
+    if len(texts["question"]) != 1:
+        refused = is_refusal(reply, REFUSALS) and not texts["question"]
+        what = "refuses" if refused else f"has {len(texts['question'])} questions"
+        return f"{what}: {reply[:100]!r}"
     if question.form == ABSENT:
         return None
     least = {
@@ -130,12 +130,12 @@ def read_question(reply: str, question: Question) -> str | None:
         "quote": 2 if question.form == PAIR else 1,
     }
     for name, n in least.items():
-        if len(found[name]) < n:
-            return f"has {len(found[name])} of at least {n} lines with {name.title()}"
+        if len(texts[name]) < n:
+            return f"has {len(texts[name])} of at least {n} lines with {name.title()}"
     if question.form != LIST and len(question.answers) != 1:
         return f"has {len(question.answers)} answers where one is asked for"
-    if len(found["statement"]) != 1:
-        return f"has {len(found['statement'])} statements where one is asked for"
+    if len(texts["statement"]) != 1:
+        return f"has {len(texts['statement'])} statements where one is asked for"
     return None
 
 
@@ -163,11 +163,11 @@ def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
     """
     if is_not_answered(reply):
         return False
-    found = sum(
+    n_right = sum(
         holds_answer(reply, a) or (len(answers) == 1 and _likeness(reply, a) >= _LIKE)
         for a in answers
     )
-    return found >= max(1, share * len(answers))
+    return n_right >= max(1, share * len(answers))
 
 
 def _likeness(reply: str, answer: str) -> float:

@@ -34,11 +34,11 @@ def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[st
     Raises:
         InputError: labels of another build, or other labels.
     """
-    known = {q.id: q for q in questions if q.is_open}
+    by_id = {q.id: q for q in questions if q.is_open}
     counts: dict[str, int] = {}
     for path in files:
         for line, row in read_rows(path, RelevanceLabel):
-            question = known.get(row.query_id)
+            question = by_id.get(row.query_id)
             if question is None or row.question not in (None, question.text):
                 raise InputError(
                     f"is about a question {row.query_id!r} that this build does not ask",

@@ -50,9 +50,9 @@ def _drawn(
     for form, wanted in recipe.wanted.items():
         accepted = sum(q.form == form and q.is_open for q in made)
         n = min(wanted - accepted, recipe.asking.tries * wanted - written[form])
-        found = [(form, name) for _, name in zip(range(n), order, strict=False)]
-        written[form] += len(found)
-        drawn += found
+        batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
+        written[form] += len(batch)
+        drawn += batch
     texts = trials.passages.texts([name for _, name in drawn])
     partners = _partners([texts[name] for form, name in drawn if form == PAIR], trials)
     questions: list[Question] = []
@@ -69,19 +69,19 @@ def _drawn(
 def _partners(passages: Sequence[Evidence], trials: Trials) -> dict[str, Evidence]:
     """A passage near each, of another heading or file if there is one near it."""
     ranked = trials.search.rank({p.id: p.text for p in passages}, _PARTNERS)
-    chosen = {}
-    for name, found in ranked.items():
-        others = [r.docid for r in found if r.docid != name]
+    partners = {}
+    for name, hits in ranked.items():
+        others = [r.docid for r in hits if r.docid != name]
         apart = [other for other in others if not trials.passages.are_together(name, other)]
         if others:
-            chosen[name] = (apart or others)[0]
-    texts = trials.passages.texts(list(chosen.values()))
-    return {name: texts[other] for name, other in chosen.items()}
+            partners[name] = (apart or others)[0]
+    texts = trials.passages.texts(list(partners.values()))
+    return {name: texts[other] for name, other in partners.items()}
 
 
 def _write(questions: Sequence[Question], asker: PromptedLlm) -> None:
-    told = asker.ask([asker.to_write(q) for q in questions])
-    for question, reply in zip(questions, told, strict=True):
+    replies = asker.ask([asker.to_write(q) for q in questions])
+    for question, reply in zip(questions, replies, strict=True):
         if reply.failure:
             question.reject(FORMAT, f"no reply ({reply.failure})")
         elif wrong := read_question(reply.text, question):

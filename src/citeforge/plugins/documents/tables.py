@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import pyarrow as pa
-
-if TYPE_CHECKING:
-    from citeforge.package.package import Package
 
 PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""
@@ -55,9 +50,3 @@ QUESTIONS = pa.schema(
 )
 TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
 """Config to schema of the tables that only this kind has."""
-
-
-def written_questions(package: Package) -> list[dict[str, Any]]:
-    """Every question that was written, accepted or not: rows of QUESTIONS."""
-    rows: list[dict[str, Any]] = package.table("questions", "all").to_pylist()
-    return rows

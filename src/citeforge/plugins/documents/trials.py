@@ -50,14 +50,14 @@ class Trials:
 
     def run(self, questions: Sequence[Question]) -> None:
         """Make all checks; each question stops at the first that it fails."""
-        asked = [q for q in questions if q.is_open and q.form != ABSENT]
-        self._entailed(asked)
-        self._answered(_open(asked))
-        self._closed_book(_open(asked))
-        self._halves(q for q in _open(asked) if q.form == PAIR)
+        answerable = [q for q in questions if q.is_open and q.form != ABSENT]
+        self._entailed(answerable)
+        self._answered(_open(answerable))
+        self._closed_book(_open(answerable))
+        self._halves(q for q in _open(answerable) if q.form == PAIR)
         near = self._near([q for q in questions if q.is_open])
-        self._others(_open(asked), near)
-        self._needed(_open(asked), near)
+        self._others(_open(answerable), near)
+        self._needed(_open(answerable), near)
         self._absent([q for q in questions if q.is_open and q.form == ABSENT], near)
 
     def _try(
@@ -96,9 +96,9 @@ class Trials:
 
     def _closed_book(self, questions: Iterable[Question]) -> None:
         def settle(question: Question, replies: list[TextReply]) -> None:
-            known = next((t for t in replies if t.failure or _gives_some(t, question)), None)
-            if known is not None:
-                question.reject(CLOSED_BOOK, f"without any passage the reader says {_words(known)}")
+            reply = next((t for t in replies if t.failure or _gives_some(t, question)), None)
+            if reply is not None:
+                question.reject(CLOSED_BOOK, f"without any passage the reader says {_words(reply)}")
 
         tries = range(self.asking.closed_book)
         self._try(questions, lambda q: [self.asker.to_answer(q, (), n) for n in tries], settle)
@@ -119,11 +119,11 @@ class Trials:
             q.id: {e.id for e in q.evidence} if q.form != ABSENT else set() for q in questions
         }
         ids = {
-            name: [r.docid for r in found if r.docid not in barred[name]][: self.asking.neighbours]
-            for name, found in ranked.items()
+            name: [r.docid for r in hits if r.docid not in barred[name]][: self.asking.neighbours]
+            for name, hits in ranked.items()
         }
-        texts = self.passages.texts([i for found in ids.values() for i in found])
-        return {name: [texts[i] for i in found] for name, found in ids.items()}
+        texts = self.passages.texts([i for hits in ids.values() for i in hits])
+        return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         """Find other passages that answer: judge and LLM agree; where they do not, nobody knows."""
@@ -170,17 +170,17 @@ class Trials:
             for p in near[q.id]
         ]
         verdicts = self.judge.ask(pair for _, _, some in pairs for pair in some)
-        found = {}
+        is_entailed = {}
         for question, passage, some in pairs:
             whole, *parts = (verdicts[pair] for pair in some)
-            found[question.id, passage.id] = _is_yes(whole)
+            is_entailed[question.id, passage.id] = _is_yes(whole)
             if _is_yes(whole):
                 continue
             if any(map(_is_yes, parts)):
                 question.relevant.append(passage.id)
             elif any(isinstance(v, JudgeFailure) or v.level > 0 for v in (whole, *parts)):
                 question.unsure.append(passage.id)
-        return found
+        return is_entailed
 
     def _needed(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         def near_others(question: Question) -> list[Evidence]:
@@ -201,9 +201,9 @@ class Trials:
             return [near[question.id][:n], near[question.id][n : 2 * n]]
 
         def settle(question: Question, replies: list[TextReply]) -> None:
-            given = next((t for t in replies if t.failure or not is_not_answered(t.text)), None)
-            if given is not None:
-                question.reject(NOT_ABSENT, f"from the nearest passages: {_words(given)}")
+            reply = next((t for t in replies if t.failure or not is_not_answered(t.text)), None)
+            if reply is not None:
+                question.reject(NOT_ABSENT, f"from the nearest passages: {_words(reply)}")
 
         self._try(questions, lambda q: [self.asker.to_answer(q, g) for g in groups(q) if g], settle)
 

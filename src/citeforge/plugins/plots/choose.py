@@ -34,8 +34,8 @@ _CORRECTED_IN_PAGE = 2
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Of the measure's own pair, else of the first that there is."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
-    found = (precision_recall(files, *pair) for pair in pairs)
-    return next((f for f in found if f is not None), None)
+    figures = (precision_recall(files, *pair) for pair in pairs)
+    return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
@@ -143,9 +143,9 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
         MissingExtraError: the extra ``report`` is not installed.
     """
     chosen = find_plot(name)
-    known = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    if measure is not None and measure not in known:
-        raise UnknownValueError("measure", measure, known)
+    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
+    if measure is not None and measure not in names:
+        raise UnknownValueError("measure", measure, names)
     with unchecked():
         figure = chosen.make(_best_first(files), measure or main_measure(files))
     if figure is None:

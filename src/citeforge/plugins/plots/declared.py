@@ -39,8 +39,8 @@ class PlotPages(Pages):
         """See :class:`Pages`."""
         form = out.suffix.lower().removeprefix(".")
         if form not in (*PICTURES, "csv"):
-            known = ", ".join(f".{name}" for name in (*PICTURES, "csv"))
-            raise UsageError(f"{out}: a plot is written as {known}")
+            endings = ", ".join(f".{name}" for name in (*PICTURES, "csv"))
+            raise UsageError(f"{out}: a plot is written as {endings}")
         for module in ("altair", "vl_convert"):
             require(module)
 

@@ -67,13 +67,13 @@ class Figure:
     def names(self, measure: str) -> bool:
         """Whether its words name a measure."""
         words = " ".join([self.title, self.alt, *self.columns])
-        return _whole(measure).search(words) is not None
+        return _pattern_of(measure).search(words) is not None
 
     def renamed(self, measure: str, name: str) -> Figure:
         """The same with another name of a measure in all that people read."""
 
         def words(text: str) -> str:
-            return _whole(measure).sub(name, text)
+            return _pattern_of(measure).sub(name, text)
 
         return replace(
             self,
@@ -110,7 +110,7 @@ def _in_order(pdf: bytes) -> bytes:
     return lines.sub(lambda m: b"".join(sorted(m.group().splitlines(keepends=True))), pdf)
 
 
-def _whole(measure: str) -> re.Pattern[str]:
+def _pattern_of(measure: str) -> re.Pattern[str]:
     """Finds a measure's name that is no part of a longer one."""
     return re.compile(rf"(?<![\w.]){re.escape(measure)}(?![\w@])")
 

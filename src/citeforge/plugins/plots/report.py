@@ -28,6 +28,8 @@ def plot_report(
     across = parts_across(options.across)
     if options.robustness:
         name = "robustness"
+    if form in PICTURES and title is not None:
+        raise UsageError("--title is a page's; a plot's title says what is seen")
     write = None if name in (None, "negatives") else find_plot(name).write
     if write is not None:
         if measure is not None or audit is not None or not options.is_measures_alone:
@@ -36,8 +38,6 @@ def plot_report(
     if not options.is_plain:
         raise UsageError(NEEDS_A_TABLE)
     if form in PICTURES:
-        if title is not None:
-            raise UsageError("--title is a page's; a plot's title says what is seen")
         return _plot(compared_across(files, across), name, measure, audit).content(form), 0
     if name is not None or measure is not None:
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(PICTURES)}")
@@ -55,10 +55,10 @@ def _plot(
         raise UsageError("--plot negatives shows no measure")
     if audit is None:
         raise UsageError("--plot negatives: name the benchmark with --benchmark")
-    found = negatives_plot(audit)
-    if found is None:
+    figure = negatives_plot(audit)
+    if figure is None:
         raise UsageError(
             "--plot negatives: nobody labelled a sample of the benchmark's negatives (audit "
             "--labels)"
         )
-    return found
+    return figure

@@ -37,14 +37,14 @@ def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Measures of one file of answers, against the gold answers that it brings."""
-    chosen = checked(AirOptions, **options)
+    choices = checked(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
         paths[0],
         _benchmark(paths, tools),
         wanted,
-        context=chosen.context,
-        protocol=chosen.protocol,
+        context=choices.context,
+        protocol=choices.protocol,
         judge=tools.judge,
         file_format="attributed-ir",
     )
@@ -65,7 +65,7 @@ def read_air_questions(
     marks = sum(
         len(m.numbers) for text in gold["text"].to_pylist() for m in parse_citations(text).markers
     )
-    known = {
+    statistics = {
         "questions": n_questions,
         "answers": gold.num_rows,
         "informative": pc.sum(pc.equal(gold["informative"], 1)).as_py(),
@@ -75,9 +75,9 @@ def read_air_questions(
         "citations per answer": marks / gold.num_rows,
     }
     for name in wanted:
-        if name not in known:
-            raise UnknownValueError("statistic", name, known)
-    return {name: float(known[name]) for name in wanted}
+        if name not in statistics:
+            raise UnknownValueError("statistic", name, statistics)
+    return {name: float(statistics[name]) for name in wanted}
 
 
 def _benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:

@@ -42,25 +42,25 @@ def read_comparisons(
         read_preferences,
     )
 
-    chosen = checked(ComparisonOptions, **options)
+    choices = checked(ComparisonOptions, **options)
     annotators = [
         [
             one
             for paths in group
-            for one in read_preferences(paths[0], chosen.people, chosen.measure)[0]
-            if chosen.without not in one.systems
+            for one in read_preferences(paths[0], choices.people, choices.measure)[0]
+            if choices.without not in one.systems
         ]
         for group in files
     ]
     among = annotator_agreement(annotators)
-    counted = [agreed(annotators)] if chosen.only_agreed else annotators
-    each = [pairwise_agreement(rows, chosen.threshold) for rows in counted]
-    known = {
+    counted = [agreed(annotators)] if choices.only_agreed else annotators
+    each = [pairwise_agreement(rows, choices.threshold) for rows in counted]
+    statistics = {
         name: sum(getattr(one, name) for one in each) / len(each)
         for name in ("n", "agreement", "tau", "system_tau")
     }
-    known |= {"annotators agree": among.strict, "half credit": among.half_credit}
+    statistics |= {"annotators agree": among.strict, "half credit": among.half_credit}
     for name in wanted:
-        if name not in known:
-            raise UnknownValueError("statistic", name, known)
-    return {name: known[name] for name in wanted}
+        if name not in statistics:
+            raise UnknownValueError("statistic", name, statistics)
+    return {name: statistics[name] for name in wanted}

@@ -162,9 +162,9 @@ class PublishedTable(Part):
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
         """What the number of a cell is made of."""
-        found = row.value or self.columns[column]
-        assert found is not None, "checked when the table was read"
-        return found
+        quantity = row.value or self.columns[column]
+        assert quantity is not None, "checked when the table was read"
+        return quantity
 
     def known_difference(self, row: str, column: str) -> tuple[str, str] | None:
         """Our number where it is known to differ, and why."""

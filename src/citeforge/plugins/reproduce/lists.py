@@ -36,13 +36,13 @@ def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Statistics of rows; see :func:`statistic`."""
-    chosen = checked(ListOptions, **options)
+    choices = checked(ListOptions, **options)
     rows = [
         row
         for group in files
         for paths in group
-        for row in _rows(paths[0], chosen)
-        if all(str(row.get(name)) == value for name, value in chosen.where.items())
+        for row in _rows(paths[0], choices)
+        if all(str(row.get(name)) == value for name, value in choices.where.items())
     ]
     if not rows:
         raise UsageError(f"options: no row of {files[0][0][0].name} counts")

@@ -57,8 +57,8 @@ def totals(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
 def summary_line(tables: Sequence[ComparedTable]) -> str:
     """The last line: how many numbers, and what is said of them."""
     counts = {VERDICTS[v]: n for v, n in totals(tables).items() if n or v == "not explained"}
-    said = ", ".join(f"{n:,} {text}" for text, n in counts.items())
-    return f"{sum(len(t.cells) for t in tables):,} printed numbers: {said}"
+    by_verdict = ", ".join(f"{n:,} {text}" for text, n in counts.items())
+    return f"{sum(len(t.cells) for t in tables):,} printed numbers: {by_verdict}"
 
 
 def table_lines(table: ComparedTable) -> list[str]:
@@ -67,9 +67,9 @@ def table_lines(table: ComparedTable) -> list[str]:
     rows = [("row", "column", "printed", "ours", "differs by", "verdict")]
     for cell in table.cells:
         mark = f" [{noted.note(cell.why)}]" if cell.why else ""
-        said = VERDICTS[cell.verdict].partition(":")[0] + mark
-        shown = (cell.printed, cell.ours_shown, cell.difference)
-        rows.append((cell.row, cell.column, *shown, said))
+        verdict = VERDICTS[cell.verdict].partition(":")[0] + mark
+        numbers = (cell.printed, cell.ours_shown, cell.difference)
+        rows.append((cell.row, cell.column, *numbers, verdict))
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     paper, repository = table.declared.paper, table.declared.repository
     lines = [

@@ -170,19 +170,19 @@ class DocumentFolder(PassagesAlone):
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
         """What was read and what was not, by reason, with the first name of each."""
-        found = Counter({"files read": sum(d.problem is None for d in self.documents)})
+        counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
         first: dict[str, str] = {}
         for document in self.documents:
             if document.problem is not None:
                 first.setdefault(document.problem, document.name)
         for problem, name in first.items():
             what = f"files {problem} (first: {name})"
-            found[what] = sum(d.problem == problem for d in self.documents)
+            counts[what] = sum(d.problem == problem for d in self.documents)
         odd = [d for d in self.documents if d.notes and d.problem is None]
         if odd:
-            found[f"files read in part, or in another encoding (first: {odd[0].name})"] = len(odd)
+            counts[f"files read in part, or in another encoding (first: {odd[0].name})"] = len(odd)
         exact = sum(bool(row["exact"]) for row in self.repeats)
-        return dict(found) | {
+        return dict(counts) | {
             "passages that repeat another one, joined": exact,
             "passages that nearly repeat another one, joined": len(self.repeats) - exact,
             "passages that nearly repeat another one with other numbers": finder.n_other_numbers,

@@ -77,16 +77,16 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
     Raises:
         InputError: there is none.
     """
-    pairs = LabelledPairs()
+    result = LabelledPairs()
     labelled = []
     for query, sentences in zip(
         *(benchmark.gold[column].to_pylist() for column in ("query_id", "sentences")), strict=True
     ):
         for sentence in sentences or []:
             if not sentence["citations"]:
-                pairs.left_out[UNCITED] += 1
+                result.left_out[UNCITED] += 1
             elif sentence["attributable"] is None:
-                pairs.left_out[UNLABELLED] += 1
+                result.left_out[UNLABELLED] += 1
             else:
                 labelled.append((query, sentence))
     if not labelled:
@@ -95,10 +95,10 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
     for query, sentence in labelled:
         markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers
         text = without_markers(sentence["text"], markers)
-        passages_cited = [Passage(i, *passages[i]) for i in sentence["citations"]]
-        pair = Pair("\n".join(premise_text(s, strict=True) for s in passages_cited), text)
-        pairs.pairs.append(LabelledPair("gold", query, pair, bool(sentence["attributable"])))
-    return pairs
+        evidence = [Passage(i, *passages[i]) for i in sentence["citations"]]
+        pair = Pair("\n".join(premise_text(s, strict=True) for s in evidence), text)
+        result.pairs.append(LabelledPair("gold", query, pair, bool(sentence["attributable"])))
+    return result
 
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:

@@ -134,7 +134,7 @@ def read_preferences(
     for number, row in rows:
         where = f"{unit} {number}"
         try:
-            row_of_file = msgspec.convert(row, _Row)
+            names = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
             by_measure = None if measure is None else _values(row, measure)
         except msgspec.ValidationError as error:
@@ -145,8 +145,8 @@ def read_preferences(
                 allowed=f"query_id or question, systems or models (two names), {people} and "
                 f"{measure or 'the like'} (two numbers each)",
             ) from error
-        systems = row_of_file.systems or row_of_file.models
-        question = row_of_file.query_id or row_of_file.question
+        systems = names.systems or names.models
+        question = names.query_id or names.question
         if systems is None or not question or systems[0] == systems[1]:
             raise InputError(
                 "names no question with two systems",

@@ -123,14 +123,14 @@ def compare_orders(
     n = a.shape[1]
     draws = [rng.integers(0, n, n) for _ in range(RESAMPLES)]
     means = [(mean_of_runs(a[:, d].T), mean_of_runs(b[:, d].T)) for d in draws]
-    orders = []
+    correlations = []
     for name, correlation in CORRELATIONS.items():
         drawn = np.array([correlation(x, y) for x, y in means])
         defined = drawn[~np.isnan(drawn)]
         low, high = np.percentile(defined, [2.5, 97.5]) if len(defined) else (math.nan, math.nan)
         value = correlation(mean_of_runs(a.T), mean_of_runs(b.T))
-        orders.append(Correlation(name, value, float(low), float(high)))
-    return orders
+        correlations.append(Correlation(name, value, float(low), float(high)))
+    return correlations
 
 
 def _by_system(files: Sequence[ScoreFile], measure: str) -> dict[str, tuple[list[str], Floats]]:

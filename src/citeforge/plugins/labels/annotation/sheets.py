@@ -139,24 +139,24 @@ def import_sheets(
     """
     if (out is None) == (benchmark is None):
         raise UsageError("give --out FILE, or --benchmark DIR to keep the labels beside it")
-    task, rows, found = import_labels(key, labels)
+    task, rows, agreement = import_labels(key, labels)
     if benchmark is not None:
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     assert out is not None
     write_text(out, to_jsonl(rows))
     if benchmark is not None and task.of_benchmark:
-        amend_stats(benchmark, _figures(task.name, rows, found))
-    return Imported(out, task, len(rows), found)
+        amend_stats(benchmark, _figures(task.name, rows, agreement))
+    return Imported(out, task, len(rows), agreement)
 
 
-def _figures(task: str, rows: Sequence[Mapping[str, Any]], found: Agreement) -> dict[str, object]:
+def _figures(task: str, rows: Sequence[Mapping[str, Any]], result: Agreement) -> dict[str, object]:
     """Labels and agreement as statistics of a benchmark."""
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
     for label in sorted(set(decided)):
         share = round(decided.count(label) / len(decided), 4)
         figures[f"annotation {task}: share of {label}"] = share
-    for name, value in (("raw", found.raw), ("kappa", found.kappa), ("alpha", found.alpha)):
+    for name, value in (("raw", result.raw), ("kappa", result.kappa), ("alpha", result.alpha)):
         if not math.isnan(value):
             figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
     return figures

@@ -101,26 +101,26 @@ def meta_eval(
     else:
         rows = hagrid_pairs(load(benchmark))
     session = require_judge(record_from(JudgeOptions, given), run_options(given))
-    found = judge_quality(rows.pairs, session)
-    click.echo(f"judge {session.judge.signature} against {found.n:,} human labels")
+    result = judge_quality(rows.pairs, session)
+    click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
     for line in rows.lines():
         click.echo(line)
-    click.echo(f"  supported, by people        {found.n_supported:,} of {found.n:,}")
-    click.echo(f"  accuracy                    {found.accuracy:.4f}")
-    click.echo(f"  balanced accuracy           {found.balanced_accuracy:.4f}")
-    click.echo(f"  macro-F1                    {found.macro_f1:.4f}")
-    click.echo(f"  Pearson                     {found.pearson:.4f}")
-    click.echo(f"  Cohen's kappa               {found.kappa:.4f}")
-    click.echo(f"  precision of not supported  {found.precision:.4f}")
-    click.echo(f"  recall of not supported     {found.recall:.4f}")
-    for name, quality in found.classes.items():
+    click.echo(f"  supported, by people        {result.n_supported:,} of {result.n:,}")
+    click.echo(f"  accuracy                    {result.accuracy:.4f}")
+    click.echo(f"  balanced accuracy           {result.balanced_accuracy:.4f}")
+    click.echo(f"  macro-F1                    {result.macro_f1:.4f}")
+    click.echo(f"  Pearson                     {result.pearson:.4f}")
+    click.echo(f"  Cohen's kappa               {result.kappa:.4f}")
+    click.echo(f"  precision of not supported  {result.precision:.4f}")
+    click.echo(f"  recall of not supported     {result.recall:.4f}")
+    for name, quality in result.classes.items():
         click.echo(
             f"  class {name:<22}{quality.n:,} by people, precision {quality.precision:.4f}, recall "
             f"{quality.recall:.4f}"
         )
-    click.echo(f"  judge failures              {found.n_failed:,}")
-    if found.n_failed and not allow_judge_failures:
-        raise FailuresError(f"the judge failed on {found.n_failed:,} pairs")
+    click.echo(f"  judge failures              {result.n_failed:,}")
+    if result.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {result.n_failed:,} pairs")
 
 
 def _compare_orders(
@@ -133,9 +133,9 @@ def _compare_orders(
     if measure is None or not scores:
         raise UsageError("--against needs --scores FILE for every system, and --measure NAME")
     judged, truth = ([load_scores(path) for path in side] for side in (scores, against))
-    orders = compare_orders(judged, truth, measure)
+    correlations = compare_orders(judged, truth, measure)
     click.echo(f"{len(judged)} systems ordered by {measure}")
-    for one in orders:
+    for one in correlations:
         click.echo(f"  {one.name:<18} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]")
 
 

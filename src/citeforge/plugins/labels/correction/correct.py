@@ -229,11 +229,11 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
     """Why labels cannot correct a measure; empty when they can."""
     if units.settled.all():
         return "no answer of it depends on a verdict"
-    asked = [row for row in people.rows if not units.settled[row]]
+    rows = [row for row in people.rows if not units.settled[row]]
     n = int(units.labelled.sum())
-    if n < _LEAST_DECIDED * len(asked):
+    if n < _LEAST_DECIDED * len(rows):
         return (
-            f"the labels decide {n:,} of {len(asked):,} labelled answers; label every statement "
+            f"the labels decide {n:,} of {len(rows):,} labelled answers; label every statement "
             "of an answer (and every citation, labels export --task citation-support, for "
             "precision)"
         )
@@ -298,18 +298,18 @@ def _by_rates(
             continue
         sample = row.measured.sample
         no, yes = none.sample, none.upper or none.sample
-        asked = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
-        found = rogan_gladen(
-            sample.sums.mean(axis=0), asked, sample.combine, correction.rates, row.measure.range
+        extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
+        estimate = rogan_gladen(
+            sample.sums.mean(axis=0), extremes, sample.combine, correction.rates, row.measure.range
         )
-        if math.isnan(found.value):
+        if math.isnan(estimate.value):
             warnings.append(
                 f"{name} is not corrected: by the benchmark's calibration the judge is no better "
                 "than chance"
             )
             continue
         signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{correction.source}")
-        entry.corrected = _record(row.measure, found, ROGAN_GLADEN, signed)
+        entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
     return warnings
 
 

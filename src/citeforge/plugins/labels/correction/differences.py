@@ -45,10 +45,8 @@ def corrected_difference(
     sample = mean_sample(change[None])
     sums = mean_sample(human[None]).sums[0]
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
-    found = powered(units, sample.combine)
-    return CorrectedDifference(
-        found.value, found.low, found.high, t_test(found), found.n_labels, found.tuning
-    )
+    gap = powered(units, sample.combine)
+    return CorrectedDifference(gap.value, gap.low, gap.high, t_test(gap), gap.n_labels, gap.tuning)
 
 
 def _judged(entry: MeasureScore, corrected: Corrected) -> list[float | None]:

@@ -48,26 +48,26 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
     need nothing in common. Systems whose intervals of a single value do not overlap may still be
     in either order here: each of those may be wrong in 5 of 100 cases.
     """
-    found = []
+    orders = []
     for name in dict.fromkeys(m.name for f in files for m in f.measures):
-        known = [(f, m) for f in files for m in f.measures
+        pairs = [(f, m) for f in files for m in f.measures
                  if m.name == name and _is_corrected(m) and not f.is_control]  # fmt: skip
-        if len({f.system for f, _ in known}) < 2 or len({f.system for f, _ in known}) < len(known):
+        if len({f.system for f, _ in pairs}) < 2 or len({f.system for f, _ in pairs}) < len(pairs):
             continue
-        if any(differing_parts(known[0][1].signature, m.signature) for _, m in known):
+        if any(differing_parts(pairs[0][1].signature, m.signature) for _, m in pairs):
             continue
         is_higher_better = direction(name)
         if is_higher_better is None:
             continue
-        ranks = _by_differences(known)
+        ranks = _by_differences(pairs)
         paired = ranks is not None
         if ranks is None:
-            ranks = ranks_of_intervals([_simultaneous(m, len(known)) for _, m in known])
+            ranks = ranks_of_intervals([_simultaneous(m, len(pairs)) for _, m in pairs])
         if not is_higher_better:  # who would be last is first
-            ranks = [(len(known) + 1 - high, len(known) + 1 - low) for low, high in ranks]
-        systems = [f.system for f, _ in known]
-        found.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
-    return found
+            ranks = [(len(pairs) + 1 - high, len(pairs) + 1 - low) for low, high in ranks]
+        systems = [f.system for f, _ in pairs]
+        orders.append(CorrectedRanks(name, dict(zip(systems, ranks, strict=True)), paired))
+    return orders
 
 
 def _is_corrected(entry: MeasureScore) -> bool:
@@ -75,21 +75,21 @@ def _is_corrected(entry: MeasureScore) -> bool:
     return c is not None and c.method == "ppi++" and c.value is not None and c.df is not None
 
 
-def _by_differences(known: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
+def _by_differences(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
     """Ranks by paired differences; None where some are not."""
-    first = known[0][0]
-    if any(f.query_ids != first.query_ids for f, _ in known):
+    first = pairs[0][0]
+    if any(f.query_ids != first.query_ids for f, _ in pairs):
         return None
     clusters = np.array(first.clusters) if first.clusters else None
-    size = len(known)
+    size = len(pairs)
     sign, p = np.zeros((size, size)), np.ones((size, size))
     for i in range(size):
         for j in range(i + 1, size):
-            a, b = known[i][1], known[j][1]
-            found: CorrectedDifference | None = corrected_difference(b, a, clusters)
-            if found is None or math.isnan(found.p):
+            a, b = pairs[i][1], pairs[j][1]
+            difference: CorrectedDifference | None = corrected_difference(b, a, clusters)
+            if difference is None or math.isnan(difference.p):
                 return None
-            sign[i, j], p[i, j] = found.value, found.p
+            sign[i, j], p[i, j] = difference.value, difference.p
     return ranks_from(better_by_tests(sign, p))
 
 

@@ -105,12 +105,12 @@ def _by(
 def _means(
     file: ScoreFile, measure: str, key: Callable[[AnswerDetail], int | None], last: int | None
 ) -> list[dict[str, object]]:
-    found = entry(file, measure)
-    assert found is not None
-    known = dict(zip(file.query_ids, found.per_query, strict=True))
+    score = entry(file, measure)
+    assert score is not None
+    by_query = dict(zip(file.query_ids, score.per_query, strict=True))
     columns: dict[int, list[float]] = {}
     for answer in file.answers:
-        place, value = key(answer), known.get(answer.query_id)
+        place, value = key(answer), by_query.get(answer.query_id)
         if place is not None and value is not None:
             at = place if last is None else min(place, last)
             columns.setdefault(at, []).append(value)
@@ -121,7 +121,7 @@ def _means(
         if declared is not None:
             sample = replace(sample, within=declared.range)
         (estimate,) = estimate_all([sample])
-        value, low, high = (found.scale * x for x in (estimate.value, estimate.low, estimate.high))
+        value, low, high = (score.scale * x for x in (estimate.value, estimate.low, estimate.high))
         ends = (value, value) if math.isnan(low) else (low, high)
         rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
                      "high": ends[1], "n": len(columns[at]),

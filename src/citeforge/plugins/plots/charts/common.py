@@ -25,11 +25,11 @@ def entries(files: Sequence[ScoreFile], measure: str) -> list[Pair]:
     """Systems that have a value of a measure, the best first, else the highest; behind them, in
     their own order, those that may not be compared with them."""
     towards = 1 if direction(measure) is False else -1
-    found = [(f, e) for f in files if (e := entry(f, measure)) is not None]
-    comparable = are_comparable(found)
-    ranked = list(compress(found, comparable))
+    pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
+    comparable = are_comparable(pairs)
+    ranked = list(compress(pairs, comparable))
     ranked.sort(key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
-    return ranked + [pair for pair, c in zip(found, comparable, strict=True) if not c]
+    return ranked + [pair for pair, c in zip(pairs, comparable, strict=True) if not c]
 
 
 def are_comparable(pairs: Sequence[Pair]) -> list[bool]:

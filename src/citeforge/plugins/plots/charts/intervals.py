@@ -35,16 +35,16 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     everybody = entries(files, measure)
     if not everybody:
         return None
-    found = everybody[:MOST]
+    pairs = everybody[:MOST]
     ranks = ranks_of([f for f, _ in everybody], [e for _, e in everybody])[:MOST]
-    scale = found[0][1].scale
+    scale = pairs[0][1].scale
     rows: list[dict[str, object]] = []
-    for (file, e), rank in zip(found, ranks, strict=True):
+    for (file, e), rank in zip(pairs, ranks, strict=True):
         value, low, high = with_ends(e)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
                      "ranks": rank_text(rank), "n": e.n,
                      "reference": file.is_control,
-                     "band": len(found) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
+                     "band": len(pairs) > 1 and rank is not None and rank[0] == 1})  # fmt: skip
     plot = forest(rows, "system", f"{measure_and_unit(measure, scale)}, 95 % interval",
                   100 if scale == 100 else None)  # fmt: skip
     bands = (
@@ -53,15 +53,15 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         .encode(y=plot.y, x=alt.XValue(0), x2=alt.X2Value(BESIDE_NAMES))
     )  # fmt: skip
     layers = [bands, plot.whiskers(), plot.dots()]
-    if len(found) > 1:
+    if len(pairs) > 1:
         ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
         layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _head_of_ranks()]
     title = _title(
         measure, [r for r in rows if not r["reference"]] or rows, are_comparable(everybody)
     )
-    left_out = len(everybody) - len(found)
-    note = "Sorted by the value." if len(found) > 1 else "One system."
-    if all(file.is_control for file, _ in found):
+    left_out = len(everybody) - len(pairs)
+    note = "Sorted by the value." if len(pairs) > 1 else "One system."
+    if all(file.is_control for file, _ in pairs):
         note = "Not sorted: references are not ranked."
     elif not are_comparable(everybody)[0]:
         note = "Not sorted: these systems were scored on other queries, or by other recipes."
@@ -70,10 +70,10 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             " On the right the ranks that a system may have: with 95 % confidence all of them hold "
             "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
         )
-    if direction(measure) is None and len(found) > 1:
+    if direction(measure) is None and len(pairs) > 1:
         note += " Neither more nor less is better."
-    elif len(found) > 1 and any(
-        rank is None and not file.is_control for (file, _), rank in zip(found, ranks, strict=True)
+    elif len(pairs) > 1 and any(
+        rank is None and not file.is_control for (file, _), rank in zip(pairs, ranks, strict=True)
     ):
         note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
@@ -110,10 +110,10 @@ def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence
     if direction(measure) is None:
         return f"{measure} of {len(rows)} systems, from {value} down"
     extreme = "lowest" if direction(measure) is False else "highest"
-    told = f"{best['system']} has the {extreme} {measure}, {value}"
+    text = f"{best['system']} has the {extreme} {measure}, {value}"
     beside = sum(bool(r["band"]) for r in rows[1:])
     if not best["band"]:
-        return told
+        return text
     if not beside:
-        return f"{told}, and is first with 95 % confidence"
-    return f"{told}; {beside} of {len(rows) - 1} others may be first, too"
+        return f"{text}, and is first with 95 % confidence"
+    return f"{text}; {beside} of {len(rows) - 1} others may be first, too"

@@ -56,9 +56,9 @@ def _rows(audit: Audit) -> list[dict[str, object]]:
         for name, size in cascade.strata.items():
             n, hits = cascade.labelled.get(name, (0, 0))
             if size and n:
-                share_of = hits / n
-                ends = (share_of, share_of) if n == size else wilson(share_of, n)
-                rows.append((_STRATA.get(name, name), share_of, *ends, size, n))
+                rate = hits / n
+                ends = (rate, rate) if n == size else wilson(rate, n)
+                rows.append((_STRATA.get(name, name), rate, *ends, size, n))
     return [
         {"of": of, "value": 100 * value, "low": 100 * low, "high": 100 * high, "size": size, "n": n}
         for of, value, low, high, size, n in rows

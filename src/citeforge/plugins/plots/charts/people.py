@@ -36,12 +36,12 @@ _METHODS = {
 
 def corrected_measures(files: Sequence[ScoreFile], labelled: bool = False) -> list[str]:
     """Measures that some file has corrected; with ``labelled``, by labels of its own answers."""
-    found = (
+    names = (
         m.name for f in files for m in f.measures
         if m.corrected is not None and m.corrected.value is not None
         and (m.corrected.labelled or not labelled)
     )  # fmt: skip
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(names))
 
 
 def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -55,16 +55,16 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where no score file has labels of its own answers.
     """
-    known = corrected_measures(files, labelled=True)
-    if not known:
+    measures = corrected_measures(files, labelled=True)
+    if not measures:
         return None
-    measure = measure if measure in known else known[0]
+    measure = measure if measure in measures else measures[0]
     every = [(f, rows) for f in files if (rows := _bins(f, measure))]
     if not every:
         return None
     drawn = every[:MOST]
     names = [f.system for f, _ in drawn]
-    rows = [row for _, found in drawn for row in found]
+    rows = [row for _, bins in drawn for row in bins]
     means = {f.system: _means(f, measure) for f, _ in drawn}
     furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
     judge, people = means[furthest]
@@ -94,13 +94,13 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 def _labelled(file: ScoreFile, measure: str) -> tuple[list[int], list[float], list[float]]:
     """Places of labelled answers, what the judge finds in them, and what people do (0 to 1)."""
-    found = entry(file, measure)
-    if found is None or found.corrected is None:
+    score = entry(file, measure)
+    if score is None or score.corrected is None:
         return [], [], []
-    people = found.corrected.human
+    people = score.corrected.human
     rows = [
-        (i, j, p) for i in found.corrected.labelled
-        if (j := found.per_query[i]) is not None and (p := people[i]) is not None
+        (i, j, p) for i in score.corrected.labelled
+        if (j := score.per_query[i]) is not None and (p := people[i]) is not None
         and 0 <= j <= 1 and 0 <= p <= 1
     ]  # fmt: skip
     return [i for i, _, _ in rows], [j for _, j, _ in rows], [p for _, _, p in rows]
@@ -178,28 +178,28 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not names:
         return None
     measure = measure if measure in names else names[0]
-    found = sorted(
+    triples = sorted(
         ((f, e, c) for f in files
          if (e := entry(f, measure)) and (c := e.corrected) and c.value is not None),
         key=lambda row: (-(row[2].value or 0.0), row[0].system),
     )  # fmt: skip
-    everybody, found = len(found), found[:_MOST_CORRECTED]
-    rows = [row for f, e, c in found for row in _three(f.system, e, c)]
-    scale = found[0][1].scale
+    everybody, triples = len(triples), triples[:_MOST_CORRECTED]
+    rows = [row for f, e, c in triples for row in _three(f.system, e, c)]
+    scale = triples[0][1].scale
     axis = measure_and_unit(measure, scale)
-    best, raw, right = found[0]
+    best, raw, right = triples[0]
     title = (
         f"{measure} of {best.system} is {value_text(right.value or 0.0)} corrected for the judge's "
         f"errors, {value_text(raw.value or 0.0)} by the judge alone"
     )
     note = "Sorted by the corrected value; lines are 95 % intervals."
-    note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in found))
-    if everybody > len(found):
-        note += f" The best {len(found)} of {everybody} systems."
+    note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in triples))
+    if everybody > len(triples):
+        note += f" The best {len(triples)} of {everybody} systems."
     words = "; ".join(
         f"{f.system} {value_text(c.value or 0.0)} ({_span(c)}), "
         f"by the judge {value_text(e.value or 0.0)}"
-        for f, e, c in found[:12]
+        for f, e, c in triples[:12]
     )
     return Figure(
         f"corrected-{measure}", title, f"{title}. {words}.", note,
@@ -254,13 +254,13 @@ _JUDGE, _LABELS, _CORRECTED = "judge alone", "labels alone", "corrected"
 
 
 def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, object]]:
-    found = [(_JUDGE, raw.value, raw.low, raw.high),
+    points = [(_JUDGE, raw.value, raw.low, raw.high),
              (_LABELS, c.labels_value, c.labels_low, c.labels_high),
              (_CORRECTED, c.value, c.low, c.high)]  # fmt: skip
     return [
         {"system": system, "by": by, "value": value, "low": value if low is None else low,
          "high": value if high is None else high, "n": 0 if by == _JUDGE else c.n_labels}
-        for by, value, low, high in found if value is not None
+        for by, value, low, high in points if value is not None
     ]  # fmt: skip
 
 

@@ -32,11 +32,11 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where no system has values.
     """
-    found = entries(files, measure)
-    rows = [(f.system, known) for f, e in found if (known := per_query(e))]
+    pairs = entries(files, measure)
+    rows = [(f.system, numbers) for f, e in pairs if (numbers := per_query(e))]
     if not rows:
         return None
-    scale = found[0][1].scale
+    scale = pairs[0][1].scale
     return _histograms(rows, measure, measure_and_unit(measure, scale), "query", "queries")
 
 
@@ -58,9 +58,9 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
     """Histogram of the words of each answer; where score files carry answers."""
     rows = []
     for file in files:
-        known = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
-        if known:
-            rows.append((file.system, known))
+        n_words = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
+        if n_words:
+            rows.append((file.system, n_words))
     return _histograms(rows, "length", _WORDS, "answer", "answers") if rows else None
 
 
@@ -69,18 +69,18 @@ def _histograms(
 ) -> Figure:
     alt = altair()
     everybody, rows = rows, rows[:MOST]
-    low = min(0.0, *(min(known) for _, known in rows))
-    high = max(max(known) for _, known in rows)
+    low = min(0.0, *(min(numbers) for _, numbers in rows))
+    high = max(max(numbers) for _, numbers in rows)
     high = high if high > low else low + 1
     step = (high - low) / _BINS
     cells: list[dict[str, object]] = []
-    for system, known in rows:
+    for system, numbers in rows:
         counts = [0] * _BINS
-        for value in known:
+        for value in numbers:
             counts[min(_BINS - 1, int((value - low) / step))] += 1
         cells += [
             {"system": system, "from": low + i * step, "to": low + (i + 1) * step, "count": n,
-             "share": 100 * n / len(known)}
+             "share": 100 * n / len(numbers)}
             for i, n in enumerate(counts)
         ]  # fmt: skip
     names = [system for system, _ in rows]
@@ -98,7 +98,7 @@ def _histograms(
                                       labelPadding=2, labelLimit=WIDTH, labelExpr=shown)),
         spacing=8,
     )  # fmt: skip
-    middles = {system: statistics.median(known) for system, known in rows}
+    middles = {system: statistics.median(numbers) for system, numbers in rows}
     best = max(names, key=lambda n: middles[n])
     title = f"Half of the {several} have a {name} of {value_text(middles[best])} or more"
     worst = min(names, key=lambda n: middles[n])
@@ -128,25 +128,25 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     a, b = entry(first, measure), entry(second, measure)
     if a is None or b is None or first.query_ids != second.query_ids:
         return None
-    found = sorted(
+    gaps = sorted(
         ((y - x) * a.scale, q)
         for q, x, y in zip(first.query_ids, a.per_query, b.per_query, strict=True)
         if x is not None and y is not None
     )
-    if not found:
+    if not gaps:
         return None
-    n = len(found)
+    n = len(gaps)
     towards = direction(measure)
     sign = -1 if towards is False else 1
     more, less = ("higher", "lower") if towards is None else ("better", "worse")
-    better, worse = sum(sign * d > 0 for d, _ in found), sum(sign * d < 0 for d, _ in found)
+    better, worse = sum(sign * d > 0 for d, _ in gaps), sum(sign * d < 0 for d, _ in gaps)
     drawn = [min(n - 1, i * n // _STEPS) for i in range(_STEPS)] if n > _STEPS else range(n)
     edges = [*drawn, n]
     one, other = f"{first.system} is {more}", f"{second.system} is {more}"
     bars: list[dict[str, object]] = [
-        {"from": i, "to": end, "difference": found[i][0], "zero": 0,
-         "who": other if sign * found[i][0] > 0 else one}
-        for i, end in zip(drawn, edges[1:], strict=True) if found[i][0]
+        {"from": i, "to": end, "difference": gaps[i][0], "zero": 0,
+         "who": other if sign * gaps[i][0] > 0 else one}
+        for i, end in zip(drawn, edges[1:], strict=True) if gaps[i][0]
     ]  # fmt: skip
     sides = alt.Scale(domain=[one, other], range=[palette.colour(1), palette.colour(0)])
     key = alt.Legend(title=None, orient="bottom", columns=1, labelLimit=WIDTH)
@@ -167,7 +167,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     note = "One bar a query." if n <= _STEPS else f"{_STEPS} of {n:,} queries, evenly by rank."
     return Figure(
         f"differences-{measure}", title,
-        f"{title}. The largest differences are {found[0][0]:+.1f} and {found[-1][0]:+.1f}.", note,
+        f"{title}. The largest differences are {gaps[0][0]:+.1f} and {gaps[-1][0]:+.1f}.", note,
         ("query", f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"),
-        tuple((q, d) for d, q in found), finished(chart, title),
+        tuple((q, d) for d, q in gaps), finished(chart, title),
     )  # fmt: skip

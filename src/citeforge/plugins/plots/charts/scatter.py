@@ -49,16 +49,16 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     if not rows:
         return None
     ranked = [f for f in files if not f.is_control]
-    named = {f.system for f in ranked}
-    shown = [r for r in rows if r["system"] in named]
-    best = {axis: max(shown or rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
-    if len(shown or rows) == 1:
-        only = (shown or rows)[0]
+    systems = {f.system for f in ranked}
+    of_systems = [r for r in rows if r["system"] in systems]
+    best = {axis: max(of_systems or rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
+    if len(of_systems or rows) == 1:
+        only = (of_systems or rows)[0]
         title = f"{only['system']}: {precision} {_at(only, 'y')}, {recall} {_at(only, 'x')}"
-    elif not shown:
+    elif not of_systems:
         title = f"{precision} and {recall} of {len(rows)} references"
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
-        title = f"{precision} and {recall} of {len(shown)} systems that cannot all be compared"
+        title = f"{precision} and {recall} of {len(of_systems)} systems that cannot all be compared"
     elif best["x"] is best["y"]:
         title = f"{best['x']['system']} is highest in both {precision} and {recall}"
     else:

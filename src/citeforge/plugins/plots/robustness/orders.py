@@ -161,23 +161,23 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
             for entry in file.measures:
                 if _is_wanted(entry.name, names):
                     _add(scores[entry.signature], system, file, entry)
-    found = []
-    for signature, known in scores.items():
-        lacking = [s for s in systems if s not in known or known[s][1].value is None]
+    common = []
+    for signature, of_systems in scores.items():
+        lacking = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
         if lacking:
             left_out.append(f"{_plain(signature).name}: no value of {', '.join(lacking)}")
-        elif len({tuple(file.query_ids) for file, _ in known.values()}) > 1:
+        elif len({tuple(file.query_ids) for file, _ in of_systems.values()}) > 1:
             left_out.append(f"{_plain(signature).name}: scored on other queries")
         else:
-            found.append(_definition(signature, [known[s] for s in systems]))
-    if len(found) < 2:
+            common.append(_definition(signature, [of_systems[s] for s in systems]))
+    if len(common) < 2:
         raise UsageError(
             "--robustness compares two definitions or more that all systems have, and there "
-            f"{'is 1' if found else 'are 0'}; score the same submissions with more --measures, the "
-            "other --protocol, or another --judge, and give all score files"
+            f"{'is 1' if common else 'are 0'}; score the same submissions with more --measures, "
+            "the other --protocol, or another --judge, and give all score files"
         )
-    found.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
-    definitions = _told_apart(found)
+    common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
+    definitions = _told_apart(common)
     majority = [_sign(sum(signs)) for signs in zip(*(d.signs for d in definitions), strict=True)]
     return Robustness(
         next(iter(by_system.values()))[0].benchmark, systems, definitions,

@@ -19,7 +19,6 @@ from citeforge.plugins.plots.robustness.orders import (
     percent_of,
     robustness,
 )
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -56,14 +55,14 @@ def summary_lines(result: Robustness) -> Iterator[str]:
         )
 
 
-def differing(found: Robustness) -> list[str]:
+def differing(result: Robustness) -> list[str]:
     """Definitions that order some pair the other way round than most, and why, the oddest first."""
     odd = sorted(
-        (i for i, n in enumerate(found.against) if n), key=lambda i: (-found.against[i], i)
+        (i for i, n in enumerate(result.against) if n), key=lambda i: (-result.against[i], i)
     )
     return [
-        f"D{i + 1} {found.definitions[i].name}: {found.against[i]} of {len(found.pairs)} pairs the "
-        f"other way round than most. {found.definitions[i].why}"
+        f"D{i + 1} {result.definitions[i].name}: {result.against[i]} of {len(result.pairs)} pairs "
+        f"the other way round than most. {result.definitions[i].why}"
         for i in odd
     ]
 
@@ -196,12 +195,10 @@ def write_robustness(
     """A comparison of definitions in any format of reports.
 
     Raises:
-        UsageError: a title for a plot.
-        InputError: the files have nothing to compare.
+        UsageError: there are fewer than two systems or definitions to compare.
+        InputError: the files are of several benchmarks, or contradict each other.
     """
     result = robustness(files, measures)
     if form in _WRITERS:
         return _WRITERS[form](result, title).encode()
-    if title is not None:
-        raise UsageError("--title is a page's; a plot's title says what is seen")
     return ranks_figure(result).content(form)
