@@ -28,7 +28,7 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
 @path_option("--out", required=True, help="Folder to write.")
-@click.option("--context", help="Context set (default: all).")
+@click.option("--context", help="Context set (default: all that a system answers).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
 @path_option("--options", help="YAML file: system to its options, such as `vanilla: {k: 3}`.")
