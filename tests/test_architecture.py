@@ -144,7 +144,7 @@ def names_with_several_homes() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 53_305),
+    "code lines": (lambda: house().code_lines, 53_309),
     "code lines of the core": (lambda: house().core_lines, 35_295),
     "files in the largest circle": (largest_circle, 3),
     "arrows that run up the floors": (arrows_up, 0),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.plugins.documents.tables import TABLES
+from citeforge.plugins.documents.tables import TABLES, question_column
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import RunOptions
@@ -45,11 +45,9 @@ class DocumentsKind(RageKind):
         return DocumentsReading
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.engines.io.tables import rows_of
-
         yield from super().problems(package)
-        questions = rows_of(package.table("questions", "all"), "_id", "accepted")
-        if [name for name, accepted in questions if accepted] != package.query_ids:
+        accepted = question_column(package, "accepted")
+        if [name for name, is_accepted in accepted.items() if is_accepted] != package.query_ids:
             yield "questions", "the accepted ones are not the queries"
 
 

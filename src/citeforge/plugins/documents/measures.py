@@ -9,7 +9,6 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.io.tables import rows_of
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.compute import Results
@@ -20,7 +19,7 @@ from citeforge.evaluator.statements.passages import PassageReading
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT
-from citeforge.plugins.documents.tables import REFUSALS
+from citeforge.plugins.documents.tables import REFUSALS, question_column
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.models.refusals import signed_detector
 
@@ -31,7 +30,7 @@ def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
     """Whether each query is one that the documents do not answer."""
     if "questions" not in package.kind.tables:
         return np.zeros(len(package.query_ids), np.bool_)
-    forms = dict(rows_of(package.table("questions", "all"), "_id", "form"))
+    forms = question_column(package, "form")
     return np.array([forms.get(query) == ABSENT for query in package.query_ids], np.bool_)
 
 

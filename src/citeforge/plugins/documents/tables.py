@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import pyarrow as pa
+
+from citeforge.engines.io.tables import rows_of
+
+if TYPE_CHECKING:
+    from citeforge.package.package import Package
 
 PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""
@@ -50,3 +57,8 @@ QUESTIONS = pa.schema(
 )
 TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
 """Config to schema of the tables that only this kind has."""
+
+
+def question_column(package: Package, column: str) -> dict[str, Any]:
+    """One column of every question that was written, accepted or not, by the question's id."""
+    return dict(rows_of(package.table("questions", "all"), "_id", column))
