@@ -19,7 +19,8 @@ from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
 
 BAD = """
-from citeforge.evaluator.measures.declared import per_answer, percent
+from citeforge.evaluator.measures.columns import per_answer
+from citeforge.evaluator.measures.declared import percent
 from citeforge.kinds.rage import RageKind
 from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo

@@ -19,11 +19,10 @@ verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 
 
-def model_options(command: F) -> F:
-    """Options of local judge models."""
-    return add_options([*field_options(Judging, _LOCAL_JUDGE), *field_options(RunOptions, LOCAL)])(
-        command
-    )
+model_options = add_options(
+    [*field_options(Judging, _LOCAL_JUDGE), *field_options(RunOptions, LOCAL)]
+)
+"""Options of local judge models."""
 
 
 def endpoint_options(command: F) -> F:

@@ -7,7 +7,6 @@ answer with values in their own repositories.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,49 +22,27 @@ FRAMEWORK = "citeforge"
 _ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
 
 
-@dataclass(frozen=True)
-class EvalTask:
-    """A leaderboard.
-
-    Attributes:
-        id: its id, by which results name it.
-        config: config of the data set that it is about.
-        split: its split.
-    """
-
-    id: str
-    config: str
-    split: str
-
-
 def task_id(context: str, measure: str) -> str:
     """Id of the leaderboard of a measure on a context set."""
     return re.sub(r"[^A-Za-z0-9._-]", "-", f"{context}_{measure}")
 
 
-def tasks_of(manifest: Manifest) -> list[EvalTask]:
-    """Leaderboards of a benchmark: its headline measures on each context set; none for
-    experiments, whose values are of several sets together."""
+def render_evals(manifest: Manifest) -> str | None:
+    """Text of ``eval.yaml``; None for a benchmark without leaderboards."""
     kind = kind_of(manifest)
-    return [
-        EvalTask(task_id(context, measure), "contexts", context)
+    tasks = [
+        {"id": task_id(context, measure), "config": "contexts", "split": context}
         for context in manifest.contexts
         for measure in kind.headline
     ]
-
-
-def render_evals(manifest: Manifest) -> str | None:
-    """Text of ``eval.yaml``; None for a benchmark without leaderboards."""
-    tasks = tasks_of(manifest)
-    if not tasks:
+    if not tasks:  # experiments, whose values are of several sets together
         return None
-    kind = kind_of(manifest)
     content = {
         "name": manifest.name,
         "description": f"A benchmark for cited generation: {kind.about}. Values are from 0 to 100; "
         "missing answers count as wrong. The notes of each result say how it was computed.",
         "evaluation_framework": FRAMEWORK,
-        "tasks": [{"id": t.id, "config": t.config, "split": t.split} for t in tasks],
+        "tasks": tasks,
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 

@@ -20,7 +20,8 @@ from scoring import score
 
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
-from citeforge.evaluator.measures.declared import count, per_answer, percent
+from citeforge.evaluator.measures.columns import per_answer
+from citeforge.evaluator.measures.declared import count, percent
 
 __version__ = "1.2"
 
@@ -155,12 +156,12 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2, abstention 4
-    assert len(measures()) == 122 + 16
+    # TREC support 4, nuggets 4, rubrics 2, DRAGUN 2, abstention 4, wrong 6
+    assert len(measures()) == 116 + 22
     assert families() == (
-        "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma", "wrong",
+        "rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma",
         "deflection", "faithfulness", "position", "abstention",
-        "fact", "nuggets", "rubric", "dragun", "trec",  # built-in plugins, by their entries' names
+        "fact", "nuggets", "rubric", "dragun", "trec", "wrong",  # built-in plugins, by their names
     )  # fmt: skip
 
 

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from citeforge.schemas.recipes.run import GRAPH
 
-F = TypeVar("F", bound=Callable[..., Any])
 _NAMED = ("kg", "domain", "languages")
 
 
-def kg_options(command: F) -> F:
-    """Options that name a graph."""
-    return add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])(
-        command
-    )
+kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])
+"""Options that name a graph."""
 
 
 def open_kg(options: dict[str, Any]) -> Any:

@@ -53,6 +53,20 @@ def means_by_answer(
     return compute
 
 
+def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
+    """The mean over queries of a plain function of one answer.
+
+    Args:
+        value: an answer with its query, passages and gold to its raw value; None where the measure
+            is not defined. A missing answer comes with an empty output and ``is_missing``.
+    """
+
+    def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+        return None if (defined := value(item)) is None else (defined,)
+
+    return lambda inputs, measures: means_by_answer([measures[0].name], number)(inputs, measures)
+
+
 def means_of_columns(
     inputs: Inputs, names: Iterable[str], rows: Mapping[Key, Sequence[float]]
 ) -> Found:

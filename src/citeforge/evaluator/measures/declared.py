@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from citeforge.evaluator.statistics.estimates import Measured, mean_sample
+from citeforge.evaluator.statistics.estimates import Measured
 from citeforge.evaluator.statistics.intervals import Range
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
     from citeforge.evaluator.statistics.per_answer import AnswerScorer
     from citeforge.evaluator.tools import Tools
 
@@ -124,20 +123,3 @@ def count(name: str, family: str, definition: str, **given: Any) -> Measure:
     """
     usual = {"needs": "", "higher_is_better": None}
     return Measure(name, family, definition, 0, None, 1, **{**usual, **given})
-
-
-def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
-    """The mean over queries of a plain function of one answer.
-
-    Args:
-        value: an answer with its query, passages and gold to its raw value; None where the measure
-            is not defined. A missing answer comes with an empty output and ``is_missing``.
-    """
-
-    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-        by_answer = {(run, item.row): value(item) for run, item in inputs.items()}
-        defined = {key: float(v) for key, v in by_answer.items() if v is not None}
-        (measure,) = measures
-        yield measure.name, Measured(mean_sample(inputs.column(defined)))
-
-    return compute

@@ -18,7 +18,6 @@ ByName = dict[str, Measure]
 
 @cache
 def _ours() -> tuple[Measure | Form, ...]:
-    from citeforge.evaluator.measures import wrong
     from citeforge.evaluator.measures.alce import (
         citations,
         claim_recall,
@@ -40,7 +39,7 @@ def _ours() -> tuple[Measure | Form, ...]:
     modules = (
         rage, citations, length, str_em, qampari, rouge, mauve, qa, claim_recall, auto_ais, nli,
         overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
-        kalma, judged, geval, wrong,
+        kalma, judged, geval,
     )  # fmt: skip
     return tuple(one for module in modules for one in module.MEASURES)
 

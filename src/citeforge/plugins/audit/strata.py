@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from citeforge.evaluator.statistics.intervals import wilson
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -29,14 +31,11 @@ class Stratum:
     def interval(self) -> tuple[float, float]:
         """95 % interval of the share (Wilson 1927); everything is possible without labels, nothing
         else when every row is labelled."""
-        from scipy.stats import binomtest
-
         if self.labelled == 0:
             return 0.0, 1.0
         if self.labelled == self.size:
             return self.share, self.share
-        bounds = binomtest(self.hits, self.labelled).proportion_ci(0.95, method="wilson")
-        return float(bounds.low), float(bounds.high)
+        return wilson(self.share, self.labelled)
 
 
 def stratified(strata: Sequence[Stratum]) -> tuple[float, float, float]:

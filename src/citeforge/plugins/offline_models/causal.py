@@ -16,11 +16,11 @@ from typing import Any
 
 from citeforge.engines.models.compute import device_of
 from citeforge.engines.models.files import Located, find_model, loading_errors
-from citeforge.engines.models.packed import pack_linears
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.perplexity.records import PerplexitySettings
-from citeforge.engines.models.prefill import common_length
 from citeforge.plugins.offline_models import smollm
+from citeforge.plugins.offline_models.packed import pack_linears
+from citeforge.plugins.offline_models.prefill import common_length
 
 _TOKENS = 512
 """Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""

@@ -25,10 +25,10 @@ from citeforge.engines.llm.records import (
 )
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.engines.models.prefill import prefill_many
 from citeforge.engines.runner import LOCAL, Answers, Runner
 from citeforge.plugins.offline_models import smollm
 from citeforge.plugins.offline_models.choice import ChosenToken, TokenChooser
+from citeforge.plugins.offline_models.prefill import prefill_many
 from citeforge.schemas.errors import UsageError
 
 ROWS = 16

@@ -10,7 +10,7 @@ from typing import Any
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.models.files import Located, made_once
-from citeforge.engines.models.packed import pack_linears
+from citeforge.plugins.offline_models.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import require
 

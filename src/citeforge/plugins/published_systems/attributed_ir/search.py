@@ -17,10 +17,14 @@ from citeforge.engines.retrieval.fusion import Ranking, Scorer
 from citeforge.engines.retrieval.records import Rankings, Retriever, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
-from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage, scorer_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
+from citeforge.plugins.published_systems.attributed_ir.two_stage import (
+    EmbeddingReranker,
+    TwoStage,
+    scorer_of,
+)
 from citeforge.schemas.errors import UsageError
 from citeforge.systems.llm.system import Setting
 

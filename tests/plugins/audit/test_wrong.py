@@ -10,7 +10,7 @@ import pytest
 
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.wrong import (
+from citeforge.plugins.audit.wrong import (
     ABSENT,
     CANDIDATES,
     CONTRADICTED,

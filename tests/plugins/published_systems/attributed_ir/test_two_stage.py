@@ -12,7 +12,7 @@ import pytest
 from citeforge.engines.embedding.embedder import Kind, Vectors
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.reranker import make_reranker
-from citeforge.engines.retrieval.two_stage import EmbeddingReranker, TwoStage
+from citeforge.plugins.published_systems.attributed_ir.two_stage import EmbeddingReranker, TwoStage
 from servers import tiny_rerankers as tiny
 
 TEXTS = {

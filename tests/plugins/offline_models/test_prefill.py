@@ -8,8 +8,8 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from citeforge.engines.models.packed import pack_linears
-from citeforge.engines.models.prefill import common_length, prefill_many
+from citeforge.plugins.offline_models.packed import pack_linears
+from citeforge.plugins.offline_models.prefill import common_length, prefill_many
 
 SHARED = list(range(3, 40))
 TEXTS = [[*SHARED, 7, 8, 9, 10], [*SHARED, 11], [*SHARED, 12, 5, 13]]
