@@ -21,7 +21,7 @@ from citeforge.cli.short_help import SHOW_ALL
 from citeforge.engines.llm.stores.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
-from citeforge.ir_convert.registry import DECLARATIONS
+from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.domain import Domain
 from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
@@ -57,7 +57,7 @@ def datasets_page() -> str:
         "# Data sets\n\n" + NOTE,
         "Every source is named `KIND:ARGUMENT`, for example `beir:data/nq`.\n",
     ]
-    for source in DECLARATIONS.values():
+    for source in SOURCES.all().values():
         parts.append(
             f"\n## `{source.name}:` {source.title}\n\n"
             "| | |\n| --- | --- |\n"

@@ -29,6 +29,8 @@ COMMANDS = {
 """Plugin to a command that goes with it, and a word behind it."""
 KINDS = {"bundles": "deflection"}
 """Plugin to a kind of benchmark that goes with it."""
+SOURCES = {"trec": "trec:x"}
+"""Plugin to a source that goes with it."""
 SYSTEMS = {"published_systems": "vanilla"}
 """Plugin to a system that goes with it."""
 EXPORTS = {"every_eval_ever": "every-eval-ever", "training": "sft", "trec": "trec-rag24"}
@@ -106,6 +108,9 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         commands.append((["score", answers, "--benchmark", str(package), *wanted], 2))
     if command:
         commands.append((command.split(), 1))
+    if source := SOURCES.get(folder):
+        words = ["--source", source, "--out", str(tmp_path / "s")]
+        commands.append((["build", "rage", *words], 1))
     if kind := KINDS.get(folder):
         words = ["--benchmark", str(package), "--out", str(tmp_path / "k")]
         commands.append((["build", kind, *words], 1))
@@ -152,6 +157,9 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         for form in ("html", "svg"):
             message = f"the plugin that gives reports as {form} is not part of this copy"
             assert message in done.stderr
+    if source:
+        message = "the plugin that gives the source 'trec' is not part of this copy"
+        assert message in done.stderr
     if kind:
         message = f"the plugin that gives the kind of benchmark {kind!r} is not part of this copy"
         assert message in done.stderr

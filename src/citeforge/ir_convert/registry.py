@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.ir_convert.alce import open_alce
 from citeforge.ir_convert.attrieval import open_attrieval
@@ -20,16 +21,13 @@ from citeforge.ir_convert.hub.layout import (
     open_rage,
     open_rage_hub,
 )
-from citeforge.ir_convert.ir_datasets import open_ir_datasets
 from citeforge.ir_convert.kalma import open_kalma
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.ir_convert.trec import open_miracl, open_trec
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 STRICT = ("beir", "hagrid", "hagrid-hub")
 """Sources whose rows may have no field that is not known; the others look at theirs alone."""
-_DATA = Path(__file__).parent / "data"
 _OPENERS: dict[str, Callable[..., Source]] = {
     "beir": open_beir,
     "beir-hub": open_beir_hub,
@@ -38,10 +36,7 @@ _OPENERS: dict[str, Callable[..., Source]] = {
     "alce": open_alce,
     "rage": open_rage,
     "rage-hub": open_rage_hub,
-    "trec": open_trec,
-    "miracl": open_miracl,
     "mteb": open_mteb,
-    "ir-datasets": open_ir_datasets,
     "attrieval": open_attrieval,
     "corpus": open_corpus_files,
     "corpus-hub": open_corpus_hub,
@@ -49,33 +44,41 @@ _OPENERS: dict[str, Callable[..., Source]] = {
 }
 
 
-def _citations() -> dict[str, str]:
-    """BibTeX entries by their keys."""
-    entries = (_DATA / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
-    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+def declared_sources(
+    folder: Path, openers: Mapping[str, Callable[..., Source]]
+) -> dict[str, Declaration]:
+    """What files say of sources, by their names.
 
-
-def _declared() -> dict[str, Declaration]:
-    """What ``data/sources.toml`` says of each source, with the function that opens it."""
-    rows = tomllib.loads((_DATA / "sources.toml").read_text(encoding="utf-8"))
-    entries = {"": "", **_citations()}
+    Args:
+        folder: with ``sources.toml``, a table a source, and ``sources.bib``, which they cite.
+        openers: the function that opens each source.
+    """
+    bib = (folder / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
+    entries = {"": "", **{entry.partition("{")[2].partition(",")[0]: entry for entry in bib}}
+    rows = tomllib.loads((folder / "sources.toml").read_text(encoding="utf-8"))
     return {
         name: Declaration(
-            name=name, factory=_OPENERS[name], citation=entries[row.pop("citation", "")], **row
+            name=name, factory=openers[name], citation=entries[row.pop("citation", "")], **row
         )
         for name, row in rows.items()
     }
 
 
-DECLARATIONS = _declared()
+DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 
 
 def _unknown(spec: str) -> UsageError:
     name, _, argument = spec.partition(":")
-    if argument and name not in DECLARATIONS:
-        return UnknownValueError("source", name, DECLARATIONS)
-    kinds = ", ".join(DECLARATIONS)
+    names = _names()
+    if argument and name not in names:
+        plugins.require_built_in("sources", name, f"the source {name!r}")
+        return UnknownValueError("source", name, names)
+    kinds = ", ".join(names)
     return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}")
+
+
+def _names() -> list[str]:
+    return [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
 
 
 SOURCES: Registry[Declaration, Source] = Registry(
@@ -150,5 +153,5 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             "`citeforge list sources`"
         )
     if SOURCES.get(name) is None:
-        raise UsageError(f"{option} {spec!r}: {UnknownValueError('source', name, DECLARATIONS)}")
+        raise UsageError(f"{option} {spec!r}: {UnknownValueError('source', name, _names())}")
     return SOURCES.make(spec, split, replace(options, passages_only=True))

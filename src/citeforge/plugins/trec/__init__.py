@@ -1,4 +1,6 @@
-"""Runs of TREC's report tracks: formats, rules, exports, and measures by assessors' labels.
+"""Runs of TREC's report tracks: formats, rules, exports, and measures by assessors' labels; sources
+of ad hoc retrieval.
 
-Reaches the core through ``evaluator`` and ``publish.export``. Begin at `formats`, then `support`.
+Reaches the core through ``evaluator``, ``ir_convert`` and ``publish.export``. Begin at `formats`,
+then `support` and `sources`.
 """

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.ir_convert.trec import read_topics
+from citeforge.plugins.trec.folders import read_topics
 from citeforge.schemas.errors import InputError
 
 OLD = """
