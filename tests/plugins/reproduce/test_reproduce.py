@@ -407,7 +407,18 @@ def test_the_list_names_every_table(inline: Cli) -> None:
     assert [line.split()[0] for line in result.stdout.splitlines()[:-1]] == [t.name for t in tables]
     total = sum(table.n_cells for table in tables)
     assert result.stdout.splitlines()[-1].startswith(f"{total:,} printed numbers")
-    assert total >= 200
+    compared = sum(
+        table.known_difference(row.name, column) is not None
+        or not (
+            table.lacks_outputs(row.name, column)
+            or table.quantity(row, column).judge
+            or table.quantity(row, column).model
+        )
+        for table in tables
+        for row in table.rows
+        for column in row.printed
+    )
+    assert compared >= 200
 
 
 @pytest.mark.parametrize("name", published_tables())

@@ -142,7 +142,7 @@ class PublishedTable(Part):
     repository: OutputRepository
     files: dict[str, OutputFile]
     reader: str
-    """How files are read: see `readers.py`."""
+    """How files are read: see `readers`."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Options of the reader."""
     columns: dict[str, Quantity | None]

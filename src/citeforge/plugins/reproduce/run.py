@@ -21,8 +21,8 @@ from citeforge.plugins.reproduce.declared import (
     published_tables,
 )
 from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
-from citeforge.plugins.reproduce.reader import ReaderTools
-from citeforge.plugins.reproduce.readers import find_reader
+from citeforge.plugins.reproduce.readers.reader import ReaderTools
+from citeforge.plugins.reproduce.readers.registry import find_reader
 from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, cut_digits, verdict_of
 from citeforge.schemas.errors import InputError
 

@@ -120,12 +120,19 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
                 ))  # fmt: skip
     if all(human == SUPPORTED for human, _ in classes):
         classes = []  # "attributable" alone may be a label of two levels
+    return decision_quality(pairs, classes, failed)
+
+
+def decision_quality(
+    pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
+) -> JudgeQuality:
+    """Compare decisions, people's first; classes likewise."""
     n = len(pairs)
     said_no = [human for human, machine in pairs if not machine]
     are_no = [machine for human, machine in pairs if not human]
     return JudgeQuality(
         n,
-        failed,
+        n_failed,
         sum(human for human, _ in pairs),
         sum(a == b for a, b in pairs) / n if n else math.nan,
         pearson(pairs),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.ir_convert.kalma import read_entries
-from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part, checked
 

@@ -17,7 +17,7 @@ from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
-from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.engines.plugins import require_built_in
-from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
 

@@ -11,7 +11,7 @@ from pydantic import Field
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv, text_lines
-from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
@@ -23,7 +23,8 @@ class ListOptions(Part):
     """Where rows stand in a JSON document, and which of them count."""
 
     under: tuple[str, ...] = ()
-    """Names that lead from the document to the rows: a list, or an object of them."""
+    """Names that lead from the document to the rows: a list or an object of them, or of lists of
+    them. What is no object is a row with the fields ``key`` and ``value``."""
     besides: tuple[str, ...] = ()
     """Names in that object that are no rows."""
     columns: tuple[str, ...] = ()
@@ -41,7 +42,7 @@ def read_list(
         row
         for group in files
         for paths in group
-        for row in _rows(paths[0], choices)
+        for row in read_fields(paths[0], choices)
         if all(str(row.get(name)) == value for name, value in choices.where.items())
     ]
     if not rows:
@@ -49,7 +50,12 @@ def read_list(
     return {name: statistic(name, rows) for name in wanted}
 
 
-def _rows(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
+def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
+    """Rows of a file.
+
+    Raises:
+        InputError: they do not stand where the options say.
+    """
     if path.suffix == ".csv":
         yield from (row for _, row in read_csv(path))
     elif path.suffix == ".tsv":
@@ -70,10 +76,14 @@ def _rows(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]:
                 raise InputError("is not there", path=path, field=name)
             content = content[name]
         if isinstance(content, dict):
-            content = [row for name, row in content.items() if name not in options.besides]
-        if not isinstance(content, list) or not all(isinstance(row, dict) for row in content):
+            content = [(name, row) for name, row in content.items() if name not in options.besides]
+        elif isinstance(content, list):
+            content = list(enumerate(content))
+        else:
             raise InputError("holds no rows", path=path, field=".".join(options.under))
-        yield from content
+        for key, value in content:
+            for row in value if isinstance(value, list) else [value]:
+                yield row if isinstance(row, dict) else {"key": key, "value": row}
 
 
 def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
@@ -81,8 +91,8 @@ def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
 
     Args:
         name: ``count``; ``distinct FIELD`` (or ``A+B``, of both together); ``mean FIELD``;
-            ``mean share FIELD`` and ``share all FIELD`` of lists of decisions; or two of these
-            with `` per `` between them.
+            ``mean words FIELD``; ``mean share FIELD`` and ``share all FIELD`` of lists of
+            decisions; or two of these with `` per `` between them.
         rows: at least one.
 
     Raises:
@@ -99,13 +109,15 @@ def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
             return float(len({tuple(str(row[f]) for f in field.split("+")) for row in rows}))
         if what == "mean":
             return sum(float(row[field]) for row in rows) / len(rows)
+        if what == "mean words":
+            return sum(len(row[field].split()) for row in rows) / len(rows)
         if what == "mean share":
             return float(sum(sum(row[field]) / len(row[field]) for row in rows) / len(rows))
         if what == "share all":
             return sum(all(row[field]) for row in rows) / len(rows)
-    except (KeyError, TypeError, ValueError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(f"{name}: a row has no such {field!r} ({error!r})") from error
     raise UsageError(
-        f"unknown statistic {name!r}; known: count, distinct FIELD, mean FIELD, mean share FIELD, "
-        "share all FIELD, and two of them with per"
+        f"unknown statistic {name!r}; known: count, distinct FIELD, mean FIELD, mean words FIELD, "
+        "mean share FIELD, share all FIELD, and two of them with per"
     )

@@ -1,0 +1,120 @@
+"""Labels of people beside the values of a judge, or of a second person: how well they agree."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from citeforge.engines.plugins import require_built_in
+from citeforge.plugins.reproduce.readers.lists import ListOptions, read_fields
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import Part, checked
+
+_CORRELATIONS = ("pearson", "spearman")
+_DECISIONS = ("accuracy", "balanced accuracy", "precision", "recall", "f1", "auroc")
+
+
+class JudgementOptions(Part):
+    """Where labels and values stand, and what they decide."""
+
+    people: tuple[str, str]
+    """Field that says what is judged, and field of the label: of the first group of files."""
+    judge: tuple[str, str] | tuple[str, str, str] | None = None
+    """The same of the second group, with a field to subtract; None to hold people's first label
+    against their second."""
+    positive: str = ""
+    """Label that means yes; empty where labels are numbers."""
+    threshold: float = 0.0
+    """The judge says yes above this value."""
+
+
+def read_judgements(
+    files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
+) -> Values:
+    """Agreement over everything that both sides judge; each label meets each value.
+
+    Raises:
+        InputError: this copy lacks the plugin that compares judges with people.
+        UsageError: nothing is judged by both sides, or a field is not there.
+    """
+    require_built_in("commands", "labels", "comparisons of judges with people")
+    choices = checked(JudgementOptions, **options)
+    people = _values(files[0], *choices.people)
+    if choices.judge is None:
+        pairs = [(values[0], values[1]) for values in people.values() if len(values) > 1]
+    else:
+        judge = _values(files[-1], *choices.judge)
+        pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
+    if not pairs:
+        raise UsageError("options: nothing is judged by both sides")
+    for name in wanted:
+        known = ("n", *(_DECISIONS if choices.positive else _CORRELATIONS))
+        if name not in known:
+            raise UnknownValueError("statistic", name, known)
+    if choices.positive:
+        return _decisions(pairs, choices.positive, choices.threshold)
+    return _correlations(pairs)
+
+
+def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
+    values: dict[str, list[Any]] = defaultdict(list)
+    for paths in group:
+        for row in read_fields(paths[0], ListOptions()):
+            value = _field(row, field)
+            values[str(_field(row, key))].append(value - _field(row, less) if less else value)
+    return values
+
+
+def _field(row: Mapping[str, Any], path: str) -> Any:
+    """``a.b`` is the field b of the object a."""
+    try:
+        return reduce(lambda value, name: value[name], path.split("."), row)
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"options: a row has no field {path!r}") from error
+
+
+def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
+    from scipy.stats import pearsonr
+
+    from citeforge.plugins.labels.agreement.system_order import spearman
+
+    try:  # equal differences are ties, whatever the last bits of their floats
+        first, second = np.array(pairs, dtype=float).round(12).T
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"options: a label or a value is no number ({error})") from error
+    return {
+        "n": float(len(pairs)),
+        "pearson": float(pearsonr(first, second).statistic),
+        "spearman": spearman(first, second),
+    }
+
+
+def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
+    from scipy.stats import mannwhitneyu
+
+    from citeforge.plugins.labels.agreement.meta_eval import decision_quality
+
+    # JudgeQuality looks for what is not supported, papers for what is: both sides turned
+    quality = decision_quality([(label != positive, value <= threshold) for label, value in pairs])
+    precision, recall = quality.precision, quality.recall
+    yes, no = ([v for label, v in pairs if (label == positive) == side] for side in (True, False))
+    return {
+        "n": float(quality.n),
+        "accuracy": quality.accuracy,
+        "balanced accuracy": quality.balanced_accuracy,
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / (precision + recall) if recall else 0.0,
+        "auroc": (
+            float(mannwhitneyu(yes, no).statistic) / (len(yes) * len(no))
+            if yes and no
+            else math.nan
+        ),
+    }

@@ -1,0 +1,134 @@
+"""Labels of people beside a judge's values: what a table of anybody prints of them."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.plugins.reproduce.readers.judgements import read_judgements
+from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools
+from citeforge.schemas.errors import CiteforgeError, UnknownValueError, UsageError
+
+
+def write(path: Path, content: object) -> list[list[Path]]:
+    path.write_text(json.dumps(content))
+    return [[path]]
+
+
+def files(tmp_path: Path, people: object, judge: object) -> FileGroups:
+    return [*write(tmp_path / "people.json", people), *write(tmp_path / "judge.json", judge)]  # type: ignore[list-item]
+
+
+def values(groups: Any, options: dict[str, Any], *wanted: str) -> dict[str, Any]:
+    paths = [[[path] for path in group] for group in groups]
+    return dict(read_judgements(paths, options, wanted, ReaderTools(Path())))
+
+
+DECISIONS = {"people": ("meta.id", "label"), "judge": ("key", "value"), "positive": "yes"}
+
+
+def labels(*pairs: tuple[str, str]) -> list[dict[str, Any]]:
+    return [{"meta": {"id": key}, "label": label} for key, label in pairs]
+
+
+def test_decisions_of_a_judge(tmp_path: Path) -> None:
+    people = labels(("a", "yes"), ("b", "yes"), ("c", "no"), ("d", "partly"), ("e", "yes"))
+    judge = {"a": 0.9, "b": 0.4, "c": 0.6, "d": 0.5}  # nothing of e
+    ours = values(
+        files(tmp_path, people, judge), DECISIONS | {"threshold": 0.5},
+        "n", "accuracy", "balanced accuracy", "precision", "recall", "f1", "auroc",
+    )  # fmt: skip
+    assert ours["n"] == 4
+    assert ours["accuracy"] == (1 + 0 + 0 + 1) / 4  # 0.5 is not above the threshold
+    assert ours["balanced accuracy"] == (1 / 2 + 1 / 2) / 2
+    assert ours["precision"] == 1 / 2
+    assert ours["recall"] == 1 / 2
+    assert ours["f1"] == 1 / 2
+    assert ours["auroc"] == (2 + 0) / (2 * 2)  # 0.9 beats both, 0.4 none
+
+
+def test_a_judge_that_never_says_yes_finds_nothing(tmp_path: Path) -> None:
+    people, judge = labels(("a", "yes"), ("b", "no")), {"a": 0.1, "b": 0.2}
+    ours = values(files(tmp_path, people, judge), DECISIONS | {"threshold": 0.5}, "f1")
+    assert math.isnan(ours["precision"])
+    assert ours["recall"] == ours["f1"] == 0
+
+
+def test_people_who_say_yes_to_all_rank_nothing(tmp_path: Path) -> None:
+    people, judge = labels(("a", "yes"), ("b", "yes")), {"a": 0.1, "b": 0.2}
+    ours = values(files(tmp_path, people, judge), DECISIONS, "auroc")
+    assert math.isnan(ours["auroc"])
+    assert ours["f1"] == 1
+
+
+def test_every_annotator_meets_the_difference_of_the_judge(tmp_path: Path) -> None:
+    people = [
+        {"id": i, "prefers": p} for i, p in ((1, 2), (1, 1), (2, 0), (2, 0), (3, -1), (3, -2))
+    ]
+    judge = [
+        {"id": i, "first": {"score": a}, "second": {"score": b}}
+        for i, a, b in ((1, 0.1, 0.3), (2, 0.3, 0.4), (3, 0.9, 0.9))
+    ]
+    options = {"people": ("id", "prefers"), "judge": ("id", "second.score", "first.score")}
+    ours = values(files(tmp_path, people, judge), options, "n", "pearson", "spearman")
+    assert ours["n"] == 6
+    # people 2 1 0 0 -1 -2 (mean 0, squares 10), judge .2 .2 .1 .1 0 0 (mean .1, squares .04)
+    products = 0.1 * (2 + 1) + 0 + -0.1 * (-1 + -2)
+    assert ours["pearson"] == pytest.approx(products / math.sqrt(10 * 0.04))
+    # ranks 6 5 3.5 3.5 2 1 and 5.5 5.5 3.5 3.5 1.5 1.5: mean 3.5
+    ranks = 2 * (2.5 + 1.5) + 2 * (1.5 + 2.5)
+    spread = math.sqrt((2.5**2 + 1.5**2) * 2 * (4 * 2**2))
+    assert ours["spearman"] == pytest.approx(ranks / spread)
+
+
+def test_differences_that_are_equal_are_ties_whatever_their_last_bits(tmp_path: Path) -> None:
+    people = [{"id": i, "prefers": i} for i in (1, 2, 3)]
+    judge = [
+        {"id": i, "less": a, "more": b} for i, a, b in ((1, 0.1, 0.3), (2, 0.5, 0.7), (3, 0.0, 0.9))
+    ]
+    assert 0.3 - 0.1 != 0.7 - 0.5
+    options = {"people": ("id", "prefers"), "judge": ("id", "more", "less")}
+    ours = values(files(tmp_path, people, judge), options, "spearman")
+    # ranks 1 2 3 and 1.5 1.5 3
+    assert ours["spearman"] == pytest.approx((1 * 0.5 + 0 + 1 * 1) / math.sqrt(2 * 1.5))
+
+
+def test_two_annotators_without_a_judge(tmp_path: Path) -> None:
+    people = [
+        {"id": i, "label": v} for i, v in ((1, 1), (1, 2), (2, 3), (2, 3), (3, 5), (3, 1), (4, 9))
+    ]
+    groups = write(tmp_path / "people.json", people)
+    ours = values(groups, {"people": ("id", "label")}, "n", "pearson")
+    assert ours["n"] == 3  # 4 has one label
+    # 1 3 5 (mean 3) and 2 3 1 (mean 2)
+    assert ours["pearson"] == pytest.approx((-2 * 0 + 0 * 1 + 2 * -1) / math.sqrt(8 * 2))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"people": ("meta.name", "label")}, "no field 'meta.name'"),
+        ({"judge": ("key", "score")}, "no field 'score'"),
+        ({"people": ("label", "label")}, "nothing is judged by both sides"),
+    ],
+)
+def test_fields_that_are_not_there(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    groups = files(tmp_path, labels(("a", "yes")), {"a": 1})
+    with pytest.raises(UsageError, match=message):
+        values(groups, DECISIONS | options, "n")
+
+
+def test_a_statistic_that_labels_do_not_have(tmp_path: Path) -> None:
+    groups = files(tmp_path, labels(("a", "yes")), {"a": 1})
+    with pytest.raises(UnknownValueError, match="pearson"):
+        values(groups, DECISIONS, "pearson")
+
+
+def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
+    groups = files(tmp_path, labels(("a", "yes"), ("b", "no")), {"a": 1, "b": 2})
+    with pytest.raises(CiteforgeError, match="no number"):
+        values(groups, DECISIONS | {"positive": ""}, "pearson")
