@@ -24,9 +24,9 @@ from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
 from citeforge.plugins.labels.annotation.tasks import TASKS
 from citeforge.plugins.leaderboard.build import build_site
+from citeforge.plugins.leaderboard.landing.query_pages import query_pages
 from citeforge.publish.export.registry import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.query_pages import query_pages
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Triples
     from citeforge.package.package import Package
-    from citeforge.publish.query_pages import QueryPage
 
 _NO_PASSAGES = "its contexts hold no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
@@ -78,11 +77,6 @@ class KalmaKind(Kind):
         from citeforge.builders.kalma.verify import wrong_kalma
 
         return wrong_kalma(package)
-
-    def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-        from citeforge.publish.query_pages import graph_pages
-
-        return graph_pages(package, first)
 
     def checker(self, benchmark: Benchmark) -> Triples:
         from citeforge.evaluator.submissions.check_answers import Triples

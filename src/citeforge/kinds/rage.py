@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pyarrow as pa
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.check_answers import Marks
     from citeforge.package.package import Package
-    from citeforge.publish.query_pages import QueryPage
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
 NO_TRIPLES = "the format holds sub-graphs, and its contexts hold passages"
@@ -69,11 +68,6 @@ class RageKind(Kind):
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)
-
-    def pages(self, package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-        from citeforge.publish.query_pages import passage_pages
-
-        return passage_pages(package, first)
 
     def checker(self, benchmark: Benchmark) -> Marks:
         from citeforge.evaluator.submissions.check_answers import Marks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -106,15 +106,6 @@ class Kind(ABC):
     @abstractmethod
     def problems(self, package: Any) -> Iterator[tuple[str, str]]:
         """What does not hold in a package beyond hashes and schemas: (table, what is wrong)."""
-
-    @abstractmethod
-    def pages(self, package: Any, first: Sequence[str]) -> Iterator[Any]:
-        """Pages of the viewer (:class:`citeforge.publish.query_pages.QueryPage`).
-
-        Args:
-            package: a benchmark of this kind.
-            first: context sets that systems were scored in.
-        """
 
     @abstractmethod
     def checker(self, benchmark: Any) -> Any:

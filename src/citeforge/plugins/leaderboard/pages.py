@@ -20,6 +20,7 @@ from citeforge.evaluator.reports.rows import named_rows
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
 from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
+from citeforge.plugins.leaderboard.landing.query_pages import query_pages
 from citeforge.plugins.leaderboard.ranking import (
     View,
     about_rows,
@@ -29,7 +30,6 @@ from citeforge.plugins.leaderboard.ranking import (
     rest,
     slug,
 )
-from citeforge.publish.query_pages import query_pages
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 TEMPLATES = Path(__file__).parent / "templates"

@@ -1,1 +1,1 @@
-"""What the first page of a benchmark tells a stranger; begin in about.py."""
+"""What the pages of a benchmark tell: the first page (about.py), and each query's."""

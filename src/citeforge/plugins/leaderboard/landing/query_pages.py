@@ -11,7 +11,7 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
-from citeforge.schemas.benchmarks.tables import LABELS, UNJUDGED
+from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
 
 _SPOKES = 18
 _CONTEXTS = 4
@@ -119,7 +119,11 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
         package: benchmark.
         scored: context sets that systems were scored in; they are shown before others.
     """
-    return package.kind.pages(package, [n for n in package.contexts if n in scored])
+    first = [name for name in package.contexts if name in scored]
+    if package.has_graphs:
+        return graph_pages(package, first)
+    has_labels = package.kind.tables["contexts"] == CONTEXTS
+    return (passage_pages if has_labels else item_pages)(package, first)
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
