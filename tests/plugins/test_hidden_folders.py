@@ -87,6 +87,10 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         (["report", scores, "--out", str(tmp_path / "r.md")], 0),
         (["report", scores, "--out", str(tmp_path / "r.html")], int(folder == "plots")),
         (["report", scores, "--out", str(tmp_path / "p.svg")], int(folder == "plots")),
+        (
+            ["report", scores, "--best", "bold", "--out", str(tmp_path / "b.md")],
+            int(folder == "plots"),
+        ),
         (["export", "--help"], 0),
         (["export", "beir", str(package), "--out", str(tmp_path / "beir")], 0),
     ]
@@ -154,8 +158,8 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     if measure:
         assert f"unknown measure {measure!r}" in done.stderr
     if folder == "plots":
-        for form in ("html", "svg"):
-            message = f"the plugin that gives reports as {form} is not part of this copy"
+        for what in ("reports as html", "reports as svg", "tables for papers"):
+            message = f"the plugin that gives {what} is not part of this copy"
             assert message in done.stderr
     if source:
         message = "the plugin that gives the source 'trec' is not part of this copy"

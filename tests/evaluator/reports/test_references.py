@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.evaluator.reports.paper import paper_table
 from citeforge.evaluator.reports.report import render_csv, render_markdown
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statistics.compare import compare_many, load_scores
@@ -19,6 +18,7 @@ from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.choose import plot
+from citeforge.plugins.plots.paper import paper_table
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.errors import UnknownValueError, UsageError

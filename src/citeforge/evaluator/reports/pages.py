@@ -1,4 +1,4 @@
-"""Pages and plots, which a plugin makes: what the core asks of it."""
+"""Pages, plots and tables for papers, which a plugin makes: what the core asks of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Pages:
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
         audit: Audit | None,
     ) -> tuple[bytes, int]:  # fmt: skip
-        """A page, a plot, or a plot's own report in any format.
+        """A page, a plot, a plot's own report in any format, or a table with marks.
 
         Args:
             files: score files.
@@ -56,7 +56,8 @@ class Pages:
             InputError: this copy lacks the plugin.
             MissingExtraError: a plot without the extra ``report``.
         """
-        raise plugins.absent_plugin(f"reports as {form}")
+        what = f"reports as {form}" if options.is_plain else "tables for papers"
+        raise plugins.absent_plugin(what)
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
         """All answers, to be filtered and compared in a page.

@@ -1,4 +1,4 @@
-"""Reports as tables for papers and spreadsheets; pages and plots are a plugin's."""
+"""Reports as plain tables; pages, plots, and tables that mark what is best are a plugin's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from citeforge.evaluator.reports.missing import (
     variance_lines,
 )
 from citeforge.evaluator.reports.pages import find_pages
-from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.reports.rows import (
     compared_across,
     named_rows,
@@ -34,10 +33,6 @@ from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 
-NEEDS_A_TABLE = (
-    "--measures, --best, --against, --significance and --per-context need a file that is a table: "
-    + ", ".join(PAPER)
-)
 FOR_AN_AUDIT = "--benchmark is for pages, Markdown, and --plot negatives"
 
 
@@ -150,14 +145,8 @@ def make_report(
         raise UnknownValueError("format", form, formats)
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     n_beside = 0
-    if form not in TABLES or options.is_plot:
+    if form not in TABLES or options.is_plot or not options.is_plain:
         content, n_beside = find_pages().report(files, form, out, options, audit)
-    elif not options.is_plain:
-        if form not in PAPER:
-            raise UsageError(NEEDS_A_TABLE)
-        if of_cells(files):
-            raise UsageError("scores of cells have tables of their own; give no --measures etc.")
-        content = PAPER[form](paper_table(files, options)).encode()
     else:
         text = TABLES[form](files, parts_across(options.across))
         if audit is not None:

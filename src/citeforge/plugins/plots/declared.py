@@ -15,13 +15,17 @@ from citeforge.schemas.scores import ScoreFile
 
 
 class PlotPages(Pages):
-    """Pages and plots by Vega-Altair and vl-convert."""
+    """Pages and plots by Vega-Altair and vl-convert, and tables for papers."""
 
     def report(
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
         audit: Audit | None,
     ) -> tuple[bytes, int]:  # fmt: skip
         """See :class:`Pages`."""
+        if not options.is_plain and not options.is_plot:
+            from citeforge.plugins.plots.paper import paper_report
+
+            return paper_report(files, form, options), 0
         from citeforge.plugins.plots.drawing import start_drawing
 
         start_drawing()  # while the other modules load

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from citeforge.engines.io.report_table import Table
-from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.drawing import to_picture, to_svg
 from citeforge.schemas.extras import extras_named
 

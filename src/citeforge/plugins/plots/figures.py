@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 
-from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.drawing import drawn, hindrance, start_drawing, unchecked
 from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.markup import render_markup, text_of

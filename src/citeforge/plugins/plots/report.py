@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from citeforge.evaluator.reports.formats import PICTURES
-from citeforge.evaluator.reports.report import FOR_AN_AUDIT, NEEDS_A_TABLE
+from citeforge.evaluator.reports.report import FOR_AN_AUDIT
 from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
 from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.plugins.plots.charts.negatives import negatives_plot
 from citeforge.plugins.plots.choose import find_plot, plot
 from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.page import page_report
+from citeforge.plugins.plots.paper import NEEDS_A_TABLE
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from citeforge.evaluator.reports.paper import paper_markdown, paper_table
 from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.charts.common import entries
 from citeforge.plugins.plots.charts.queries import query_differences
 from citeforge.plugins.plots.choose import plot
+from citeforge.plugins.plots.paper import paper_markdown, paper_table
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from citeforge.plugins.plots import palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.charts.common import entry, with_ends
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import Figure, altair, finished, values

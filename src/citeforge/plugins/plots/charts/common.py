@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.ranks import comparable_entries
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

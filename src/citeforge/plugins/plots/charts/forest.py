@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import domain
 from citeforge.plugins.plots.figure import BESIDE_NAMES, altair, values
 

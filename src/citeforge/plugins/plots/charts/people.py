@@ -9,7 +9,7 @@ import numpy as np
 
 from citeforge.evaluator.reports.pages import Shares
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import entry, measure_and_unit, value_text
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.charts.scatter import agreement_chart

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import (
     are_comparable,
     entries,

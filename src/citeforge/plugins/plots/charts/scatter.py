@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.plugins.plots import labels, palette
+from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import (
     are_comparable,
     domain,

@@ -15,6 +15,7 @@ from citeforge.evaluator.reports.rows import (
     marked_references,
     named_rows,
     not_comparable,
+    of_cells,
     references_last,
 )
 from citeforge.evaluator.reports.withhold import require_values
@@ -27,7 +28,7 @@ from citeforge.evaluator.statistics.compare import (
 )
 from citeforge.evaluator.statistics.ranks import LEVEL, comparable_entries
 from citeforge.schemas.commands.command_options import TableOptions
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
@@ -300,3 +301,21 @@ def paper_csv(table: PaperTable) -> str:
 
 PAPER = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
 """Format to what writes a table in it."""
+NEEDS_A_TABLE = (
+    "--measures, --best, --against, --significance and --per-context need a file that is a table: "
+    + ", ".join(PAPER)
+)
+
+
+def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
+    """A table in a format.
+
+    Raises:
+        InputError: as :func:`paper_table`.
+        UsageError: a format that is no table, or scores of cells.
+    """
+    if form not in PAPER:
+        raise UsageError(NEEDS_A_TABLE)
+    if of_cells(files):
+        raise UsageError("scores of cells have tables of their own; give no --measures etc.")
+    return PAPER[form](paper_table(files, options)).encode()

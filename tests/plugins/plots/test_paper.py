@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.reports.paper import PAPER, paper_table
 from citeforge.evaluator.statistics.compare import compare_many
+from citeforge.plugins.plots.paper import PAPER, paper_table
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
