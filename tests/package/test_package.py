@@ -91,7 +91,7 @@ WRITERS = (
     "builders/packaging/stats.py",
     "builders/rage/material.py",
     "builders/rage/negatives.py",
-    "builders/shards/folder.py",
+    "builders/stages/shards.py",
     "plugins/documents/corpus.py",
     "plugins/documents/tables.py",
 )

@@ -25,6 +25,7 @@ COMMANDS = {
     "leaderboard": "leaderboard build", "community_evals": "publish results build",
     "labels": "labels export",
     "audit": "audit DIR",
+    "ray": "shard embed",
 }  # fmt: skip
 """Plugin to a command that goes with it, and a word behind it."""
 KINDS = {"bundles": "deflection"}

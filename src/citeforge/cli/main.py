@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 COMMANDS = {
     "Build": {
         "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
-        "shard": ("building.shard", "Do one share of a `build rage`: embed, mine."),
         "kg": ("building.kg", "Ask a knowledge graph: profile, snapshot, link."),
     },
     "Run": {

@@ -11,10 +11,10 @@ import pytest
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.rebuild import rebuild
-from citeforge.builders.shards.share import embed_shard, mine_shard
 from citeforge.engines.models import compute
 from citeforge.plugins.offline_models.openvino import convert
 from citeforge.plugins.offline_models.openvino.store import VARIABLE
+from citeforge.plugins.ray.shards.shares import embed_shard, mine_shard
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError

@@ -17,9 +17,9 @@ from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import Pools, freeze
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import open_sources
-from citeforge.builders.shards.folder import require_facts
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
+from citeforge.builders.stages.shards import require_facts
 from citeforge.engines.draws import keyed
 from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import Manifest

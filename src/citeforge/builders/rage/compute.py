@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import get_args
 
-from citeforge.builders.shards.folder import vector_facts
+from citeforge.builders.stages.shards import vector_facts
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.embedding.embedder import Embedder, Prefixes

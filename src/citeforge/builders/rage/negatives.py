@@ -16,8 +16,8 @@ from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
 from citeforge.builders.rage.nearness import count_far
 from citeforge.builders.rage.ranked import RankedCandidates
 from citeforge.builders.rage.screening import note_above, note_screened
-from citeforge.builders.shards.folder import EMBEDDINGS, from_shards, merged, vector_facts
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
+from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged, vector_facts
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.io.tables import read_table, rows_with, shard_paths, write_table
 from citeforge.engines.retrieval.records import Rankings, RetrieverSettings

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.rage.compute import EmbedderMaker, recipe_embedder, settle_compute
-from citeforge.builders.shards.folder import VECTORS_WITHOUT, vector_facts
 from citeforge.builders.stages.build import Build
+from citeforge.builders.stages.shards import VECTORS_WITHOUT, vector_facts
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both

@@ -17,9 +17,9 @@ from citeforge.builders.rage.compute import settle_compute
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources
-from citeforge.builders.shards.folder import EMBEDDINGS
 from citeforge.builders.stages.build import Build, Stats, building
 from citeforge.builders.stages.records import Records
+from citeforge.builders.stages.shards import EMBEDDINGS
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import beside

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.record import FrozenRecord
 
 _TEXT = re.compile(r"(\d+)/(\d+)")
@@ -38,10 +36,3 @@ class Shard(FrozenRecord):
     def has(self, index: int) -> bool:
         """Whether the thing at a 0-based index is this share's."""
         return index % self.of == self.number - 1
-
-
-class ShardOptions(Part):
-    """Which share of a build a process does."""
-
-    shard: Annotated[Shard, Option(metavar="I/N")]
-    """The I-th of N shares, such as 2/5."""

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.commands.shard import ShardOptions
+from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.schemas.recipes.run import ENDPOINT
+
+
+class ShardOptions(Part):
+    """Which share of a build a process does."""
+
+    shard: Annotated[Shard, Option(metavar="I/N")]
+    """The I-th of N shares, such as 2/5."""
+
 
 _OWN = [n for n in RageRecipe.model_fields if n not in ("name", "licence")]
 
@@ -31,7 +41,7 @@ def embed(**given: Any) -> None:
     All shares are given the same options and the same folder --out; `build rage … --from-shards`
     takes it. A share that was cut off is run again and goes on.
     """
-    from citeforge.builders.shards.share import embed_shard
+    from citeforge.plugins.ray.shards.shares import embed_shard
 
     share = record_from(ShardOptions, given).shard
     done = embed_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)
@@ -51,7 +61,7 @@ def mine(**given: Any) -> None:
     All shares are given the same options and the folder of `shard embed` as --out; `build rage …
     --from-shards` takes it.
     """
-    from citeforge.builders.shards.share import mine_shard
+    from citeforge.plugins.ray.shards.shares import mine_shard
 
     share = record_from(ShardOptions, given).shard
     done = mine_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)

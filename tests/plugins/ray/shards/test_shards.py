@@ -14,10 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.shards.share import embed_shard, mine_shard
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
-from citeforge.schemas.commands.shard import Shard, ShardOptions
+from citeforge.plugins.ray.shards.commands import ShardOptions
+from citeforge.plugins.ray.shards.shares import embed_shard, mine_shard
+from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.records import RageRecipe

@@ -7,8 +7,8 @@ nominate together, so that is left to the build which takes the shares.
 
 from __future__ import annotations
 
-from citeforge.builders.shards.folder import NOMINATE, ShardFolder, claim
 from citeforge.builders.stages.embedding import NOMINATING, CorpusEmbedding
+from citeforge.builders.stages.shards import NOMINATE, ShardFolder, claim
 from citeforge.engines.embedding.embedder import Embedder, Quantized
 from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.schemas.recipes.rage import Mining

@@ -22,7 +22,8 @@ from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mining import SeeminglyRelevant
 from citeforge.builders.rage.negatives import make_vectors, mining_key
 from citeforge.builders.rage.sources import RageSources, open_sources
-from citeforge.builders.shards.folder import (
+from citeforge.builders.stages.embedding import CorpusEmbedding
+from citeforge.builders.stages.shards import (
     EMBED,
     EMBEDDINGS,
     MINE,
@@ -34,8 +35,6 @@ from citeforge.builders.shards.folder import (
     query_texts,
     require_facts,
 )
-from citeforge.builders.shards.int8 import share_embedder
-from citeforge.builders.stages.embedding import CorpusEmbedding
 from citeforge.engines.embedding.embedder import Embedder, Kind
 from citeforge.engines.embedding.vectors import PLURALS, ensure_shards
 from citeforge.engines.io.corpus import embedding_texts
@@ -43,6 +42,7 @@ from citeforge.engines.io.files import remove_tree
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.search.two_stage import ExactSearch, Rows, Scores, TwoStageSearch
+from citeforge.plugins.ray.shards.int8 import share_embedder
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions

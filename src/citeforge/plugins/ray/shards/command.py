@@ -1,0 +1,16 @@
+"""The command ``shard``, declared without its code."""
+
+from __future__ import annotations
+
+import click
+
+from citeforge.cli.command import Command
+
+
+def _load() -> click.Command:
+    from citeforge.plugins.ray.shards.commands import shard
+
+    return shard
+
+
+SHARD = Command("shard", "Do one share of a `build rage`: embed, mine.", _load, "Build")
