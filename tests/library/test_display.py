@@ -165,7 +165,7 @@ def test_checks(package: Path, tmp_path: Path) -> None:
         {"query_id": "q01", "output": "One [1]."}, {"query_id": "<b>", "output": "x"},
     ]  # fmt: skip
     found = cf.check(str(write_jsonl(tmp_path / "s.jsonl", rows)), cf.load(package))
-    assert re.fullmatch(r"<2 answers read, 1 errors, \d+ warnings>", repr(found))
+    assert re.fullmatch(r"<2 answers read, 1 error, \d+ warnings>", repr(found))
     cells = shown(found).cells
     assert cells[:5] == ["", "line", "finding", "error", "2"]
     assert "'<b>' is not in the benchmark" in cells[5]

@@ -118,6 +118,7 @@ def test_where_scores_go(tmp_path: Path) -> None:
     assert score_targets(None, [a]) == {}
     assert score_targets(out / "x.json", [a]) == {a: out / "x.json"}
     assert score_targets(out, [a, b]) == {a: out / "a.scores.json", b: out / "b.v2.scores.json"}
+    assert score_targets(out, [a]) == {a: out / "a.scores.json"}  # a folder, as it has no ending
     with pytest.raises(UsageError, match="written to one file"):
         score_targets(out, [a, tmp_path / "a.json"])
     with pytest.raises(UsageError, match="is a submission"):

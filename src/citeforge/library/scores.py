@@ -218,10 +218,12 @@ class ScoredFiles:
         scores: of every submission and context set, in order; then the best of all of each set,
             where that was asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
+        headline: measures that tell most of this kind of benchmark.
     """
 
     scores: list[Scores]
     judge: JudgeSession | None
+    headline: tuple[str, ...]
 
 
 @extras_named()
@@ -290,7 +292,7 @@ def score_files(
         for scores in all_scores:
             by_context.setdefault(scores.file.context, []).append(scores.file)
         all_scores += [Scores(max_row(files)) for files in by_context.values()]
-    return ScoredFiles(all_scores, setup.tools.judge)
+    return ScoredFiles(all_scores, setup.tools.judge, tuple(opened.kind.headline))
 
 
 def plan_scores(

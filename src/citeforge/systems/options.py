@@ -43,6 +43,11 @@ class LlmOptions(Part):
     template: Path | None = None
     """Jinja file in place of the system's own main prompt."""
 
+    @property
+    def later_calls(self) -> int:
+        """Calls that an answer takes at most after its first round; what is promised says it."""
+        return 0
+
 
 class EditedOptions(LlmOptions):
     """Of systems whose answers can be edited afterwards (ALCE, section 3.2)."""

@@ -56,3 +56,16 @@ def test_counts_and_signatures_without_verbose() -> None:
     assert "judge failed" in full and "judge failed" not in short
     assert "missing" in short
     assert short.count("signature: ") == 1
+
+
+def test_many_context_sets_have_a_row_each_with_the_leading_measures() -> None:
+    files = [file.model_copy(update={"context": file.system, "system": "one"})
+             for file in made("few", "more", "most")]  # fmt: skip
+    lines = render_scores(files, 120, verbose=False, leading=("CiteF1", "CiteP")).splitlines()
+    assert lines[0].split() == ["CiteF1", "CiteP"]
+    assert [line.split("  ")[0] for line in lines[2:5]] == ["one · few", "one · more", "one · most"]
+    assert "not shown: CiteR (--verbose shows them)" in lines
+    # None of the leading measures was computed: those that were are shown.
+    assert "CiteR" in render_scores(files, 120, verbose=False, leading=("BLEU",)).splitlines()[0]
+    two = render_scores(files[:2], 120, verbose=False, leading=("CiteF1",))
+    assert "not shown" not in two

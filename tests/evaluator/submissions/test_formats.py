@@ -216,7 +216,7 @@ def test_scores_say_what_was_read(cli: Cli, package: Path, tmp_path: Path) -> No
     assert cli(*args, "--format", "nonsense").returncode == 2
     checked = cli("check", "r.json", "--benchmark", package)
     assert checked.returncode == 0, checked.stderr
-    assert "1 answers read, 0 errors, 29 warnings" in checked.stdout
+    assert "1 answer read, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     wrong = cli("check", "r.json", "--benchmark", package)

@@ -181,3 +181,48 @@ def test_the_file_says_it_for_one_and_for_all(browser: Any, package: Path, tmp_p
         with pytest.raises(InputError, match=said) as error:
             build_leaderboard(tmp_path)
         assert str(file) in str(error.value)
+
+
+def test_references_are_no_systems(package: Path) -> None:
+    ranked = scored("0" * 64, "one", [entry("CiteP", [0.5])], ["q01"])
+    control = ranked.model_copy(update={"system": "random", "is_control": True})
+    for files, facts in (
+        ([], {"Systems": "0"}), ([control], {"References": "1"}),
+        ([ranked, control], {"Systems": "1", "References": "1"}),
+    ):  # fmt: skip
+        found = dict(introduction(Package(package), Presentation(), files).facts)
+        assert {k: v for k, v in found.items() if k in ("Systems", "References")} == facts
+
+
+def test_a_site_without_scores_has_nothing_to_pick(
+    browser: Any, package: Path, tmp_path: Path
+) -> None:
+    build_site(package, [], tmp_path / "site")
+    page = opened(browser, tmp_path / "site" / "index.html")
+    expect(page.locator("#count")).to_have_text("No system was scored yet.")
+    for name in ("#view", "#table", "#csv", "#next"):
+        expect(page.locator(name)).to_be_hidden()
+    assert page.problems == []
+
+
+def test_measures_of_many_cells_are_explained_once_and_fit_a_phone(
+    browser: Any, package: Path, tmp_path: Path
+) -> None:
+    cells = [f"Auth.P[{'a_long_name_of_a_cell_' * 3}{n}]" for n in range(3)]
+    digest = Package(package).hash
+    file = scored(digest, "one", [entry(name, [0.5]) for name in cells], ["q01"])
+    build_site(package, [file], tmp_path / "site")
+    page = opened(browser, tmp_path / "site/index.html", viewport={"width": 390, "height": 844})
+    assert page.locator(".measures dt").all_inner_texts() == ["Auth.P"]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_rows_of_a_system_are_one_line_on_a_phone(browser: Any, site: Path) -> None:
+    path = next((site / "systems").glob("*.html"))
+    page = opened(browser, path, viewport={"width": 390, "height": 844})
+    heights = page.locator("[aria-label=Scores] tbody tr").evaluate_all(
+        "rows => rows.map(row => row.getBoundingClientRect().height)"
+    )
+    assert max(heights) < 45  # a line of 15 px · 1.5 with its padding is 34 px, two are 56 px
+    first = page.locator("ul.found li").first
+    expect(first.locator("bdi")).to_contain_text("?")  # the question itself beside its id

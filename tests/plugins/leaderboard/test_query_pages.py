@@ -83,3 +83,13 @@ def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: 
     # s5 comes last in the manifest; a system was scored in it, so that it is shown.
     first = next(query_pages(Package(tmp_path / "p"), {"s5"}))
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])
+
+
+def test_labels_below_a_star_stand_beside_their_dots(cli: Cli, tmp_path: Path) -> None:
+    """Two that were centred covered each other; one may stand at the top, and one at the bottom."""
+    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
+    made = cli("build", "kalma", "--kg", graph, "--pairs-from-kg", "father,spouse", "--out", "k")
+    assert made.returncode == 0, made.stderr
+    stars = [s for page in query_pages(Package(tmp_path / "k")) for s in page.stars["full"]]
+    assert 17 in {len(s.spokes) for s in stars}  # the lowest two are 180 / 17° from the middle
+    assert all(sum(spoke.anchor == "middle" for spoke in s.spokes) <= 2 for s in stars)

@@ -43,7 +43,7 @@ def bench(**given: Any) -> None:
     The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
     SYSTEM.CONTEXT.scores.json) of each system, report.html, and the answers of a served model in
     replay.db (--store), so that nothing is paid for twice. Before an LLM is asked, a line says how
-    many calls the first round takes, and with --price what they cost.
+    many calls the first round takes, with --price what they cost, and how many may follow.
     """
     from citeforge.cli.running.run import summary
     from citeforge.engines.setup import judge_session

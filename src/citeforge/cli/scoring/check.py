@@ -46,6 +46,7 @@ def check(
     are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
     answers that are empty or were cut).
     """
+    from citeforge.engines.io.textfiles import count_text
     from citeforge.evaluator.submissions.check import check as find
     from citeforge.evaluator.submissions.convert import convert
     from citeforge.library.benchmarks import load
@@ -61,12 +62,9 @@ def check(
             click.echo(f"{place}: {kind}: {message}")
         if len(findings) > most:
             click.echo(f"… and {len(findings) - most:,} more {kind}s (--most shows them)")
-    click.echo(
-        f"{result.n_lines:,} answers read, {len(result.errors):,} errors, "
-        f"{len(result.warnings):,} warnings"
-    )
+    click.echo(result.summary())
     if result.errors:
-        raise InputError(f"{len(result.errors):,} errors", path=submission)
+        raise InputError(count_text(len(result.errors), "error"), path=submission)
     if out is not None:
         n_written = convert(submission, loaded, out, file_format)
-        click.echo(f"wrote {n_written:,} answers to {out}")
+        click.echo(f"wrote {count_text(n_written, 'answer')} to {out}")

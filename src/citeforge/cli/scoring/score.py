@@ -42,8 +42,8 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
 @endpoint_options
 @path_option(
     "--out",
-    help="Score file; a folder when there are several submissions. Several context sets get a "
-    "file each, NAME.CONTEXT.json.",
+    help="Score file; a folder for several submissions, or if the name has no ending. Several "
+    "context sets get a file each, NAME.CONTEXT.json.",
 )
 @click.option(
     "--private",
@@ -51,7 +51,7 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what the judge would be asked, at most.")
-@click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
+@click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
 def score(
     submissions: tuple[Path, ...],
     benchmark: Path,
@@ -89,7 +89,8 @@ def score(
         run=run_options(given),
     )
     files = [scores.file for scores in scored.scores]
-    click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose))
+    leading = () if verbose else scored.headline
+    click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose, leading))
     for file in files:
         for text in file.warnings:
             click.echo(f"warning: {file.submission}: {text}", err=True)

@@ -188,6 +188,11 @@ def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
     return line
 
 
+def count_text(count: int, noun: str) -> str:
+    """``1 system``, ``2 systems``: a number of things, whose plural ends in s."""
+    return f"{count:,} {noun}" + ("" if count == 1 else "s")
+
+
 def harmless(cell: str) -> str:
     """A CSV cell that no spreadsheet takes for a formula.
 

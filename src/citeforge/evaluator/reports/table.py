@@ -41,17 +41,22 @@ _MAIN_COUNTS = ("queries", "answered", "missing")
 """Counts that are always shown."""
 
 
-def render_scores(results: list[ScoreFile], width: int | None = None, verbose: bool = True) -> str:
+def render_scores(
+    results: list[ScoreFile], width: int | None = None, verbose: bool = True,
+    leading: Sequence[str] = (),
+) -> str:  # fmt: skip
     """Scores with intervals, counts beneath, notes and signatures last.
 
-    Where systems are fewer than measures, each measure has a row; else each system. Scores of
-    authorship benchmarks come as the tables of bias and sensitivity.
+    Where systems are fewer than measures, each measure has a row; else each system. More than two
+    context sets have a row each, with the leading measures alone. Scores of authorship benchmarks
+    come as the tables of bias and sensitivity.
 
     Args:
         results: score files.
         width: of the terminal; None where lines may be of any length.
         verbose: whether all counts and signatures are shown; else counts that are not 0, and
             the first signature.
+        leading: measures that are shown of many context sets; none for all.
     """
     results = named_rows(references_last(results))
     if all(r.design is not None for r in results):
@@ -61,11 +66,15 @@ def render_scores(results: list[ScoreFile], width: int | None = None, verbose: b
         [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
     ])  # fmt: skip
     scores = scores_table(results)
-    if len(results) < len(scores.head) - 1:
+    left_out: list[str] = []
+    if leading and len({r.context for r in results}) > 2:
+        scores, left_out = _leading_columns(scores, leading)
+    elif len(results) < len(scores.head) - 1:
         scores, counts = scores.transposed(), counts.transposed()
     foreign = [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
-    missing = [f"not computed: {line}" for line in missing_lines(results)]
+    missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
+    missing += [f"not computed: {line}" for line in missing_lines(results)]
     missing += caution_lines(results) + variance_lines(results)
     signatures = signature_notes(results)
     if not verbose and len(signatures) > 2:
@@ -76,6 +85,17 @@ def render_scores(results: list[ScoreFile], width: int | None = None, verbose: b
     notes = foreign + missing + signatures
     folded = [line for note in notes for line in folded_note(note, width)]
     return "\n".join([*scores.text(width), "", *counts.text(width), *folded])
+
+
+def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
+    """The columns of some measures, in their order, and the titles of the others."""
+    titles = [title.split()[0] for title in scores.head[1:]]
+    places = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
+    if len(places) == 1:
+        return scores, []
+    rows = [[row[n] for n in places] for row in scores.rows]
+    hidden = [title for n, title in enumerate(scores.head) if n not in places]
+    return Table([scores.head[n] for n in places], rows), hidden
 
 
 def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.index import Submission
@@ -35,9 +36,14 @@ class Findings(Displayed):
     n_empty: int = 0
     n_truncated: int = 0
 
+    def summary(self) -> str:
+        """How much was read, and how much of it is wrong or doubtful."""
+        counts = {"answer": self.n_lines, "error": len(self.errors), "warning": len(self.warnings)}
+        answers, *others = (count_text(n, noun) for noun, n in counts.items())
+        return ", ".join([f"{answers} read", *others])
+
     def _headline(self) -> str:
-        counts = f"{len(self.errors):,} errors, {len(self.warnings):,} warnings"
-        return f"{self.n_lines:,} answers read, {counts}"
+        return self.summary()
 
     def _tables(self) -> Iterator[Table]:
         by_kind = {"error": self.errors, "warning": self.warnings}

@@ -18,7 +18,7 @@ def score_targets(
     """Submission to its score file; empty without ``out``.
 
     Args:
-        out: a file or, for several submissions, a folder.
+        out: a file; or a folder, for several submissions or where the name has no ending.
         submissions: files and folders that are scored.
         names: what the system of each is called, where it was given a name; none for their own.
 
@@ -28,7 +28,7 @@ def score_targets(
     """
     if out is None:
         return {}
-    if len(submissions) == 1 and not out.is_dir():
+    if len(submissions) == 1 and not out.is_dir() and (out.suffix or out.exists()):
         targets = {submissions[0]: out}
     else:
         targets = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}

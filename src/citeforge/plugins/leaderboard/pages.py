@@ -16,7 +16,7 @@ from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.markup import page_templates, script_json
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.pages import find_pages
-from citeforge.evaluator.reports.rows import named_rows
+from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
 from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
@@ -40,7 +40,7 @@ class Site:
     """What was written.
 
     Attributes:
-        systems: number of system pages.
+        systems: number of systems.
         queries: number of query pages.
         index_bytes: size of the first page.
     """
@@ -94,6 +94,7 @@ def write_pages(
     pages = list(query_pages(package, {f.context for f in files}))
     slugs: set[str] = set()
     names = {p.id: slug(p.id, slugs) for p in pages}
+    site["texts"] = {p.id: p.text for p in pages}
     audit = audit_of(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
@@ -104,7 +105,7 @@ def write_pages(
     for number, view in enumerate(views):
         text = json.dumps(rest(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
-    n_systems = _systems(templates, site, views, names, out)
+    _systems(templates, site, views, names, out)
     template = templates.get_template("definitions.html.j2")
     write_text(out / "definitions.html", template.render(site=site, text=definitions()[0]))
     search = script_json([[names[p.id], p.id, p.text] for p in pages])
@@ -120,7 +121,7 @@ def write_pages(
             after=order[at + 1] if at + 1 < len(order) else None,
         )  # fmt: skip
         write_text(out / "queries" / f"{names[page.id]}.html", text)
-    return Site(n_systems, len(pages), len(index.encode())), views
+    return Site(len({f.system for f in files}), len(pages), len(index.encode())), views
 
 
 def _answers(
@@ -128,7 +129,7 @@ def _answers(
 ) -> bool:
     """The page with all answers, its data in chunks; none where no score file carries answers,
     or the plugin for it is not part of this copy."""
-    answered = named_rows([f for f in files if f.answers])
+    answered = named_rows(references_last([f for f in files if f.answers]))
     explorer, beside = find_pages().explorer(answered) if answered else ("", {})
     if not explorer:
         return False
@@ -146,9 +147,8 @@ def _systems(
     views: Sequence[View],
     names: dict[str, str],
     out: Path,
-) -> int:
+) -> None:
     template = templates.get_template("system.html.j2")
-    count = 0
     for view in views:
         for file, name in zip(view.files, view.slugs, strict=True):
             hardest = _hardest(file, view.main, names)
@@ -158,8 +158,6 @@ def _systems(
                 missing=missing_lines([file]), cautions=caution_lines([file]),
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
-            count += 1
-    return count
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:

@@ -151,11 +151,14 @@ WORDS = {True: "higher is better", False: "lower is better", None: "neither dire
 
 
 def explained(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
-    """Measures of all tables: name, definition in a line, which direction is better, link."""
+    """Measures of all tables: name, definition in a line, which direction is better, link.
+
+    A measure of many cells comes once.
+    """
     files = [f for v in views for f in v.files]
     return [
         (marked_name(files, n), definition(n), WORDS[direction(n)], definition_link(n))
-        for n in dict.fromkeys(n for v in views for n in v.measures)
+        for n in dict.fromkeys(n.split("[")[0] for v in views for n in v.measures)
     ]
 
 

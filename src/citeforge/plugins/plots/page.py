@@ -10,6 +10,7 @@ from urllib.parse import quote
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
+from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.measures.authorship.tables import tables
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.markup import script_json
@@ -52,11 +53,14 @@ def page_report(
     Raises:
         InputError: the folder of the chunks holds something else.
     """
+    systems = {f.system for f in files if not f.is_control}
+    references = {f.system for f in files} - systems
+    sizes = ((len(systems), "system"), (len(references), "reference"))
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})
     subtitle = (
-        f"{len(files)} system{'s' if len(files) > 1 else ''} on {', '.join(names)}, "
+        f"{' and '.join(count_text(n, what) for n, what in sizes if n)} on {', '.join(names)}, "
         + ("all cells" if of_cells(files) else "context ")
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )

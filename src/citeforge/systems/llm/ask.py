@@ -130,7 +130,7 @@ def ask(
         ]
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
-    replies = answer_all(jobs, llm, what)
+    replies = answer_all(jobs, llm, what, options.later_calls)
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:

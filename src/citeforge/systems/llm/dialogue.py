@@ -45,7 +45,7 @@ class _Talk:
 
 
 def answer_all(
-    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str
+    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str, later_calls: int = 0
 ) -> list[Reply | Failure]:
     """One reply a job, in order, or why it has none.
 
@@ -53,6 +53,7 @@ def answer_all(
         jobs: tasks with what answers them.
         llm: is asked, round by round, what all unfinished tasks wait for.
         what: what is asked for, said with its cost before the first round.
+        later_calls: calls that each job takes at most after the first round.
 
     Raises:
         InputError: the first calls all fail.
@@ -61,7 +62,8 @@ def answer_all(
     talks = [_Talk(steps(task)) for task, steps in jobs]
     for talk in talks:
         talk.go_on(None)
-    _announce(what, llm, [request for talk in talks for request in talk.asked])
+    first = [request for talk in talks for request in talk.asked]
+    _announce(what, llm, first, later_calls * len(jobs))
     while waiting := [t for t in talks if t.asked]:
         results = llm.complete([request for talk in waiting for request in talk.asked])
         at = 0
@@ -71,6 +73,7 @@ def answer_all(
     return [talk.end for talk in talks if talk.end is not None]
 
 
-def _announce(what: str, llm: Llm, first: Sequence[Request]) -> None:
+def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
     lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
-    sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}\n")
+    later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
+    sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}{later}\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -10,7 +12,8 @@ from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.plugins.plots.charts.common import entries
-from citeforge.plugins.plots.charts.queries import query_differences
+from citeforge.plugins.plots.charts.queries import distribution, query_differences
+from citeforge.plugins.plots.charts.scatter import precision_recall
 from citeforge.plugins.plots.choose import plot
 from citeforge.plugins.plots.paper import paper_markdown, paper_table
 from citeforge.schemas.commands.command_options import TableOptions
@@ -104,3 +107,24 @@ def test_no_plot_names_a_best_where_neither_direction_is_better() -> None:
     assert "Neither more nor less is better." in figure.note
     assert plot(FILES, "intervals", UP).title.startswith("high has the highest")
     assert plot(FILES, "intervals", DOWN).title.startswith("low has the lowest")
+
+
+def test_equal_dots_do_not_cover_each_other() -> None:
+    files = [file(name, value, ("CiteP", "CiteR"))
+             for name, value in (("below", 0.5), ("above", 0.5), ("apart", 0.25))]  # fmt: skip
+    figure = precision_recall(files, "CiteP", "CiteR")
+    assert figure is not None
+    text = json.dumps(figure.spec)
+    rows = re.findall(r'"system": "(\w+)"[^}]*"size": (\d+)', text)
+    sizes = {system: int(size) for system, size in rows}
+    # The first is drawn first, and one mark lies on it: three times the area of the others.
+    assert sizes == {"below": 3 * 70, "above": 70, "apart": 70}
+
+
+def test_titles_of_distributions_leave_references_out() -> None:
+    files = [file("one", 0.25), file("two", 0.5), file("echo", 1.0)]
+    files[2].is_control = True
+    figure = distribution(files, UP)
+    assert figure is not None
+    median = "Half of the queries have a CiteP of 50.0 or more with two"
+    assert figure.title == f"{median}, of 25.0 or more with one"

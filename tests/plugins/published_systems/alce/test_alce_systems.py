@@ -293,3 +293,10 @@ def test_a_benchmark_without_oracle_says_so(endpoint: Endpoint) -> None:
         run_system(
             "oracle", endpoint.benchmark, [], 1, 0, endpoint.folder / "x", llm=llm,
         )  # fmt: skip
+
+
+def test_what_is_promised_says_how_many_calls_may_follow(
+    endpoint: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, rows, _ = endpoint("interact", INTERACT, o.InteractOptions(shots=0, turns=4))
+    assert f"; later rounds: {4 * len(rows)} requests at most\n" in capsys.readouterr().err

@@ -79,11 +79,13 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
     systems = {f.system for f in files if not f.is_control}
+    references = {f.system for f in files if f.is_control}
     facts = [
         ("Queries", _number(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),
         ("Passages", _number(stats.get("passages"))),
-        ("Systems", f"{len(systems):,}"),
+        ("Systems", f"{len(systems):,}" if systems or not references else ""),
+        ("References", f"{len(references):,}" if references else ""),
         *_facts(about),
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),

@@ -134,10 +134,9 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         first: context sets that are shown before others.
     """
     base = Base(package.folder, package.manifest)
-    every = package.contexts
-    names = list(dict.fromkeys([*first, *every]))[:_CONTEXTS]
-    contexts = {n: base.context(n) for n in every if n in names}
-    left_out = [n for n in every if n not in names]
+    names = list(dict.fromkeys([*first, *package.contexts]))[:_CONTEXTS]
+    contexts = {n: base.context(n) for n in package.contexts if n in names}
+    left_out = [n for n in package.contexts if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
     ids = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
     texts = base.texts(ids | {twin_of[i] for i in ids if i in twin_of} | set(twin_of))
@@ -231,10 +230,9 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         package: a kalma benchmark.
         first: context sets that are shown before others.
     """
-    every = package.contexts
-    usual = [n for n in every if n in _GRAPHS]
+    usual = [n for n in package.contexts if n in _GRAPHS]
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
-    left_out = [n for n in every if n not in contexts]
+    left_out = [n for n in package.contexts if n not in contexts]
     questions, *further = package.forms.values()
     others = dict(rows_of(further[0], "_id", "text")) if further else {}
     texts = questions["text"].to_pylist()
@@ -255,7 +253,8 @@ def _star(graph: Graph, gold: set[Key]) -> Star:
         angle = 2 * math.pi * i / max(len(ordered), 1) - math.pi / 2
         x = 400 + 190 * math.cos(angle)
         y = 220 + 175 * math.sin(angle)
-        anchor = "start" if math.cos(angle) > 0.2 else "end" if math.cos(angle) < -0.2 else "middle"
+        # Only the very top and bottom: two neighbours in the middle would cover each other.
+        anchor = "start" if math.cos(angle) > 0.1 else "end" if math.cos(angle) < -0.1 else "middle"
         spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value, is_gold))
     hidden = len(rows) - len(ordered)
     return Star(graph.qid, graph.name, tuple(spokes), tuple(rows), hidden)

@@ -86,6 +86,11 @@ def system_encodings(
     }  # fmt: skip
 
 
+def mark_size(n_above: int) -> int:
+    """Square pixels of a mark that others stand on: it is larger, so that each is seen."""
+    return 70 * (1 + 2 * n_above)
+
+
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
     """Ends of an axis: everything with some room, from 0 and to ``most`` at the widest."""
     low, high = min(lows), max(highs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.plugins.plots.charts import labels, palette
@@ -37,7 +37,8 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not rows:
         return None
     scale = pairs[0][1].scale
-    return _histograms(rows, measure, measure_and_unit(measure, scale), "query", "queries")
+    title_of_x = measure_and_unit(measure, scale)
+    return _histograms(rows, measure, title_of_x, "query", "queries", _ranked(files))
 
 
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -61,12 +62,20 @@ def lengths(files: Sequence[ScoreFile]) -> Figure | None:
         n_words = [float(sum(len(s.text.split()) for s in a.statements)) for a in file.answers]
         if n_words:
             rows.append((file.system, n_words))
-    return _histograms(rows, "length", _WORDS, "answer", "answers") if rows else None
+    if not rows:
+        return None
+    return _histograms(rows, "length", _WORDS, "answer", "answers", _ranked(files))
+
+
+def _ranked(files: Sequence[ScoreFile]) -> set[str]:
+    """Systems that are no references: titles tell of these."""
+    return {f.system for f in files if not f.is_control}
 
 
 def _histograms(
-    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str
-) -> Figure:
+    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
+    ranked: Collection[str],
+) -> Figure:  # fmt: skip
     alt = altair()
     everybody, rows = rows, rows[:MOST]
     low = min(0.0, *(min(numbers) for _, numbers in rows))
@@ -99,11 +108,12 @@ def _histograms(
         spacing=8,
     )  # fmt: skip
     middles = {system: statistics.median(numbers) for system, numbers in rows}
-    best = max(names, key=lambda n: middles[n])
+    told = [n for n in names if n in ranked] or names
+    best = max(told, key=lambda n: middles[n])
     title = f"Half of the {several} have a {name} of {value_text(middles[best])} or more"
-    worst = min(names, key=lambda n: middles[n])
+    worst = min(told, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
-        title += f" with {best}" if len(names) == 1 else " with each system"
+        title += f" with {best}" if len(told) == 1 else " with each system"
     else:
         title += f" with {best}, of {value_text(middles[worst])} or more with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."

@@ -13,6 +13,7 @@ from citeforge.plugins.plots.charts.common import (
     domain,
     entries,
     entry,
+    mark_size,
     measure_and_unit,
     system_encodings,
     value_text,
@@ -180,7 +181,9 @@ def _chart(
     def at(field: str, axis: _Axis, scale: Any, channel: Any) -> Any:
         return channel(f"{field}:Q", title=axis.title, scale=scale)
 
-    base = alt.Chart(values(rows))
+    places = [(r["x"], r["y"]) for r in rows]
+    sizes = [mark_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
+    base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))
     look = system_encodings(names, everybody, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
@@ -189,8 +192,9 @@ def _chart(
         base.mark_rule(opacity=0.5).encode(
             x=at("x", x, across, alt.X), y=at("y_low", y, down, alt.Y), y2=alt.Y2("y_high"),
             color=look["color"]),
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            x=at("x", x, across, alt.X), y=at("y", y, down, alt.Y), **look),
+        base.mark_point(filled=True, opacity=1).encode(
+            x=at("x", x, across, alt.X), y=at("y", y, down, alt.Y),
+            size=alt.Size("size:Q", scale=None, legend=None), **look),
     ]  # fmt: skip
     if diagonal:
         ends: list[dict[str, object]] = [{"from": x.ends[0], "to": x.ends[1]}]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from citeforge.plugins.plots.charts.common import system_encodings
+from citeforge.plugins.plots.charts.common import mark_size, system_encodings
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.figure import Figure, altair, finished
 from citeforge.plugins.plots.robustness.orders import Robustness, headline
-
-_SIZE = 70
-"""Of a mark, in square pixels; more where marks of other systems stand on it."""
 
 
 def ranks_figure(result: Robustness) -> Figure:
@@ -17,7 +14,7 @@ def ranks_figure(result: Robustness) -> Figure:
     rows: list[dict[str, object]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
          "low": rank, "high": rank, "value": value,
-         "size": _SIZE * (1 + 2 * one.ranks[place + 1 :].count(rank))}
+         "size": mark_size(one.ranks[place + 1 :].count(rank))}
         for number, one in enumerate(result.definitions, 1)
         for place, (system, rank, value)
         in enumerate(zip(result.systems, one.ranks, one.values, strict=True))

@@ -40,6 +40,11 @@ class CondensedOptions(ShotOptions):
     instruction: Literal["full", "short"] = "full"
     """Spell the task out, or say it in one sentence."""
 
+    @property
+    def later_calls(self) -> int:
+        """The answer, after the short versions."""
+        return 1
+
 
 class InteractOptions(ShotOptions):
     """Of ``interact``."""
@@ -56,6 +61,11 @@ class InteractOptions(ShotOptions):
     """A reply that names no step is a sentence of the answer, or a check where it names documents
     and nothing else (ALCE's code ends there)."""
 
+    @property
+    def later_calls(self) -> int:
+        """Every step, after the short versions."""
+        return self.turns
+
 
 class SearchOptions(ShotOptions):
     """Of ``inline-search``."""
@@ -68,3 +78,8 @@ class SearchOptions(ShotOptions):
     """Steps after which an answer that is not ended ends."""
     bare: bool = False
     """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""
+
+    @property
+    def later_calls(self) -> int:
+        """Every step but the first."""
+        return self.turns - 1

@@ -75,6 +75,11 @@ class QueryGenOptions(VanillaOptions):
     retrieve_only: bool = False
     """Ask for sub-queries and retrieve, and leave the answers empty: for --measures retrieval."""
 
+    @property
+    def later_calls(self) -> int:
+        """The answer, after the sub-queries."""
+        return 0 if self.retrieve_only else 1
+
     @field_validator("fusion")
     @classmethod
     def _check_fusion(cls, fusion: str) -> str:
