@@ -19,12 +19,13 @@ from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.rules import breaches
-from citeforge.plugins.trec.tracks import BY_FORMAT, TRACKS, Track
+from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Cli, write_jsonl
 
+BY_FORMAT = {track.format: track for track in TRACKS}
 SEGMENTS = [f"msmarco_v2.1_doc_0{n}_12{n}#3_{n}45" for n in range(6)]
 IDS = {
     "rag26": [f"shard_0000{n}_{n}" for n in range(6)],

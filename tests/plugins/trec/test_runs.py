@@ -18,12 +18,13 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
-from citeforge.plugins.trec.tracks import BY_FORMAT, Track
+from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import UsageError
 from conftest import write_jsonl
 from scoring import score
 
+BY_FORMAT = {track.format: track for track in TRACKS}
 NAMES = ["TREC.WP", "TREC.WR", "TREC.HP", "TREC.HR", "TREC.WP@all", "TREC.WR@all"]
 SHOWN = 4  # passages that each query of the context set has at least
 Row = dict[str, Any]

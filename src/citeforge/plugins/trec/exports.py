@@ -16,7 +16,7 @@ from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.plugins.trec.tracks import BY_FORMAT, Track
+from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
@@ -220,17 +220,9 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     return [*lost, *([f"{missing:,} queries without an answer"] if missing else [])]
 
 
-def _export(name: str) -> Export:
-    track = BY_FORMAT[name]
-    return Export(
-        name, f"Answers as a run of {track.title}.", partial(export_run, track), TrecOptions
-    )
+def _export(track: Track) -> Export:
+    about = f"Answers as a run of {track.title}."
+    return Export(track.format, about, partial(export_run, track), TrecOptions)
 
 
-RAG24 = _export("trec-rag24")
-RAG25 = _export("trec-rag25")
-RAG26 = _export("trec-rag26")
-RAGTIME25 = _export("trec-ragtime25")
-RAGTIME26 = _export("trec-ragtime26")
-DRAGUN25 = _export("trec-dragun25")
-NEUCLIR24 = _export("trec-neuclir24")
+RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_export, TRACKS)

@@ -7,23 +7,15 @@ from functools import partial
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.format import Fault, Format
 from citeforge.plugins.trec.reports import read_reports, read_trec_run, run_id, track_of
 from citeforge.plugins.trec.rules import run_breaches
-from citeforge.plugins.trec.tracks import BY_FORMAT, Track
+from citeforge.plugins.trec.tracks import TRACKS, Track
 
 
 def _looks(track: Track, path: Path, start: bytes) -> bool:
     line = start.split(b"\n", 1)[0]
     return b'"query_id"' not in line and track_of(line) == track.format
-
-
-def _read(track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    return read_trec_run(track.format, path, benchmark, on_error)
-
-
-def _system(track: Track, path: Path) -> str | None:
-    return run_id(path, track.format)
 
 
 def _faults(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
@@ -33,22 +25,15 @@ def _faults(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
         yield Fault(breach.line, breach.message, breach.is_error)
 
 
-def _format(name: str) -> Format:
-    track = BY_FORMAT[name]
+def _format(track: Track) -> Format:
     return Format(
-        name,
-        partial(_read, track),
+        track.format,
+        partial(read_trec_run, track),
         looks=partial(_looks, track),
         rank=20,
-        system=partial(_system, track),
+        system=partial(run_id, track),
         faults=partial(_faults, track),
     )
 
 
-RAG24 = _format("trec-rag24")
-RAG25 = _format("trec-rag25")
-RAG26 = _format("trec-rag26")
-RAGTIME25 = _format("trec-ragtime25")
-RAGTIME26 = _format("trec-ragtime26")
-DRAGUN25 = _format("trec-dragun25")
-NEUCLIR24 = _format("trec-neuclir24")
+RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_format, TRACKS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,11 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.trec.tracks import BY_FORMAT, Track
+from citeforge.evaluator.submissions.format import Lines, OnError
+from citeforge.plugins.trec.tracks import Track
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 
-OnError = Callable[[InputError], None] | None
-Lines = Iterator[tuple[int, SubmissionLine]]
 Citations = list[int | str] | dict[str, float] | None
 
 
@@ -155,23 +154,25 @@ def track_of(line: bytes) -> str | None:
     return None
 
 
-def run_id(path: Path, form: str) -> str | None:
+def run_id(track: Track, path: Path) -> str | None:
     """What a run calls itself in its first line; None where that is not to be read."""
     try:
         _, row = next(read_rows(path, _Wire))
     except (InputError, StopIteration):
         return None  # the reader says what is wrong, with its line
-    name = row.run_id if BY_FORMAT[form].is_flat else (row.metadata or {}).get("run_id")
+    name = row.run_id if track.is_flat else (row.metadata or {}).get("run_id")
     return str(name) if name else None
 
 
-def read_trec_run(form: str, path: Path, benchmark: Benchmark, on_error: OnError = None) -> Lines:
+def read_trec_run(
+    track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError
+) -> Lines:
     """The answers that a run gives to a benchmark's queries, with their lines.
 
     The passages are those of ``references``, then what is cited by id beside them; texts are the
     benchmark's. Citations of places that ``references`` does not have count as wrong.
     """
-    reports = list(read_reports(path, BY_FORMAT[form], on_error))
+    reports = list(read_reports(path, track, on_error))
     texts = benchmark.texts({i for r in reports for i in _passage_ids(r)})
     base = benchmark.grammar.base
     for report in reports:
@@ -221,13 +222,10 @@ def _output(report: TrecReport, passage_ids: Sequence[str], base: int) -> str:
         for citation in dict.fromkeys(ranked_citations(sentence.citations)):
             if isinstance(citation, str):
                 position = place[citation]
+            elif 0 <= citation < n_listed:
+                position = citation
             else:
-                inside = 0 <= citation < n_listed
-                position = (
-                    citation
-                    if inside
-                    else beyond.setdefault(citation, len(passage_ids) + len(beyond))
-                )
+                position = beyond.setdefault(citation, len(passage_ids) + len(beyond))
             marks += f"[{base + position}]"
         lines.append(f"{text} {marks}".strip())
     return "\n".join(lines)

@@ -113,4 +113,3 @@ TRACKS = (
         warns=_USUAL | {"blank_sentence", "references_missing"},
     ),
 )  # fmt: skip
-BY_FORMAT = {track.format: track for track in TRACKS}

@@ -29,7 +29,8 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 from conftest import EXAMPLES, Cli, write_jsonl
 
-FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in VENDORS}
+NAMES = [vendor.name for vendor in VENDORS]
+FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in NAMES}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def cited_words(answer: SubmissionLine) -> list[tuple[str, int | None]]:
     return [(answer.output[s.start : s.end], s.passage) for s in answer.spans or ()]
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_formats_are_known_by_their_first_line(name: str, tmp_path: Path) -> None:
     assert detect(FILES[name]) == name
     first = rows(name)[0]
@@ -68,7 +69,7 @@ def test_formats_are_known_by_their_first_line(name: str, tmp_path: Path) -> Non
     assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])) == "citeforge"
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
     path = tmp_path / "a.json"
     path.write_text(json.dumps(rows(name)))
@@ -394,7 +395,7 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) 
         list(answers_of(path, benchmark, "gemini"))
 
 
-@pytest.mark.parametrize("name", VENDORS)
+@pytest.mark.parametrize("name", NAMES)
 def test_spans_go_through_a_conversion(tmp_path: Path, benchmark: Benchmark, name: str) -> None:
     out = tmp_path / "ours.jsonl"
     assert convert(FILES[name], benchmark, out) == len(rows(name))

@@ -1,4 +1,6 @@
-"""Reports as DeepResearch Bench keeps them: ``{"id", "prompt", "article"}``, one a line.
+"""Formats of DeepResearch Bench: reports, with another run's facts, with its verdicts.
+
+A line is ``{"id", "prompt", "article"}``.
 
 The texts of pages come from ``pages`` (``url``, ``text``, ``title``), or from
 ``citations_deduped``, into which the benchmark's own scraper writes them. What its LLM extracted
@@ -19,7 +21,7 @@ import msgspec
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.statements.url_marks import has_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import OUTPUT, Lines
+from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine
 
@@ -65,7 +67,7 @@ class _Report(msgspec.Struct):
     citations_deduped: dict[str, _Scraped] | None = None
 
 
-def looks_like_reports(path: Path, start: bytes) -> bool:
+def _looks_like_reports(path: Path, start: bytes) -> bool:
     """Whether the first line is a report, as far as it stands in the first bytes."""
     line = start.lstrip().partition(b"\n")[0]
     if not line.startswith(b"{"):
@@ -77,53 +79,33 @@ def looks_like_reports(path: Path, start: bytes) -> bool:
     return isinstance(row, dict) and isinstance(row.get("article"), str) and "id" in row
 
 
-def read_deep_research(path: Path, benchmark: Benchmark) -> Lines:
+def _read(
+    facts: Callable[[Path, _Report, int], tuple[CitedFact, ...]] | None,
+    path: Path, benchmark: Benchmark, way: str, on_error: OnError,
+) -> Lines:  # fmt: skip
     """Reports with the pages that they cite; a query is found by its id, else by its text.
 
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    return _read(path, benchmark, lambda row, line: None)
-
-
-def read_facts(path: Path, benchmark: Benchmark) -> Lines:
-    """The same, with the facts that another run extracted: of ``citations_deduped``, else of
-    ``citations``.
-
-    Raises:
-        InputError: as :func:`read_deep_research`; or a line has none.
-    """
-    return _read(path, benchmark, partial(_facts, path))
-
-
-def read_verdicts(path: Path, benchmark: Benchmark) -> Lines:
-    """The same, with the verdicts of that run.
-
-    Raises:
-        InputError: as :func:`read_facts`; or a page has no verdict, or not one for each fact.
-    """
-    return _read(path, benchmark, partial(_facts, path, with_verdicts=True))
-
-
-def _read(
-    path: Path, benchmark: Benchmark, facts: Callable[[_Report, int], tuple[CitedFact, ...] | None]
-) -> Lines:
     texts: list[str] = benchmark.queries["text"].to_pylist()
     by_text = dict(zip(texts, benchmark.query_ids, strict=True))
     for line, row in read_rows(path, _Report):
         query = str(row.id)
         if query not in benchmark.row_of:
             query = by_text.get(row.prompt, query)
-        pages = _passages(row)
-        yield (
-            line,
-            ReportLine(query, row.article, run=row.run, passages=pages, facts=facts(row, line)),
-        )
+        pages, own = _passages(row), None if facts is None else facts(path, row, line)
+        yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)
 
 
 def _facts(
     path: Path, row: _Report, line: int, with_verdicts: bool = False
 ) -> tuple[CitedFact, ...]:
+    """Facts that another run extracted (``citations_deduped``, else ``citations``), and verdicts.
+
+    Raises:
+        InputError: a line has none; or a page has no verdict, or not one for each fact.
+    """
     if row.citations_deduped is None and not with_verdicts and isinstance(row.citations, list):
         distinct = dict.fromkeys((c.fact, c.url) for c in row.citations)
         return tuple(CitedFact(fact, url) for fact, url in distinct)
@@ -169,3 +151,12 @@ def _passages(row: _Report) -> list[OwnPassage]:
         text = scraped.url_content or ""
         pages.append(OwnPassage(text if has_text(text) else "", url, "", url))
     return pages
+
+
+REPORTS = Format("deep-research", partial(_read, None), _looks_like_reports, rank=25)
+FACTS = Format("deep-research-facts", partial(_read, _facts), verdicts={"FACT.": "facts:file"})
+VERDICTS = Format(
+    "deep-research-verdicts",
+    partial(_read, partial(_facts, with_verdicts=True)),
+    verdicts={"FACT.": "verdicts:file"},
+)

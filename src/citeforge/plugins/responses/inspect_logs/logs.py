@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
 from citeforge.plugins.responses.inspect_logs.outputs import read_output
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
@@ -36,9 +37,7 @@ _CUT = ("max_tokens", "model_length")
 _ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
 
 
-def read_inspect(
-    path: Path, benchmark: Benchmark, way: str = ""
-) -> Iterator[tuple[int, SubmissionLine]]:
+def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
     """(number, answer) of the samples of a log; epochs are runs.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
@@ -50,6 +49,7 @@ def read_inspect(
         benchmark: what it answers.
         way: how sources of a model's citations are found among the passages shown
             (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for ``shown``.
+        on_error: not told; a log is read as a whole.
 
     Raises:
         InputError: the log cannot be read, or holds no samples.
@@ -230,3 +230,14 @@ def _unpacked(file: IO[bytes], entry: zipfile.ZipInfo, n_most: int) -> bytes:
     if entry.compress_type == zipfile.ZIP_DEFLATED:
         return zlib.decompressobj(-zlib.MAX_WBITS).decompress(packed, n_most)
     return packed[:n_most]
+
+
+def _looks(path: Path, start: bytes) -> bool:
+    """Whether a file has the suffix of a log, or begins as one that is written as JSON."""
+    if path.suffix == ".eval":
+        return True
+    names = (b'"version"', b'"status"', b'"eval"', b'"task"')
+    return start.lstrip()[:1] == b"{" and all(name in start[:4096] for name in names)
+
+
+INSPECT = Format("inspect", _answers, _looks, rank=10, origin=origin_of_log)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Format, Lines, OnError
-from citeforge.plugins.responses.vendors.reader import read_vendor, require_lines, vendor_of
+from citeforge.evaluator.submissions.format import Format
+from citeforge.plugins.responses.vendors.reader import (
+    VENDORS,
+    read_vendor,
+    require_lines,
+    vendor_of,
+)
 
 
 def _looks(vendor: str, path: Path, start: bytes) -> bool:
@@ -15,15 +19,7 @@ def _looks(vendor: str, path: Path, start: bytes) -> bool:
     return vendor_of(start) == vendor
 
 
-def _read(vendor: str, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    return read_vendor(vendor, way, path, benchmark, on_error)
-
-
-def _format(vendor: str, rank: int) -> Format:
-    return Format(vendor, partial(_read, vendor), looks=partial(_looks, vendor), rank=rank)
-
-
-ANTHROPIC = _format("anthropic", 30)
-OPENAI = _format("openai", 31)
-GEMINI = _format("gemini", 32)
-LANGCHAIN = _format("langchain", 33)
+ANTHROPIC, OPENAI, GEMINI, LANGCHAIN = (
+    Format(v.name, partial(read_vendor, v), looks=partial(_looks, v.name), rank=rank)
+    for rank, v in enumerate(VENDORS, 30)
+)

@@ -7,7 +7,7 @@ question itself. The response stands in ``response``, where batches have it, or 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import decode_line, raw_lines
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import OUTPUT, Lines
+from citeforge.evaluator.submissions.format import OUTPUT, Lines, OnError
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import Vendor, Wrong
 from citeforge.plugins.responses.vendors.anthropic import ANTHROPIC
@@ -27,7 +27,7 @@ from citeforge.plugins.responses.vendors.openai import OPENAI
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
-VENDORS = {v.name: v for v in (ANTHROPIC, OPENAI, GEMINI, LANGCHAIN)}
+VENDORS = ANTHROPIC, OPENAI, GEMINI, LANGCHAIN
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _NAMES = ("query_id", "custom_id", "key")
 _QUESTIONS = ("question", "input", "query")
@@ -43,11 +43,11 @@ def vendor_of(start: bytes) -> str | None:
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         if OUTPUT.search(line):
             return None
-        return next((v.name for v in VENDORS.values() if re.search(v.mark, line)), None)
+        return next((v.name for v in VENDORS if re.search(v.mark, line)), None)
     if not isinstance(row, dict) or isinstance(row.get("output"), str):
         return None
     body = _body(row)
-    return next((v.name for v in VENDORS.values() if v.knows(body) or v.knows(row)), None)
+    return next((v.name for v in VENDORS if v.knows(body) or v.knows(row)), None)
 
 
 def require_lines(path: Path, start: bytes) -> None:
@@ -60,7 +60,7 @@ def require_lines(path: Path, start: bytes) -> None:
     is_array = first.startswith(b"[")
     if not is_array and first.partition(b"\n")[0].strip() != b"{":
         return
-    vendor = next((v.name for v in VENDORS.values() if re.search(v.mark, first)), None)
+    vendor = next((v.name for v in VENDORS if re.search(v.mark, first)), None)
     if vendor is not None and b'"docs"' not in first and not OUTPUT.search(first):
         raise InputError(
             f"holds {'an array of ' if is_array else ''}responses of {vendor}, not one a line",
@@ -83,27 +83,23 @@ def _body(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_vendor(
-    family: str,
-    way: str,
-    path: Path,
-    benchmark: Benchmark,
-    on_error: Callable[[InputError], None] | None = None,
+    vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: OnError
 ) -> Lines:
     """Answers of a file of responses.
 
     Args:
-        family: ``anthropic``, ``openai``, ``gemini`` or ``langchain``.
-        way: how sources are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for the vendor's.
+        vendor: whose responses these are.
         path: JSON Lines, plain or .gz.
         benchmark: what is answered.
+        way: how sources are found among the passages shown
+            (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for the vendor's.
         on_error: told of every wrong line, which is then passed over; None to raise.
 
     Raises:
         InputError: file, line, field, and what would be right.
         UsageError: sources cannot be found in this way.
     """
-    vendor = VENDORS[family]
+    family = vendor.name
     if way == "index" and not vendor.numbered:
         raise UsageError(
             f"--format {family}:{way}: {family}'s sources have no number among the passages "
