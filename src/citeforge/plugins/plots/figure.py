@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -26,6 +26,10 @@ _UNUSED = re.compile(
 )
 _HIDDEN = re.compile(r'<path [^>]*display="none"[^>]*/>')
 """Names and roles of parts, of a drawing that is told as one picture; and what is not seen."""
+
+
+Rows = Sequence[dict[str, Any]]
+"""What a chart draws, field by field."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +135,28 @@ def altair() -> Any:
     return found
 
 
-def values(rows: Sequence[dict[str, object]]) -> Any:
+def values(rows: Rows) -> Any:
     """Rows as inline data."""
     return altair().Data(values=list(rows))
+
+
+def figure_of(
+    name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
+) -> Figure:
+    """A chart with its title, and the rows that it shows.
+
+    Args:
+        name: what its file is called.
+        title: says what is seen.
+        words: what is seen besides.
+        note: how to read it.
+        columns: heads of the table to fields of the rows.
+        rows: what is drawn.
+        chart: Altair's.
+    """
+    cells = tuple(tuple(row[field] for field in columns.values()) for row in rows)
+    spec = finished(chart, title)
+    return Figure(name, title, f"{title}. {words}", note, tuple(columns), cells, spec)
 
 
 def finished(chart: Any, title: str) -> dict[str, Any]:

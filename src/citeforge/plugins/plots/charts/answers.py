@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +16,8 @@ from citeforge.plugins.plots.charts.common import (
     entry,
     measure_and_unit,
     system_encodings,
-    value_text,
 )
-from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.plugins.plots.figure import WIDTH, Figure, altair, figure_of, values
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 
@@ -61,7 +61,7 @@ def _by(
     name: str, axis: str, last: int | None,
 ) -> Figure | None:  # fmt: skip
     alt = altair()
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     drawn: list[ScoreFile] = []
     answering = [f for f, _ in entries(files, measure) if f.answers]
     for file in answering:
@@ -78,9 +78,8 @@ def _by(
     base = alt.Chart(values(rows))
     down = {"title": f"mean {measure_and_unit(measure, measured.scale)}, 95 % interval",
             "scale": alt.Scale(zero=False)}  # fmt: skip
-    ticks = sorted({float(str(r["x"])) for r in rows})
     dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
-    order = [str(int(t)) + ("+" if last is not None and t == last else "") for t in ticks]
+    order = list(dict.fromkeys(r["at"] for r in sorted(rows, key=lambda r: r["x"])))
     x = alt.X("at:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
     chart = alt.layer(
         base.mark_rule(opacity=0.6).encode(x=x, xOffset=dodge, color=look["color"],
@@ -92,19 +91,18 @@ def _by(
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(answering) > len(drawn):
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
-    return Figure(
+    return figure_of(
         f"{name}-{measure}", title,
-        f"{title}. " + "; ".join(f"{r['system']} at {r['at']}: {value_text(float(str(r['value'])))}"
-                                 for r in rows[:20]) + ".",
-        note, ("system", axis, measure_and_unit(measure, measured.scale), "low", "high", "queries"),
-        tuple(tuple(r[k] for k in ("system", "at", "value", "low", "high", "n")) for r in rows),
-        finished(chart, title),
+        "; ".join(f"{r['system']} at {r['at']}: {r['value']:.1f}" for r in rows[:20]) + ".", note,
+        {"system": "system", axis: "at", measure_and_unit(measure, measured.scale): "value",
+         "low": "low", "high": "high", "queries": "n"},
+        rows, chart,
     )  # fmt: skip
 
 
 def _means(
     file: ScoreFile, measure: str, key: Callable[[AnswerDetail], int | None], last: int | None
-) -> list[dict[str, object]]:
+) -> list[dict[str, Any]]:
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
@@ -114,7 +112,7 @@ def _means(
         if place is not None and value is not None:
             at = place if last is None else min(place, last)
             columns.setdefault(at, []).append(value)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     declared = find_measure(measure.partition("[")[0])
     for at in sorted(columns):
         sample = mean_sample(np.array([columns[at]]))
@@ -129,12 +127,12 @@ def _means(
     return rows
 
 
-def _title(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str, name: str) -> str:
+def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, name: str) -> str:
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     place = "at position {}" if name == "position" else "where it cites {}"
-    text = f"{measure} of {names[0]} is {value_text(float(str(first['value'])))} "
+    text = f"{measure} of {names[0]} is {first['value']:.1f} "
     text += place.format(first["at"])
     if end is first:
         return text
-    return f"{text}, {value_text(float(str(end['value'])))} " + place.format(end["at"])
+    return f"{text}, {end['value']:.1f} " + place.format(end["at"])

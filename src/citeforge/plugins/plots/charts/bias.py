@@ -8,7 +8,7 @@ from typing import Any
 from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.charts.common import entry, with_ends
 from citeforge.plugins.plots.charts.forest import forest
-from citeforge.plugins.plots.figure import Figure, altair, finished, values
+from citeforge.plugins.plots.figure import Figure, Rows, altair, figure_of, values
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.scores import ScoreFile
 
@@ -36,22 +36,21 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
             f", {row['labels']}" if several else ""
         )
-    words = "; ".join(f"{r['name']}: {_signed(r['value'])}" for r in rows[:12])
-    return Figure(
-        f"bias-{letter}", title, f"{title}. {words}{'; …' if len(rows) > 12 else ''}.",
+    words = "; ".join(f"{r['name']}: {r['value']:+.1f}" for r in rows[:12])
+    return figure_of(
+        f"bias-{letter}", title, f"{words}{'; …' if len(rows) > 12 else ''}.",
         "Named by the authors of the relevant passages and of the others. To the right: towards "
         "human authorship (the first label of other sets). Grey: the interval of the placebo, "
         "labels that mean nothing, on the same passages. Filled: differs from 0 at p < .05 (paired "
         "t-test, Holm over the cells).",
-        ("system", "labels", "relevant", "others", f"bias of {word} (points)", "low", "high",
-         "p, Holm", "placebo low", "placebo high"),
-        tuple(tuple(r[k] for k in ("system", "labels", "relevant", "others", "value", "low",
-                                   "high", "p", "placebo_low", "placebo_high")) for r in rows),
-        finished(_chart(rows, word), title),
+        {"system": "system", "labels": "labels", "relevant": "relevant", "others": "others",
+         f"bias of {word} (points)": "value", "low": "low", "high": "high", "p, Holm": "p",
+         "placebo low": "placebo_low", "placebo high": "placebo_high"},
+        rows, _chart(rows, word),
     )  # fmt: skip
 
 
-def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, object]]:
+def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
     if file.design is None:
         return
     for vanilla in (c for c in file.design.cells if c.labels is None):
@@ -72,23 +71,19 @@ def _rows(file: ScoreFile, letter: str) -> Iterator[dict[str, object]]:
             }  # fmt: skip
 
 
-def _signed(value: object) -> str:
-    return f"{float(str(value)):+.1f}"
-
-
-def _title(rows: Sequence[dict[str, object]], word: str) -> str:
-    most = max(rows, key=lambda r: abs(float(str(r["value"]))))
+def _title(rows: Rows, word: str) -> str:
+    most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
-        f"{most['system']} has the strongest bias of {word}, {_signed(most['value'])} "
+        f"{most['system']} has the strongest bias of {word}, {most['value']:+.1f} "
         f"({most['relevant']}/{most['others']}); {n} of {len(rows)} biases differ from 0"
     )
 
 
-def _chart(rows: Sequence[dict[str, object]], word: str) -> Any:
+def _chart(rows: Rows, word: str) -> Any:
     alt = altair()
     keys = ("placebo_low", "placebo_high")
-    ends = [float(str(r[k])) for r in rows for k in keys if r[k] is not None]
+    ends = [r[k] for r in rows for k in keys if r[k] is not None]
     title = f"bias of {word} (points, CAB), 95 % interval"
     plot = forest(rows, "name", title, None, [0.0, *ends])
     placebo = plot.base.transform_filter("datum.placebo_low !== null").mark_bar(

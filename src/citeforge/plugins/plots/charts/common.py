@@ -42,11 +42,6 @@ def measure_and_unit(measure: str, scale: int) -> str:
     return f"{measure} (%)" if scale == 100 else measure
 
 
-def value_text(value: float) -> str:
-    """A value in a title."""
-    return f"{value:.1f}"
-
-
 def with_ends(score: MeasureScore) -> tuple[float, float, float]:
     """Value with the ends of its interval; they are the value where there is none."""
     value = score.value or 0.0

@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import domain
-from citeforge.plugins.plots.figure import BESIDE_NAMES, altair, values
+from citeforge.plugins.plots.figure import BESIDE_NAMES, Rows, altair, values
 
 _LINE = 14
 """Pixels from line to line of a name."""
@@ -54,7 +54,7 @@ class Forest:
 
 
 def forest(
-    rows: Sequence[dict[str, object]], field: str, title: str, most: float | None,
+    rows: Rows, field: str, title: str, most: float | None,
     also: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
     """Lay out a forest plot; a name has room in any font, as the page's may be wide.
@@ -73,7 +73,7 @@ def forest(
     axis = alt.Axis(grid=False, minExtent=min(room, labels.ROOM) + 8, labelLineHeight=_LINE,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
                     labelLimit=labels.ROOM, labelExpr=labels.lookup(lines))  # fmt: skip
-    lows, highs = ([float(str(r[end])) for r in rows] + list(also) for end in ("low", "high"))
+    lows, highs = ([r[end] for r in rows] + list(also) for end in ("low", "high"))
     scale = alt.Scale(domain=domain(lows, highs, most), nice=False, zero=False)
     y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
     step = 8 + _LINE * max(map(len, lines.values()))

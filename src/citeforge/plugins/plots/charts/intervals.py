@@ -12,11 +12,10 @@ from citeforge.plugins.plots.charts.common import (
     are_comparable,
     entries,
     measure_and_unit,
-    value_text,
     with_ends,
 )
 from citeforge.plugins.plots.charts.forest import forest
-from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, altair, finished, values
+from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import ScoreFile
 
 MOST = 60
@@ -38,7 +37,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     pairs = everybody[:MOST]
     ranks = ranks_of([f for f, _ in everybody], [e for _, e in everybody])[:MOST]
     scale = pairs[0][1].scale
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for (file, e), rank in zip(pairs, ranks, strict=True):
         value, low, high = with_ends(e)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
@@ -78,15 +77,13 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         note += " No ranks: scored on other queries, or by another recipe, than most."
     note += f" The best {MOST} of {len(everybody)} systems." if left_out else ""
     words = "; ".join(
-        f"{r['system']} {value_text(float(str(r['value'])))} "
-        f"({value_text(float(str(r['low'])))} to {value_text(float(str(r['high'])))})"
-        for r in rows[:12]
+        f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
     )
-    return Figure(
-        f"intervals-{measure}", title, f"{title}. {words}{'; …' if len(rows) > 12 else ''}.", note,
-        ("system", measure_and_unit(measure, scale), "low", "high", "ranks, 95 %", "queries"),
-        tuple((r["system"], r["value"], r["low"], r["high"], r["ranks"], r["n"]) for r in rows),
-        finished(plot.drawn(*layers), title),
+    return figure_of(
+        f"intervals-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
+        {"system": "system", measure_and_unit(measure, scale): "value", "low": "low",
+         "high": "high", "ranks, 95 %": "ranks", "queries": "n"},
+        rows, plot.drawn(*layers),
     )  # fmt: skip
 
 
@@ -98,9 +95,9 @@ def _head_of_ranks() -> Any:
     ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
 
 
-def _title(measure: str, rows: Sequence[dict[str, object]], comparable: Sequence[bool]) -> str:
+def _title(measure: str, rows: Rows, comparable: Sequence[bool]) -> str:
     best = rows[0]
-    value = value_text(float(str(best["value"])))
+    value = f"{best['value']:.1f}"
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
     if all(r["reference"] for r in rows):

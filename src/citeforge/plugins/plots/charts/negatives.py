@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts.forest import forest
-from citeforge.plugins.plots.figure import Figure, finished
+from citeforge.plugins.plots.figure import Figure, Rows, figure_of
 from citeforge.schemas.benchmarks.audit import Audit
 
 _ALL, _KEPT = "all negatives", "those that stay"
@@ -33,16 +33,16 @@ def negatives_plot(audit: Audit) -> Figure | None:
     words = "; ".join(f"{r['of']}: {r['value']:.1f} % ({r['low']:.1f} to {r['high']:.1f})"
                      for r in rows)  # fmt: skip
     assert audit.false_negatives is not None
-    return Figure(
-        "negatives", title, f"{title}. {words}.",
+    return figure_of(
+        "negatives", title, f"{words}.",
         f"Estimated from labels of people, drawn at random; {audit.false_negatives.method}.",
-        ("of", "relevant (%)", "low", "high", "negatives", "labelled"),
-        tuple(tuple(r[k] for k in ("of", "value", "low", "high", "size", "n")) for r in rows),
-        finished(plot.drawn(plot.whiskers(), plot.dots()), title),
+        {"of": "of", "relevant (%)": "value", "low": "low", "high": "high", "negatives": "size",
+         "labelled": "n"},
+        rows, plot.drawn(plot.whiskers(), plot.dots()),
     )  # fmt: skip
 
 
-def _rows(audit: Audit) -> list[dict[str, object]]:
+def _rows(audit: Audit) -> Rows:
     share, cascade = audit.false_negatives, audit.cascade
     if share is None:
         return []

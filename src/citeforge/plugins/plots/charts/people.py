@@ -10,16 +10,10 @@ import numpy as np
 from citeforge.evaluator.reports.pages import Shares
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts import labels, palette
-from citeforge.plugins.plots.charts.common import entry, measure_and_unit, value_text
+from citeforge.plugins.plots.charts.common import entry, measure_and_unit
 from citeforge.plugins.plots.charts.forest import forest
 from citeforge.plugins.plots.charts.scatter import agreement_chart
-from citeforge.plugins.plots.figure import (
-    WIDTH,
-    Figure,
-    altair,
-    finished,
-    values,
-)
+from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
 
 MOST = 6
@@ -69,9 +63,7 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
     judge, people = means[furthest]
     who = "the judge is furthest from people with" if len(names) > 1 else "the judge beside people,"
-    title = (
-        f"{measure}: {who} {furthest}: {value_text(judge)} against {value_text(people)} on average"
-    )
+    title = f"{measure}: {who} {furthest}: {judge:.1f} against {people:.1f} on average"
     note = (
         f"Labelled answers in {_BINS} classes by the judge's value; the dot stands at their means, "
         "the line is the 95 % interval of people's (Wilson's score interval; answers are counted, "
@@ -79,16 +71,12 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     if len(every) > MOST:
         note += f" The first {MOST} of {len(every)} systems with labels."
-    words = "; ".join(
-        f"{n}: judge {value_text(means[n][0])}, people {value_text(means[n][1])}" for n in names
-    )
-    columns = ("system", "judge from", "judge to", "judge, mean (%)", "people, mean (%)", "low",
-               "high", "answers")  # fmt: skip
-    keys = ("system", "from", "to", "judge", "people", "low", "high", "n")
-    return Figure(
-        f"calibration-{measure}", title, f"{title}. {words}.", note, columns,
-        tuple(tuple(r[k] for k in keys) for r in rows),
-        finished(_panels(rows, names, measure), title),
+    words = "; ".join(f"{n}: judge {means[n][0]:.1f}, people {means[n][1]:.1f}" for n in names)
+    return figure_of(
+        f"calibration-{measure}", title, f"{words}.", note,
+        {"system": "system", "judge from": "from", "judge to": "to", "judge, mean (%)": "judge",
+         "people, mean (%)": "people", "low": "low", "high": "high", "answers": "n"},
+        rows, _panels(rows, names, measure),
     )  # fmt: skip
 
 
@@ -111,9 +99,9 @@ def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 
 
-def _bins(file: ScoreFile, measure: str) -> list[dict[str, object]]:
+def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
     places, judge, people = _labelled(file, measure)
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     of = [min(_BINS - 1, int(j * _BINS + 1e-9)) for j in judge]
     for number in sorted(set(of)):
         here = [k for k, b in enumerate(of) if b == number]
@@ -129,13 +117,13 @@ def _bins(file: ScoreFile, measure: str) -> list[dict[str, object]]:
     return rows
 
 
-def _panels(rows: Sequence[dict[str, object]], names: Sequence[str], measure: str) -> Any:
+def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
     """One panel a system, with the diagonal."""
     alt = altair()
     columns = min(2, len(names))
     side = WIDTH if columns == 1 else (WIDTH - 30) // 2
     scale = alt.Scale(domain=[-4, 104], nice=False)
-    most = max(int(str(r["n"])) for r in rows)
+    most = max(r["n"] for r in rows)
     sizes = sorted({max(1, most // 4), max(1, most // 2), most})
     ticks = alt.Axis(values=[0, 25, 50, 75, 100])
     x = alt.X("judge:Q", title=f"{measure} by the judge (%)", scale=scale, axis=ticks)
@@ -189,23 +177,22 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     axis = measure_and_unit(measure, scale)
     best, raw, right = triples[0]
     title = (
-        f"{measure} of {best.system} is {value_text(right.value or 0.0)} corrected for the judge's "
-        f"errors, {value_text(raw.value or 0.0)} by the judge alone"
+        f"{measure} of {best.system} is {right.value or 0.0:.1f} corrected for the judge's "
+        f"errors, {raw.value or 0.0:.1f} by the judge alone"
     )
     note = "Sorted by the corrected value; lines are 95 % intervals."
     note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in triples))
     if everybody > len(triples):
         note += f" The best {len(triples)} of {everybody} systems."
     words = "; ".join(
-        f"{f.system} {value_text(c.value or 0.0)} ({_span(c)}), "
-        f"by the judge {value_text(e.value or 0.0)}"
+        f"{f.system} {c.value or 0.0:.1f} ({_span(c)}), by the judge {e.value or 0.0:.1f}"
         for f, e, c in triples[:12]
     )
-    return Figure(
-        f"corrected-{measure}", title, f"{title}. {words}.", note,
-        ("system", "by", axis, "low", "high", "labelled answers"),
-        tuple(tuple(r[k] for k in ("system", "by", "value", "low", "high", "n")) for r in rows),
-        finished(_dumbbells(rows, axis, scale), title),
+    return figure_of(
+        f"corrected-{measure}", title, f"{words}.", note,
+        {"system": "system", "by": "by", axis: "value", "low": "low", "high": "high",
+         "labelled answers": "n"},
+        rows, _dumbbells(rows, axis, scale),
     )  # fmt: skip
 
 
@@ -216,7 +203,7 @@ def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
         shares: by system, at least one.
         judge: its signature.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for system, s in shares.items():
         (x_low, x_high), (y_low, y_high) = (wilson(v, s.effective) for v in (s.judge, s.people))
         rows.append({"system": system, "x": 100 * s.judge, "x_low": 100 * x_low,
@@ -225,35 +212,32 @@ def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
     furthest = max(shares, key=lambda n: abs(shares[n].judge - shares[n].people))
     at = shares[furthest]
     title = (
-        f"Of {furthest} the judge finds {value_text(100 * at.judge)} % of the statements "
-        f"supported, people {value_text(100 * at.people)} %"
+        f"Of {furthest} the judge finds {100 * at.judge:.1f} % of the statements "
+        f"supported, people {100 * at.people:.1f} %"
         + ("" if len(shares) == 1 else ", the largest gap")
     )
-    chart = agreement_chart(rows, list(shares),
-                                      "supported for the judge (%), 95 % interval",
-                                      "supported for people (%), 95 % interval")  # fmt: skip
+    chart = agreement_chart(rows, list(shares), "supported for the judge (%), 95 % interval",
+                            "supported for people (%), 95 % interval")  # fmt: skip
     note = (
         f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "
         "score interval; answers are counted, not statements)."
     )
     words = "; ".join(
-        f"{n}: judge {value_text(100 * s.judge)} %, people {value_text(100 * s.people)} %"
+        f"{n}: judge {100 * s.judge:.1f} %, people {100 * s.people:.1f} %"
         for n, s in list(shares.items())[:12]
     )
-    return Figure(
-        "judge-against-people", title, f"{title}. {words}.", note,
-        ("system", "judge (%)", "judge low", "judge high", "people (%)", "people low",
-         "people high", "statements"),
-        tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high", "n"))
-              for r in rows),
-        finished(chart, title),
+    return figure_of(
+        "judge-against-people", title, f"{words}.", note,
+        {"system": "system", "judge (%)": "x", "judge low": "x_low", "judge high": "x_high",
+         "people (%)": "y", "people low": "y_low", "people high": "y_high", "statements": "n"},
+        rows, chart,
     )  # fmt: skip
 
 
 _JUDGE, _LABELS, _CORRECTED = "judge alone", "labels alone", "corrected"
 
 
-def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, object]]:
+def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, Any]]:
     points = [(_JUDGE, raw.value, raw.low, raw.high),
              (_LABELS, c.labels_value, c.labels_low, c.labels_high),
              (_CORRECTED, c.value, c.low, c.high)]  # fmt: skip
@@ -265,14 +249,10 @@ def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, objec
 
 
 def _span(c: Corrected) -> str:
-    return (
-        "no interval"
-        if c.low is None or c.high is None
-        else f"{value_text(c.low)} to {value_text(c.high)}"
-    )
+    return "no interval" if c.low is None or c.high is None else f"{c.low:.1f} to {c.high:.1f}"
 
 
-def _dumbbells(rows: Sequence[dict[str, object]], title: str, scale: int) -> Any:
+def _dumbbells(rows: Rows, title: str, scale: int) -> Any:
     alt = altair()
     kinds = [k for k in (_JUDGE, _LABELS, _CORRECTED) if any(r["by"] == k for r in rows)]
     colours = {_JUDGE: palette.colour(1), _LABELS: palette.colour(4), _CORRECTED: palette.colour(0)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.plugins.plots.charts import labels, palette
@@ -13,9 +14,8 @@ from citeforge.plugins.plots.charts.common import (
     entry,
     measure_and_unit,
     per_query,
-    value_text,
 )
-from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.plugins.plots.figure import WIDTH, Figure, altair, figure_of, values
 from citeforge.schemas.scores import ScoreFile
 
 MOST = 12
@@ -82,7 +82,7 @@ def _histograms(
     high = max(max(numbers) for _, numbers in rows)
     high = high if high > low else low + 1
     step = (high - low) / _BINS
-    cells: list[dict[str, object]] = []
+    cells: list[dict[str, Any]] = []
     for system, numbers in rows:
         counts = [0] * _BINS
         for value in numbers:
@@ -110,21 +110,21 @@ def _histograms(
     middles = {system: statistics.median(numbers) for system, numbers in rows}
     told = [n for n in names if n in ranked] or names
     best = max(told, key=lambda n: middles[n])
-    title = f"Half of the {several} have a {name} of {value_text(middles[best])} or more"
+    title = f"Half of the {several} have a {name} of {middles[best]:.1f} or more"
     worst = min(told, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(told) == 1 else " with each system"
     else:
-        title += f" with {best}, of {value_text(middles[worst])} or more with {worst}"
+        title += f" with {best}, of {middles[worst]:.1f} or more with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(everybody) > MOST:
         note += f" The first {MOST} of {len(everybody)} systems."
-    words = "; ".join(f"{n}: median {value_text(middles[n])}" for n in names)
-    return Figure(
-        f"distribution-{name}", title, f"{title}. {words}.", note,
-        ("system", "from", "to", several, f"share of {several} (%)"),
-        tuple(tuple(c[k] for k in ("system", "from", "to", "count", "share")) for c in cells),
-        finished(chart, title),
+    words = "; ".join(f"{n}: median {middles[n]:.1f}" for n in names)
+    return figure_of(
+        f"distribution-{name}", title, f"{words}.", note,
+        {"system": "system", "from": "from", "to": "to", several: "count",
+         f"share of {several} (%)": "share"},
+        cells, chart,
     )  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     drawn = [min(n - 1, i * n // _STEPS) for i in range(_STEPS)] if n > _STEPS else range(n)
     edges = [*drawn, n]
     one, other = f"{first.system} is {more}", f"{second.system} is {more}"
-    bars: list[dict[str, object]] = [
+    bars: list[dict[str, Any]] = [
         {"from": i, "to": end, "difference": gaps[i][0], "zero": 0,
          "who": other if sign * gaps[i][0] > 0 else one}
         for i, end in zip(drawn, edges[1:], strict=True) if gaps[i][0]
@@ -175,9 +175,9 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         f"{less} on {worse:,}, equal on {n - better - worse:,}"
     )
     note = "One bar a query." if n <= _STEPS else f"{_STEPS} of {n:,} queries, evenly by rank."
-    return Figure(
+    gap = f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"
+    return figure_of(
         f"differences-{measure}", title,
-        f"{title}. The largest differences are {gaps[0][0]:+.1f} and {gaps[-1][0]:+.1f}.", note,
-        ("query", f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"),
-        tuple((q, d) for d, q in gaps), finished(chart, title),
+        f"The largest differences are {gaps[0][0]:+.1f} and {gaps[-1][0]:+.1f}.", note,
+        {"query": "query", gap: "gap"}, [{"query": q, "gap": d} for d, q in gaps], chart,
     )  # fmt: skip

@@ -16,10 +16,9 @@ from citeforge.plugins.plots.charts.common import (
     mark_size,
     measure_and_unit,
     system_encodings,
-    value_text,
     with_ends,
 )
-from citeforge.plugins.plots.figure import WIDTH, Figure, altair, finished, values
+from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
@@ -42,7 +41,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     Returns:
         None where no system has both.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for file in files:
         p, r = entry(file, precision), entry(file, recall)
         if p is not None and r is not None:
@@ -52,10 +51,10 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     ranked = [f for f in files if not f.is_control]
     systems = {f.system for f in ranked}
     of_systems = [r for r in rows if r["system"] in systems]
-    best = {axis: max(of_systems or rows, key=lambda r: float(str(r[axis]))) for axis in "xy"}
+    best = {axis: max(of_systems or rows, key=lambda r: r[axis]) for axis in "xy"}
     if len(of_systems or rows) == 1:
         only = (of_systems or rows)[0]
-        title = f"{only['system']}: {precision} {_at(only, 'y')}, {recall} {_at(only, 'x')}"
+        title = f"{only['system']}: {precision} {only['y']:.1f}, {recall} {only['x']:.1f}"
     elif not of_systems:
         title = f"{precision} and {recall} of {len(rows)} references"
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
@@ -64,21 +63,20 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         title = f"{best['x']['system']} is highest in both {precision} and {recall}"
     else:
         title = (
-            f"{best['y']['system']} is highest in {precision} ({_at(best['y'], 'y')}), "
-            f"{best['x']['system']} in {recall} ({_at(best['x'], 'x')})"
+            f"{best['y']['system']} is highest in {precision} ({best['y']['y']:.1f}), "
+            f"{best['x']['system']} in {recall} ({best['x']['x']:.1f})"
         )
     x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
     y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
-    chart = _chart(rows, [f.system for f in files], x, y)
-    return Figure(
-        f"precision-recall-{precision}", title,
-        f"{title}. " + _in_words(rows, precision, recall),
+    said = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
+                     for r in rows[:12])  # fmt: skip
+    return figure_of(
+        f"precision-recall-{precision}", title, f"{said}{'; …' if len(rows) > 12 else ''}.",
         "Lines are 95 % intervals of both measures.",
-        ("system", f"{recall} (%)", f"{recall} low", f"{recall} high",
-         f"{precision} (%)", f"{precision} low", f"{precision} high"),
-        tuple(tuple(r[k] for k in ("system", "x", "x_low", "x_high", "y", "y_low", "y_high"))
-              for r in rows),
-        finished(chart, title),
+        {"system": "system", f"{recall} (%)": "x", f"{recall} low": "x_low",
+         f"{recall} high": "x_high", f"{precision} (%)": "y", f"{precision} low": "y_low",
+         f"{precision} high": "y_high"},
+        rows, _chart(rows, [f.system for f in files], x, y),
     )  # fmt: skip
 
 
@@ -88,7 +86,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where fewer than two systems say it.
     """
-    rows: list[dict[str, object]] = []
+    rows: list[dict[str, Any]] = []
     for file, e in entries(files, measure):
         spent = file.about.cost if file.about else None
         if spent is not None:
@@ -97,7 +95,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(rows) < 2:
         return None
     scale = entries(files, measure)[0][1].scale
-    cheapest = min(rows, key=lambda r: float(str(r["x"])))
+    cheapest = min(rows, key=lambda r: r["x"])
     least = f"{cheapest['system']} costs least, ${cheapest['x']:.2f}"
     title = f"{_extreme(files, measure, rows[0])}; {least}"
     x = _Axis("cost of the submission (US dollars)", _domain(rows, "x", None))
@@ -105,50 +103,37 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         f"{measure_and_unit(measure, scale)}, 95 % interval",
         _domain(rows, "y", scale if scale == 100 else None),
     )
-    chart = _chart(rows, [f.system for f in files], x, y)
     left_out = len(files) - len(rows)
-    return Figure(
+    return figure_of(
         f"cost-{measure}", title,
-        f"{title}. "
-        + "; ".join(f"{r['system']} {_at(r, 'y')} at ${r['x']:.2f}" for r in rows[:12]),
+        "; ".join(f"{r['system']} {r['y']:.1f} at ${r['x']:.2f}" for r in rows[:12]),
         f"Lines are 95 % intervals of {measure}."
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
-        ("system", "cost (US dollars)", measure_and_unit(measure, scale), "low", "high"),
-        tuple(tuple(r[k] for k in ("system", "x", "y", "y_low", "y_high")) for r in rows),
-        finished(chart, title),
+        {"system": "system", "cost (US dollars)": "x", measure_and_unit(measure, scale): "y",
+         "low": "y_low", "high": "y_high"},
+        rows, _chart(rows, [f.system for f in files], x, y),
     )  # fmt: skip
 
 
-def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, object]) -> str:
+def _extreme(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
     """Who is best, where somebody may be called so."""
     towards = direction(measure)
     if towards is None or not are_comparable(entries(files, measure))[0]:
-        return f"{measure} of {first['system']} is {_at(first, 'y')} at ${first['x']:.2f}"
+        return f"{measure} of {first['system']} is {first['y']:.1f} at ${first['x']:.2f}"
     extreme = "highest" if towards else "lowest"
     return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
 
 
-def _ends(axis: str, score: MeasureScore) -> dict[str, object]:
+def _ends(axis: str, score: MeasureScore) -> dict[str, Any]:
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
-def _domain(rows: Sequence[dict[str, object]], axis: str, most: float | None) -> list[float]:
-    lows, highs = ([float(str(r[f"{axis}_{end}"])) for r in rows] for end in ("low", "high"))
+def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
+    lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
     return domain(lows, highs, most)
 
 
-def _at(row: dict[str, object], axis: str) -> str:
-    return value_text(float(str(row[axis])))
-
-
-def _in_words(rows: Sequence[dict[str, object]], precision: str, recall: str) -> str:
-    said = [f"{r['system']}: {precision} {_at(r, 'y')}, {recall} {_at(r, 'x')}" for r in rows[:12]]
-    return "; ".join(said) + ("; …" if len(rows) > 12 else "") + "."
-
-
-def agreement_chart(
-    rows: Sequence[dict[str, object]], everybody: Sequence[str], x_title: str, y_title: str
-) -> Any:
+def agreement_chart(rows: Rows, everybody: Sequence[str], x_title: str, y_title: str) -> Any:
     """Two percentages of each system, with the diagonal.
 
     Args:
@@ -164,7 +149,7 @@ def agreement_chart(
 
 
 def _chart(
-    rows: Sequence[dict[str, object]],
+    rows: Rows,
     everybody: Sequence[str],
     x: _Axis,
     y: _Axis,
@@ -197,7 +182,7 @@ def _chart(
             size=alt.Size("size:Q", scale=None, legend=None), **look),
     ]  # fmt: skip
     if diagonal:
-        ends: list[dict[str, object]] = [{"from": x.ends[0], "to": x.ends[1]}]
+        ends: list[dict[str, Any]] = [{"from": x.ends[0], "to": x.ends[1]}]
         line = (
             alt.Chart(values(ends))
             .mark_rule(color=palette.SOFT, strokeDash=[4, 3])
@@ -210,7 +195,7 @@ def _chart(
         )
         layers.insert(0, line)
     if boxes is not None:
-        placed: list[dict[str, object]] = [
+        placed: list[dict[str, Any]] = [
             {"text": text, "left": box.x, "middle": box.y + box.height / 2}
             for text, box in zip(texts, boxes, strict=True)
         ]
@@ -228,14 +213,12 @@ def _chart(
     return chart.properties(width=WIDTH, height=HEIGHT)
 
 
-def _boxes(
-    rows: Sequence[dict[str, object]], names: Sequence[str], x: _Axis, y: _Axis
-) -> list[labels.Box] | None:
+def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[labels.Box] | None:
     if len(rows) > labels.MOST:
         return None
 
     def share(value: object, ends: list[float]) -> float:
-        return (float(str(value)) - ends[0]) / (ends[1] - ends[0])
+        return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
     return labels.place_labels(dots, names, (WIDTH, HEIGHT))

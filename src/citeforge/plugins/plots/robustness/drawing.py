@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from citeforge.plugins.plots.charts.common import mark_size, system_encodings
 from citeforge.plugins.plots.charts.forest import forest
-from citeforge.plugins.plots.figure import Figure, altair, finished
+from citeforge.plugins.plots.figure import Figure, altair, figure_of
 from citeforge.plugins.plots.robustness.orders import Robustness, headline
 
 
 def ranks_figure(result: Robustness) -> Figure:
     """One row a definition, one line a system: lines cross where two definitions disagree."""
     alt = altair()
-    rows: list[dict[str, object]] = [
+    rows: list[dict[str, Any]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
          "low": rank, "high": rank, "value": value,
          "size": mark_size(one.ranks[place + 1 :].count(rank))}
@@ -39,11 +41,10 @@ def ranks_figure(result: Robustness) -> Figure:
         f"{one.name}: {', '.join(system for _, system in order)}"
         for one, order in zip(result.definitions, orders, strict=False)
     )
-    return Figure(
-        "robustness", title, f"{title}. From the best: {words}.",
+    return figure_of(
+        "robustness", title, f"From the best: {words}.",
         "One line a system, one row a definition. Lines cross where definitions disagree. "
         "Equal values share the mean of their places.",
-        ("definition", "system", "rank", "value"),
-        tuple(tuple(r[k] for k in ("definition", "system", "rank", "value")) for r in rows),
-        finished(plot.drawn(lines, points), title),
+        {"definition": "definition", "system": "system", "rank": "rank", "value": "value"},
+        rows, plot.drawn(lines, points),
     )  # fmt: skip
