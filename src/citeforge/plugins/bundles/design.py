@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -16,6 +18,11 @@ ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
 def rotation_name(shift: int) -> str:
     """Cell of position: the same passages, moved on by so many places."""
     return f"rotation_{shift}"
+
+
+def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
+    """The place at which two cells of a query show another passage."""
+    return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
 
 
 class Bundle(FrozenRecord):

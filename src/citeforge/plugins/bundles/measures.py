@@ -31,6 +31,7 @@ from citeforge.plugins.bundles.design import (
     PARTIAL,
     RELATED,
     REMOVED,
+    only_difference,
     rotation_name,
 )
 from citeforge.schemas.benchmarks.tables import RELEVANT
@@ -119,10 +120,8 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
     not depend on).
     """
-    target = [
-        _only_difference(cells, REMOVED, row) for row in range(len(cells.benchmark.query_ids))
-    ]
-    decoy = [_only_difference(cells, DECOY, row) for row in range(len(target))]
+    target = [_changed_place(cells, REMOVED, row) for row in range(len(cells.benchmark.query_ids))]
+    decoy = [_changed_place(cells, DECOY, row) for row in range(len(target))]
     gold = _gold(cells)
 
     def cites(run: int, row: int) -> float:
@@ -149,10 +148,9 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     yield from (Row(m, Measured(mean_sample(columns[m.name]))) for m in measures)
 
 
-def _only_difference(cells: CellAnswers, cell: str, row: int) -> int:
-    """0-based position at which a cell shows another passage than the cell ``original``."""
+def _changed_place(cells: CellAnswers, cell: str, row: int) -> int:
     before, after = (cells.tables[c].ids_of(row) for c in (ORIGINAL, cell))
-    return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+    return only_difference(before, after)
 
 
 def _gold(cells: CellAnswers) -> list[list[str]]:

@@ -16,6 +16,7 @@ from citeforge.plugins.bundles.design import (
     RELATED,
     REMOVED,
     bundle_of,
+    only_difference,
 )
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.systems.declaration import System
@@ -73,7 +74,7 @@ def _deflection(name: str, cells: Cells, cell: str, row: int, rng: Random) -> An
 
 def _faithfulness(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
     before, without, decoyed = (cells[c].ids_of(row) for c in (ORIGINAL, REMOVED, DECOY))
-    target = _difference(before, without)
+    target = only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < 0.15
     if name == "faithful" and cell == REMOVED and not slips:
@@ -84,11 +85,7 @@ def _faithfulness(name: str, cells: Cells, cell: str, row: int, rng: Random) -> 
         return _ANSWER, {target}
     # It knows the answer, and cites what looks like it afterwards.
     guess = target if rng.random() < 0.5 else other
-    return _ANSWER, {_difference(before, decoyed) if cell == DECOY else guess}
-
-
-def _difference(before: list[str], after: list[str]) -> int:
-    return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+    return _ANSWER, {only_difference(before, decoyed) if cell == DECOY else guess}
 
 
 def _position(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:

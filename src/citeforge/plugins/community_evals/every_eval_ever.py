@@ -21,6 +21,7 @@ from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.plugins.community_evals.options import require_repositories
 from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
@@ -31,7 +32,6 @@ from citeforge.schemas.text import printable
 
 SCHEMA_VERSION = "0.3.0"
 _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
-_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _RESERVED = {"con", "prn", "aux", "nul", "data", "unknown"}
 
 
@@ -53,9 +53,7 @@ class RecordOptions(Part):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        for name, value in (("--model", self.model), ("--dataset", self.dataset)):
-            if value is not None and not _REPOSITORY.fullmatch(value):
-                raise ValueError(f"{name} {value!r}: expected ORG/NAME")
+        require_repositories(model=self.model, dataset=self.dataset)
         return self
 
 

@@ -14,6 +14,20 @@ _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _WEB = re.compile(r"https?://[!-~]+")
 
 
+def require_repositories(**named: str | None) -> None:
+    """Refuse names that no repository of the Hub can have.
+
+    Args:
+        named: options, as fields call them.
+
+    Raises:
+        ValueError: names the option.
+    """
+    for field, value in named.items():
+        if value is not None and not _REPOSITORY.fullmatch(value):
+            raise ValueError(f"--{field.replace('_', '-')} {value!r}: expected ORG/NAME")
+
+
 class ResultsOptions(Part):
     """Options of ``publish results``."""
 
@@ -34,9 +48,7 @@ class ResultsOptions(Part):
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
-        for name, value in (("--repo-id", self.repo_id), ("--model", self.model)):
-            if not _REPOSITORY.fullmatch(value):
-                raise ValueError(f"{name} {value!r}: expected ORG/NAME")
+        require_repositories(repo_id=self.repo_id, model=self.model)
         if self.source_name is not None and self.source_url is None:
             raise ValueError("--source-name names what --source-url leads to; give that, too")
         if self.source_url is not None and not _WEB.fullmatch(self.source_url):

@@ -58,6 +58,37 @@ class WorkerHandle(Generic[T]):
         return self.started is not None and not suspect and len(self.pieces) < _AHEAD
 
 
+@dataclass
+class _Queues(Generic[T, R]):
+    """Pieces of one call that no worker has.
+
+    Attributes:
+        ready: those that are to be done.
+        suspects: those at which a worker died, or which raised.
+        results: those that are done, or given up.
+    """
+
+    ready: deque[_Piece[T]] = field(default_factory=deque)
+    suspects: deque[_Piece[T]] = field(default_factory=deque)
+    results: deque[tuple[int, R | FailedShard]] = field(default_factory=deque)
+
+    def settle(self, piece: _Piece[T], result: R | Raised) -> None:
+        """Keep what a worker replied."""
+        if not isinstance(result, Raised):
+            self.results.append((piece.index, result))
+        else:
+            result.raise_for_user()
+            self.try_again(piece, result.text)
+
+    def try_again(self, piece: _Piece[T], reason: str) -> None:
+        """Suspect a piece, or give it up after some tries."""
+        piece.tries += 1
+        if piece.tries < TRIES:
+            self.suspects.append(piece)
+        else:
+            self.results.append((piece.index, FailedShard(piece.tries, reason)))
+
+
 class WorkerPool(Generic[T, R]):
     """Workers of one sort on a cluster; they are started when there is something to do."""
 
@@ -102,25 +133,23 @@ class WorkerPool(Generic[T, R]):
             InputError: workers cannot be started, or a piece is wrong in itself.
         """
         coming = enumerate(pieces)
-        ready: deque[_Piece[T]] = deque()
-        suspects: deque[_Piece[T]] = deque()
-        results: deque[tuple[int, R | FailedShard]] = deque()
+        queues = _Queues[T, R]()
         more = True
         while True:
-            while more and len(ready) < self.share.workers:
+            while more and len(queues.ready) < self.share.workers:
                 following = next(coming, None)
                 more = following is not None
                 if following is not None:
-                    ready.append(_Piece(*following))
-            self._hand_out(ready, suspects)
+                    queues.ready.append(_Piece(*following))
+            self._hand_out(queues.ready, queues.suspects)
             flying = [ref for hand in self._hands for ref, _ in hand.pieces]
-            if not (flying or ready or suspects):
+            if not (flying or queues.ready or queues.suspects):
                 return
             starting = [hand.began for hand in self._hands if hand.started is None]
             for ref in self._wait(flying + starting):
-                self._take(ref, ready, suspects, results)
-            while results:
-                yield results.popleft()
+                self._take(ref, queues)
+            while queues.results:
+                yield queues.results.popleft()
 
     def run_splitting(
         self, pieces: list[T], split: Callable[[T], list[T]]
@@ -230,9 +259,9 @@ class WorkerPool(Generic[T, R]):
         Raises:
             InputError: names what differs, and where.
         """
-        if other.versions["citeforge"] != __version__:
+        if other.version != __version__:
             raise InputError(
-                f"has citeforge {other.versions['citeforge']}, and this is {__version__}",
+                f"has citeforge {other.version}, and this is {__version__}",
                 path=other.host,
                 allowed="the same citeforge on every machine",
             )
@@ -249,32 +278,20 @@ class WorkerPool(Generic[T, R]):
                 allowed="machines of one sort, or --device and the model's revision set",
             )
 
-    def _take(
-        self,
-        ref: Any,
-        ready: deque[_Piece[T]],
-        suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | FailedShard]],
-    ) -> None:
+    def _take(self, ref: Any, queues: _Queues[T, R]) -> None:
         hand = next((h for h in self._hands if any(r == ref for r, _ in h.pieces)), None)
         if hand is None:
             return  # a start, or a piece of a worker that is known to be dead
         try:
             result = self._ray.get(ref)
         except self._ray.exceptions.RayError:
-            self._on_worker_death(hand, ready, suspects, results)
+            self._on_worker_death(hand, queues)
             return
         piece = next(p for r, p in hand.pieces if r == ref)
         hand.pieces.remove((ref, piece))
-        self._settle(piece, result, suspects, results)
+        queues.settle(piece, result)
 
-    def _on_worker_death(
-        self,
-        hand: WorkerHandle[T],
-        ready: deque[_Piece[T]],
-        suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | FailedShard]],
-    ) -> None:
+    def _on_worker_death(self, hand: WorkerHandle[T], queues: _Queues[T, R]) -> None:
         """A worker is dead: the first piece that it did not finish is suspected, others are not."""
         self._hands.remove(hand)
         with suppress(self._ray.exceptions.RayError):
@@ -288,37 +305,11 @@ class WorkerPool(Generic[T, R]):
                 if suspected:
                     innocent.append(piece)
                 else:
-                    self._try_again(piece, reason_of(error), suspects, results)
+                    queues.try_again(piece, reason_of(error))
                 suspected = True
             else:
-                self._settle(piece, result, suspects, results)
-        ready.extendleft(reversed(innocent))
-
-    def _settle(
-        self,
-        piece: _Piece[T],
-        result: Any,
-        suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | FailedShard]],
-    ) -> None:
-        if not isinstance(result, Raised):
-            results.append((piece.index, result))
-        else:
-            result.raise_for_user()
-            self._try_again(piece, result.text, suspects, results)
-
-    @staticmethod
-    def _try_again(
-        piece: _Piece[T],
-        reason: str,
-        suspects: deque[_Piece[T]],
-        results: deque[tuple[int, R | FailedShard]],
-    ) -> None:
-        piece.tries += 1
-        if piece.tries < TRIES:
-            suspects.append(piece)
-        else:
-            results.append((piece.index, FailedShard(piece.tries, reason)))
+                queues.settle(piece, result)
+        queues.ready.extendleft(reversed(innocent))
 
 
 def of_each(result: R | FailedShard, n: int) -> R | FailedShard:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,8 +56,7 @@ class Started:
     """Where a worker runs, and what its results depend on."""
 
     host: str
-    process: int
-    versions: dict[str, str]
+    version: str
     identity: dict[str, Any]
 
 
@@ -75,8 +72,7 @@ class Worker(Generic[T, R]):
 
         def load() -> Started:
             self._worked = self._work()
-            versions = {"citeforge": __version__, "Python": platform.python_version()}
-            return Started(socket.gethostname(), os.getpid(), versions, self._worked.identity())
+            return Started(socket.gethostname(), __version__, self._worked.identity())
 
         return _caught(load)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -170,11 +171,7 @@ def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
 
 def pearson(pairs: Sequence[tuple[bool, bool]]) -> float:
     """Correlation of two columns of decisions (the phi coefficient)."""
-    n = len(pairs)
-    if n == 0:
+    try:
+        return statistics.correlation([human for human, _ in pairs], [said for _, said in pairs])
+    except statistics.StatisticsError:  # fewer than two pairs, or one side says the same of all
         return math.nan
-    a = sum(x for x, _ in pairs) / n
-    b = sum(y for _, y in pairs) / n
-    both = sum(x and y for x, y in pairs) / n
-    spread = math.sqrt(a * (1 - a) * b * (1 - b))
-    return (both - a * b) / spread if spread else math.nan

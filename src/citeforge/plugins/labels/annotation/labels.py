@@ -92,7 +92,7 @@ class _Key(msgspec.Struct):
 
 
 def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    rows = _typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
+    rows = read_typed(path, list[_Labelled], "is not a Label Studio export", "its JSON format")
     for number, task in enumerate(rows, 1):
         for annotation in task.annotations:
             who = annotation.completed_by
@@ -102,7 +102,12 @@ def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
                     yield number, task.data.item, str(name or path.stem), choice
 
 
-def _typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
+def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
+    """The content of a JSON file.
+
+    Raises:
+        InputError: it cannot be read, or is of another layout.
+    """
     try:
         return msgspec.convert(read_json(path), kind)
     except msgspec.ValidationError as error:
@@ -121,7 +126,7 @@ def import_labels(
     Raises:
         InputError: see :func:`read_labels`; or one annotator labels an item twice.
     """
-    key = _typed(key_file, _Key, "is not the key of an export", "what labels export wrote")
+    key = read_typed(key_file, _Key, "is not the key of an export", "what labels export wrote")
     task, items = find_task(key.task), key.items
     table: dict[str, dict[str, str]] = {}
     for path in files:

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from citeforge.builders.packaging.package import amend_stats
-from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.files import write_text
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.labels.annotation.agreement import Agreement
 from citeforge.plugins.labels.annotation.export import (
@@ -21,12 +21,12 @@ from citeforge.plugins.labels.annotation.export import (
     sheet_rows,
     to_label_studio,
 )
-from citeforge.plugins.labels.annotation.labels import import_labels, to_jsonl
+from citeforge.plugins.labels.annotation.labels import import_labels, read_typed, to_jsonl
 from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
 from citeforge.plugins.labels.annotation.tasks import AnnotationTask, find_task
 from citeforge.plugins.labels.options import AnnotationOptions, LabelPlanOptions
 from citeforge.plugins.labels.planning.planning import LabelPlan
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 
 
 def export_sheet(
@@ -82,12 +82,7 @@ def read_plan(path: Path) -> list[str]:
     Raises:
         InputError: not such a file.
     """
-    try:
-        return msgspec.convert(read_json(path), _Plan).queries
-    except msgspec.ValidationError as error:
-        raise InputError(
-            f"is no plan ({error})", path=path, allowed="what labels plan --out wrote"
-        ) from error
+    return read_typed(path, _Plan, "is no plan", "what labels plan --out wrote").queries
 
 
 def write_plan(plan: LabelPlan, options: LabelPlanOptions) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -102,18 +103,8 @@ def queries_needed(effect: float, sd: float, power: float) -> int | None:
     """Fewest queries with that power; None for more than ten million, or where nothing varies."""
     if sd == 0:
         return None
-    low, high = 1, 2
-    while power_of(effect, sd, high) < power:
-        low, high = high, 2 * high
-        if high > _MOST:
-            return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        if power_of(effect, sd, middle) < power:
-            low = middle
-        else:
-            high = middle
-    return high
+    n = bisect_left(range(_MOST + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))
+    return n if n <= _MOST else None
 
 
 @dataclass(frozen=True)

@@ -217,7 +217,7 @@ def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[labels.
     if len(rows) > labels.MOST:
         return None
 
-    def share(value: object, ends: list[float]) -> float:
+    def share(value: float, ends: list[float]) -> float:
         return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]

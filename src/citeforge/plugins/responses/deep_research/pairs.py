@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, is_label, strict_statements
 from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
+from citeforge.plugins.responses.placing.marks import Edit, Shift
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.marks import JOINER
 from citeforge.schemas.citations.urls import same_url
@@ -87,7 +88,7 @@ def statement_pairs(
     return ReportPairs(tuple(pairs.values()), markup, len(read.statements))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Written:
     """A report with one number for each page, and without its list of references.
 
@@ -97,46 +98,41 @@ class _Written:
         labels: (start, end) of the texts of links in it, to the link.
     """
 
-    text: str = ""
-    keys: list[str] = field(default_factory=list)
-    labels: dict[tuple[int, int], Mention] = field(default_factory=dict)
+    text: str
+    keys: list[str]
+    labels: dict[tuple[int, int], Mention]
 
 
 def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    numbered = _Written()
     numbers: dict[str, int] = {}
-    pieces: list[str] = []
-    at = size = 0
+    edits: list[Edit] = []
+    links: list[tuple[Edit, int, Mention]] = []  # with the place of the link's text in it
     cuts = [(s, e, None) for s, e in markup.lists]
+    at = 0
     for start, end, mention in sorted(
         [*cuts, *((m.start, m.end, m) for m in markup.mentions)], key=lambda cut: cut[:2]
     ):
         if start < at:
             continue
-        pieces.append(report[at:start])
-        size += start - at
         at = end
         if mention is None:
+            edits.append(Edit(start, end, ""))
             continue
-        marks = []
-        for name in mention.keys:
-            page = name if name.startswith("[") else key(name)
-            if page not in numbers:
-                numbered.keys.append(page)
-                numbers[page] = len(numbered.keys)
-            marks.append(f"[{numbers[page]}]")
+        pages = (name if name.startswith("[") else key(name) for name in mention.keys)
+        marks = [f"[{numbers.setdefault(page, len(numbers) + 1)}]" for page in pages]
         # `Gold.[Reuters](url)` is two sentences.
         space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
-        if mention.kept:
-            at_label = size + len(space)
-            numbered.labels[at_label, at_label + len(mention.kept)] = mention
         # A bracket behind a mark would make a link of both.
-        more = [space, mention.kept, *marks, JOINER if report[end : end + 1] == "(" else ""]
-        pieces += more
-        size += sum(map(len, more))
-    pieces.append(report[at:])
-    numbered.text = "".join(pieces)
-    return numbered
+        joiner = JOINER if report[end : end + 1] == "(" else ""
+        edits.append(Edit(start, end, "".join([space, mention.kept, *marks, joiner])))
+        if mention.kept:
+            links.append((edits[-1], len(space), mention))
+    shift = Shift(report, edits)
+    labels = {}
+    for edit, before, mention in links:
+        first = shift.places[edit][0] + before
+        labels[first, first + len(mention.kept)] = mention
+    return _Written(shift.text, list(numbers), labels)
 
 
 def _bare_links(numbered: _Written, statements: Sequence[Statement]) -> list[list[Mention]]:
