@@ -157,8 +157,8 @@ def draw(
     every = list(itertools.combinations(names, 2))
     raw_wrong = sum((machine[a] - machine[b]) * (people[a] - people[b]) < 0 for a, b in every)
     return Draws(
-        covered / draws, max(widths), float(np.mean(widths)), *told.tolist(), *apart.tolist(),
-        raw_wrong, len(every),
+        covered / draws, max(widths), float(np.mean(widths)), int(told[0]), int(told[1]),
+        int(apart[0]), int(apart[1]), raw_wrong, len(every),
     )  # fmt: skip
 
 
