@@ -8,6 +8,7 @@ from pathlib import Path
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.reports.comparisons import comparison_writer
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import Difference, compare_many, load_scores
@@ -34,7 +35,8 @@ class Comparisons(Displayed, list[Difference]):
 
     def _headline(self) -> str:
         n_clear = sum(d.p_holm < LEVEL for d in self)
-        return f"{len(self):,} differences, {n_clear:,} of them with p < {LEVEL:g} after Holm"
+        count = count_text(len(self), "difference")
+        return f"{count}, {n_clear:,} of them with p < {LEVEL:g} after Holm"
 
     def _tables(self) -> Iterator[Table]:
         tables = [table for _, table in difference_tables(self, has_bold=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from citeforge.schemas.version import __version__
@@ -93,3 +93,12 @@ def parse_signature(signature: str) -> dict[str, str]:
             raise ValueError(f"the signature has the part {part!r} without a prefix")
         values[prefix] = value
     return values
+
+
+def joined_signatures(signatures: Iterable[str]) -> list[str]:
+    """One line for all measures that share the rest of their signature."""
+    names: dict[str, dict[str, None]] = {}
+    for signature in signatures:
+        name, _, rest = signature.partition("|")
+        names.setdefault(rest, {})[name] = None
+    return [f"{','.join(measures)}|{rest}" for rest, measures in names.items()]

@@ -14,6 +14,7 @@ from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named
+from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import ALWAYS, RunOptions
 
@@ -52,6 +53,8 @@ class Builds(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0].endswith((".yaml", ".yml", ".json")):
             return FILE, _from_file(), args
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise UnknownValueError("kind", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

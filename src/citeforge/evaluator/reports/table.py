@@ -20,6 +20,7 @@ from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import joined_signatures
 
 _COUNTS = {
     "queries": "n_queries",
@@ -88,13 +89,22 @@ def render_scores(
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """The columns of some measures, in their order, and the titles of the others."""
+    """The columns of some measures in their order, and what is not shown.
+
+    The first one has its interval: a set has one line on a terminal of 80 columns.
+    """
     titles = [title.split()[0] for title in scores.head[1:]]
     places = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
     if len(places) == 1:
         return scores, []
-    rows = [[row[n] for n in places] for row in scores.rows]
+    rows = [
+        [*(row[n] for n in places[:2]), *(str(row[n]).split(" [")[0] for n in places[2:])]
+        for row in scores.rows
+    ]
     hidden = [title for n, title in enumerate(scores.head) if n not in places]
+    hidden += [f"intervals of {' and '.join(scores.head[n] for n in places[2:])}"] * (
+        len(places) > 2
+    )
     return Table([scores.head[n] for n in places], rows), hidden
 
 
@@ -247,17 +257,14 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
 
 def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
     """One line for all measures that share the rest of their signature."""
-    recipes: dict[str, dict[str, None]] = {}
-    intervals = set()
-    for result in results:
-        for measure in result.measures:
-            name, _, rest = measure.signature.partition("|")
-            recipes.setdefault(rest, {})[name] = None
-            if measure.corrected is not None:
-                rest = measure.corrected.signature.partition("|")[2]
-                recipes.setdefault(rest, {})[f"{name} corrected"] = None
-            intervals.add(measure.interval)
-    lines = [f"signature: {','.join(names)}|{rest}" for rest, names in recipes.items()]
+    signatures, intervals = list[str](), set[str]()
+    for measure in (m for result in results for m in result.measures):
+        signatures.append(measure.signature)
+        if measure.corrected is not None:
+            recipe = measure.corrected.signature.partition("|")[2]
+            signatures.append(f"{measure.name} corrected|{recipe}")
+        intervals.add(measure.interval)
+    lines = [f"signature: {line}" for line in joined_signatures(signatures)]
     return lines + interval_note(intervals)
 
 

@@ -30,6 +30,7 @@ from citeforge.evaluator.statistics.ranks import LEVEL, comparable_entries
 from citeforge.schemas.commands.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import joined_signatures
 
 
 @dataclass(frozen=True)
@@ -270,13 +271,14 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 def paper_markdown(table: PaperTable) -> str:
     """With the notes and recipes beneath."""
-    lines = [f"- `{s}`" for s in table.signatures]
+    lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
     return "\n".join([_layout(table).markdown(), "", *table.notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:
     """For booktabs; context sets head their columns, notes stand in the last lines."""
-    return "\n".join([*_layout(table).latex(), *map(comment, table.signatures)]) + "\n"
+    recipes = map(comment, joined_signatures(table.signatures))
+    return "\n".join([*_layout(table).latex(), *recipes]) + "\n"
 
 
 def paper_csv(table: PaperTable) -> str:
