@@ -86,7 +86,7 @@ def _ask(base: Base, texts: Mapping[str, str], rows: Rows, strong: JudgeSession)
         row.stratum = RELEVANT if is_relevant else CLEARED
 
 
-class _Label(msgspec.Struct):
+class AuditLabel(msgspec.Struct):
     label: str | None = None
     query_id: str = ""
     passage: str = ""
@@ -135,7 +135,7 @@ def stratum_of(
 def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tuple[int, int]]:
     """Let people's labels decide; stratum to (labelled, relevant)."""
     tally: dict[str, tuple[int, int]] = {}
-    for line, row in read_rows(path, _Label):
+    for line, row in read_rows(path, AuditLabel):
         if row.label not in (RELEVANT, NOT_RELEVANT):
             continue
         pair = (row.query_id, row.passage)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -19,15 +18,6 @@ from citeforge.plugins.audit import flaws
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import InputError
-
-
-@dataclass(frozen=True)
-class _Mapped:
-    """Mappings of a benchmark that is being built."""
-
-    relevant: dict[str, list[str]]
-    negatives: dict[str, Docs]
-    answers: dict[str, list[str]]
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
@@ -46,7 +36,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     gold = short_answers(records.queries, mappings[RELEVANT], records.gold)
     passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
-    mapped = _Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
+    mapped = flaws.Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
     suspects = [
         *flaws.near_duplicates(mapped, texts),
         *flaws.answer_carriers(mapped, texts),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
@@ -30,33 +31,29 @@ _SHINGLE = 3
 _WORD = re.compile(r"\w+")
 
 
-class Mapped(Protocol):
-    """Judgements and negatives of a benchmark, finished or not."""
+@dataclass(frozen=True)
+class Mapped:
+    """Judgements and negatives of a benchmark, finished or not.
 
-    @property
-    def relevant(self) -> dict[str, list[str]]:
-        """Query to its relevant passages."""
-        ...
+    Attributes:
+        relevant: query to its relevant passages.
+        negatives: query to its negatives.
+        answers: query to its gold short answers.
+    """
 
-    @property
-    def negatives(self) -> dict[str, Docs]:
-        """Query to its negatives."""
-        ...
-
-    @property
-    def answers(self) -> dict[str, list[str]]:
-        """Query to its gold short answers."""
-        ...
+    relevant: dict[str, list[str]]
+    negatives: dict[str, Docs]
+    answers: dict[str, list[str]]
 
 
-def mapped_negatives(base: Mapped) -> Iterator[tuple[str, str]]:
+def mapped_negatives(base: Base | Mapped) -> Iterator[tuple[str, str]]:
     """(query, passage) of every mapped negative."""
     for query, docs in base.negatives.items():
         for doc in docs:
             yield query, doc["corpus-id"]
 
 
-def near_duplicates(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
+def near_duplicates(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
     sketches: dict[str, Any] = {}
     flaws = []
@@ -87,7 +84,7 @@ def _sketch(sketches: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
     return sketches[name]
 
 
-def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]:
+def overlapping(base: Base | Mapped, texts: dict[str, str], least: float) -> list[Flaw]:
     """Negatives that share text literally with a relevant passage of their query.
 
     Args:
@@ -108,7 +105,7 @@ def overlapping(base: Mapped, texts: dict[str, str], least: float) -> list[Flaw]
     return flaws
 
 
-def answer_carriers(base: Mapped, texts: dict[str, str]) -> list[Flaw]:
+def answer_carriers(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that contain a gold short answer."""
     forms: dict[str, str] = {}
     flaws = []

@@ -16,7 +16,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
-from citeforge.plugins.audit.cascade import decide, summed_up
+from citeforge.plugins.audit.cascade import AuditLabel, decide, summed_up
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.plugins.audit.survey import LONG, Survey, survey
 from citeforge.schemas.benchmarks.audit import (
@@ -143,10 +143,6 @@ def _relevance(
     return every_flaw
 
 
-class _Label(msgspec.Struct):
-    label: str | None = None
-
-
 def estimate(labels: Path) -> EstimatedShare:
     """Share of sampled negatives that annotators call relevant.
 
@@ -155,7 +151,7 @@ def estimate(labels: Path) -> EstimatedShare:
     """
     from scipy.stats import binomtest
 
-    rows = [r.label for _, r in read_rows(labels, _Label)]
+    rows = [r.label for _, r in read_rows(labels, AuditLabel)]
     decided = Counter(r for r in rows if r in ("relevant", "not relevant"))
     n = decided.total()
     if n == 0:

@@ -11,17 +11,57 @@ from citeforge.cli.options import endpoint_options, model_options, run_options, 
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.plugins.labels.commands.calibrate import calibrate
-from citeforge.plugins.labels.commands.judge import judge
+from citeforge.plugins.labels.commands.judges import calibrate, judge
 from citeforge.plugins.labels.commands.meta_eval import meta_eval
-from citeforge.plugins.labels.commands.plan_queries import plan_effort, plan_queries
-from citeforge.plugins.labels.options import AnnotationOptions, LabelPlanOptions
+from citeforge.plugins.labels.options import (
+    AnnotationOptions,
+    EffortOptions,
+    LabelPlanOptions,
+    PlanOptions,
+)
 from citeforge.schemas.recipes.base import Judging
 
 
-@click.group(commands=[plan_queries, plan_effort, calibrate, meta_eval, judge])
+@click.group(commands=[calibrate, meta_eval, judge])
 def labels() -> None:
     """Plan, collect and use labels of people, and measure judges by them."""
+
+
+@labels.command("plan-queries")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(PlanOptions))
+def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say how many queries a difference needs.
+
+    From the variance in score files: of two or more systems, that of their paired differences; of
+    one, the worst case of a second system that answers independently. Two-sided paired t-test at
+    p < .05.
+    """
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.planning.planning import plan_queries as plan
+    from citeforge.plugins.labels.tables import render_query_plans
+
+    options = record_from(PlanOptions, given)
+    result = plan([load_scores(path) for path in scores], options)
+    click.echo(render_query_plans(result, options.power))
+
+
+@labels.command("plan-effort")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(EffortOptions))
+def plan_effort(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say which of more queries, runs, judges, repeats or labels narrows an interval most.
+
+    SCORES is one score file; or several of the same submission, one a judge. Each step adds a tenth
+    of the queries or labels, or one of the others; the one that narrows most per unit of cost
+    stands first.
+    """
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.planning.effort import effort_plan
+    from citeforge.plugins.labels.tables import render_effort
+
+    options = record_from(EffortOptions, given)
+    click.echo(render_effort(effort_plan([load_scores(path) for path in scores], options)))
 
 
 @labels.command("export")

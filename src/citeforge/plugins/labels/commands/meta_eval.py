@@ -16,7 +16,7 @@ from citeforge.cli.options import (
 from citeforge.cli.path_options import path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.plugins.labels.commands.label_options import labels_options
+from citeforge.plugins.labels.commands.judges import labels_options
 from citeforge.schemas.commands.command_options import JudgeOptions
 
 

@@ -69,7 +69,43 @@ class LabelCorrection(Correction):
         judged = _judged(rows, entries)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
-        return _by_labels(reading, judged, _by_nobody(reading, judged), sign, self.labels, system)
+        mine = of_system(self.labels, system, reading.submission.path.name)
+        if not mine:
+            return [f"not corrected: there is no label of {system}"]
+        people = find_people(mine, reading.answers())
+        by_people = _by_people(reading, judged, people)
+        nobody = _by_people(reading, judged, HumanLabels())
+        warnings = _about(people)
+        for name, (row, entry) in judged.items():
+            if row.measure.unlabelled:
+                warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
+                continue
+            if name not in by_people or name not in nobody:
+                continue
+            human, none = by_people[name], nobody[name]
+            units = _units(row.measured.sample, human, none, people, reading.clusters())
+            why = _why_not(units, people, row.measured.sample)
+            if why:
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            warnings += _unlike(name, units, row.measured.sample)
+            sample = row.measured.sample
+            within = row.measure.range
+            value = powered(units, sample.combine, within=within)
+            alone = powered(units, sample.combine, tuning=0.0, within=within)
+            signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
+            entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
+                update={
+                    "tuning": round(value.tuning, 10),
+                    "labels_value": displayed_value(alone.value, entry.scale),
+                    "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
+                    "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
+                    "human": _label_values(human.sample, units),
+                    "labelled": np.flatnonzero(units.labelled).tolist(),
+                    **({} if entry.influence is None else _linear(units, sample, value.tuning)),
+                }
+            )
+        return list(dict.fromkeys(warnings))
 
 
 @dataclass(frozen=True)
@@ -95,7 +131,34 @@ class RateCorrection(Correction):
         judged = _judged(rows, entries)
         if not judged or any(r.measure.reads != "passages" for r, _ in judged.values()):
             return []
-        return _by_rates(judged, _by_nobody(reading, judged), sign, self)
+        nobody = _by_people(reading, judged, HumanLabels())
+        warnings = []
+        for name, (row, entry) in judged.items():
+            if name not in nobody:
+                continue
+            none = nobody[name]
+            if not row.measure.linear:
+                why = row.measure.unlabelled or (
+                    "error rates correct shares of verdicts, and it is none; give labels of these "
+                    "answers (--labels)"
+                )
+                warnings.append(f"{name} is not corrected: {why}")
+                continue
+            sample = row.measured.sample
+            no, yes = none.sample, none.upper or none.sample
+            extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
+            estimate = rogan_gladen(
+                sample.sums.mean(axis=0), extremes, sample.combine, self.rates, row.measure.range
+            )
+            if math.isnan(estimate.value):
+                warnings.append(
+                    f"{name} is not corrected: by the benchmark's calibration the judge is no "
+                    "better than chance"
+                )
+                continue
+            signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{self.source}")
+            entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
+        return warnings
 
 
 Judged = Mapping[str, tuple[Row, MeasureScore]]
@@ -119,57 +182,6 @@ def _by_people(
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     rows, _ = compute(replace(inputs, tools=tools), [r.measure for r, _ in judged.values()])
     return {row.measure.name: row.measured for row in rows}
-
-
-def _by_nobody(reading: SubmissionReader, judged: Judged) -> dict[str, Measured]:
-    """With no verdict at all, which tells what depends on one."""
-    return _by_people(reading, judged, HumanLabels())
-
-
-def _by_labels(
-    reading: SubmissionReader,
-    judged: Judged,
-    nobody: Mapping[str, Measured],
-    sign: Mapping[str, Signature],
-    labels: Sequence[Label],
-    system: str,
-) -> list[str]:
-    mine = of_system(labels, system, reading.submission.path.name)
-    if not mine:
-        return [f"not corrected: there is no label of {system}"]
-    people = find_people(mine, reading.answers())
-    by_people = _by_people(reading, judged, people)
-    warnings = _about(people)
-    for name, (row, entry) in judged.items():
-        if row.measure.unlabelled:
-            warnings.append(f"{name} is not corrected: {row.measure.unlabelled}")
-            continue
-        if name not in by_people or name not in nobody:
-            continue
-        human, none = by_people[name], nobody[name]
-        units = _units(row.measured.sample, human, none, people, reading.clusters())
-        why = _why_not(units, people, row.measured.sample)
-        if why:
-            warnings.append(f"{name} is not corrected: {why}")
-            continue
-        warnings += _unlike(name, units, row.measured.sample)
-        sample = row.measured.sample
-        within = row.measure.range
-        value = powered(units, sample.combine, within=within)
-        alone = powered(units, sample.combine, tuning=0.0, within=within)
-        signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
-        entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
-            update={
-                "tuning": round(value.tuning, 10),
-                "labels_value": displayed_value(alone.value, entry.scale),
-                "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
-                "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
-                "human": _label_values(human.sample, units),
-                "labelled": np.flatnonzero(units.labelled).tolist(),
-                **({} if entry.influence is None else _linear(units, sample, value.tuning)),
-            }
-        )
-    return list(dict.fromkeys(warnings))
 
 
 def _about(people: HumanLabels) -> list[str]:
@@ -276,41 +288,6 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
         f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
         "where the labelled answers were drawn at random (labels plan)"
     ]
-
-
-def _by_rates(
-    judged: Judged,
-    nobody: Mapping[str, Measured],
-    sign: Mapping[str, Signature],
-    correction: RateCorrection,
-) -> list[str]:
-    warnings = []
-    for name, (row, entry) in judged.items():
-        if name not in nobody:
-            continue
-        none = nobody[name]
-        if not row.measure.linear:
-            why = row.measure.unlabelled or (
-                "error rates correct shares of verdicts, and it is none; give labels of these "
-                "answers (--labels)"
-            )
-            warnings.append(f"{name} is not corrected: {why}")
-            continue
-        sample = row.measured.sample
-        no, yes = none.sample, none.upper or none.sample
-        extremes = np.stack([yes.sums.mean(axis=0), no.sums.mean(axis=0)])
-        estimate = rogan_gladen(
-            sample.sums.mean(axis=0), extremes, sample.combine, correction.rates, row.measure.range
-        )
-        if math.isnan(estimate.value):
-            warnings.append(
-                f"{name} is not corrected: by the benchmark's calibration the judge is no better "
-                "than chance"
-            )
-            continue
-        signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{correction.source}")
-        entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
-    return warnings
 
 
 def _record(measure: Measure, estimate: Powered, method: str, signature: Signature) -> Corrected:

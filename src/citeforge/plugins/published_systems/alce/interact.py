@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from typing import Any
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.published_systems.alce.actions import Action, read_action
 from citeforge.plugins.published_systems.alce.condensed import Condenser
-from citeforge.plugins.published_systems.alce.demonstrations import Demonstration
+from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, Sentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
 from citeforge.plugins.published_systems.alce.prompts import worked
 from citeforge.plugins.published_systems.alce.searching import CandidatePool
@@ -90,18 +92,30 @@ def converse(
     return talk
 
 
+def _filling(setting: Setting[Any], template: str) -> Callable[..., str]:
+    defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
+    return partial(setting.render, template, base=setting.base, **defaults)
+
+
+def _worked_steps(demo: Demonstration, base: int, lead: Callable[[Sentence], str]) -> list[str]:
+    """Steps of an example; ``lead`` makes what stands before a sentence, if anything."""
+    steps = ((lead(s), f"Output: {s.marked(base)}") for s in demo.answer)
+    return [*filter(None, chain.from_iterable(steps)), "End"]
+
+
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     """Short versions first; the model may check the full text of three documents at a time."""
     o, base = setting.options, setting.base
     condenser = Condenser(setting, o.show, o.k)
+    fill = _filling(setting, "interact")
 
-    def fill(query: str, docs: Sequence[PromptDoc], **more: Any) -> str:
-        defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
-        return setting.render("interact", query=query, docs=docs, base=base, **(defaults | more))
+    def check(sentence: Sentence) -> str:
+        marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
+        return f"Check: Document {marks}" if marks else ""
 
     def example(demo: Demonstration) -> str:
         docs = demo.docs(o.k, base, short=True)
-        return fill(demo.question, docs, steps=_checking(demo, base))
+        return fill(query=demo.question, docs=docs, steps=_worked_steps(demo, base, check))
 
     examples = worked(setting, example)  # type: ignore[arg-type]
 
@@ -116,7 +130,8 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
-            return setting.fitted(task, short, lambda some: fill(task.item.query, some, **more))
+            query = task.item.query
+            return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
 
         talk = yield from converse(setting, task, "check", show, prompt)
         return talk.reply()
@@ -124,25 +139,18 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     return steps
 
 
-def _checking(demo: Demonstration, base: int) -> list[str]:
-    steps = []
-    for sentence in demo.answer:
-        marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
-        steps += [f"Check: Document {marks}"] if marks else []
-        steps.append(f"Output: {sentence.marked(base)}")
-    return [*steps, "End"]
-
-
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     """Nothing is shown at first; each search shows the passage that fits its words best."""
     o, base = setting.options, setting.base
     pool = CandidatePool(setting, o.depth, o.retriever, o.embedder)
+    fill = _filling(setting, "inline_search")
 
-    def fill(query: str, **more: Any) -> str:
-        defaults: dict[str, Any] = {"demos": (), "steps": (), "open": (), "forced": False}
-        return setting.render("inline_search", query=query, base=base, **(defaults | more))
+    def example(demo: Demonstration) -> str:
+        # What a search shows is gone from the prompt by the next step.
+        steps = _worked_steps(demo, base, lambda s: f"Search: {s.search}" if s.search else "")
+        return fill(query=demo.question, steps=steps)
 
-    examples = worked(setting, lambda d: fill(d.question, steps=_searching(d, base)))  # type: ignore[arg-type]
+    examples = worked(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
         shelf = pool.of(task.item)
@@ -156,18 +164,10 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             more = {"demos": examples(task.run), "steps": done, "forced": forced}
-            return setting.fitted(task, seen, lambda some: fill(task.item.query, open=some, **more))
+            query = task.item.query
+            return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))
 
         talk = yield from converse(setting, task, "search", show, prompt)
         return talk.reply(passages=tuple(shelf.shown))
 
     return steps
-
-
-def _searching(demo: Demonstration, base: int) -> list[str]:
-    # What is shown between a search and its sentence is gone from the prompt by the next step.
-    steps = []
-    for sentence in demo.answer:
-        steps += [f"Search: {sentence.search}"] if sentence.search else []
-        steps.append(f"Output: {sentence.marked(base)}")
-    return [*steps, "End"]

@@ -9,7 +9,8 @@ from typing import Any
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import Request
 from citeforge.package.items import Passage
-from citeforge.systems.llm.system import Reply, Setting, Steps, Task
+from citeforge.plugins.published_systems.attributed_ir.options import GenerateOptions
+from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 
 CLOSED, CITED = "air-closed", "air-cited"
 _WITHOUT = "answered without passages"
@@ -22,6 +23,16 @@ def closed(setting: Setting[Any], task: Task) -> Request:
         return setting.render(CLOSED, query=task.item.query)
 
     return setting.request(setting.fitted(task, [], prompt), task)
+
+
+def generate(setting: Setting[GenerateOptions]) -> MakeSteps:
+    """``g``: from what the model knows, without citations (section 2.3); nothing is shown."""
+
+    def steps(task: Task) -> Steps:
+        (answer,) = yield [closed(setting, task)]
+        return replace(Reply.of(answer), passages=())
+
+    return steps
 
 
 def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.plugins.published_systems.attributed_ir.generate import generate
+from citeforge.plugins.published_systems.attributed_ir.answers import generate
 from citeforge.plugins.published_systems.attributed_ir.gtr import gtr
 from citeforge.plugins.published_systems.attributed_ir.options import (
     GenerateOptions,
