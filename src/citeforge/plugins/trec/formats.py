@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Fault, Format
-from citeforge.plugins.trec.reports import read_reports, read_trec_run, run_id, track_of
+from citeforge.evaluator.submissions.format import Format
+from citeforge.plugins.trec.reports import read_trec_run, run_id, track_of
 from citeforge.plugins.trec.rules import run_breaches
 from citeforge.plugins.trec.tracks import TRACKS, Track
 
@@ -18,13 +16,6 @@ def _looks(track: Track, path: Path, start: bytes) -> bool:
     return b'"query_id"' not in line and track_of(line) == track.format
 
 
-def _faults(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
-    """What the track asks of a run, beside what a benchmark does."""
-    topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
-    for breach in run_breaches(list(read_reports(path, track, lambda _: None)), track, topics):
-        yield Fault(breach.line, breach.message, breach.is_error)
-
-
 def _format(track: Track) -> Format:
     return Format(
         track.format,
@@ -32,7 +23,7 @@ def _format(track: Track) -> Format:
         looks=partial(_looks, track),
         rank=20,
         system=partial(run_id, track),
-        faults=partial(_faults, track),
+        faults=partial(run_breaches, track),
     )
 
 

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from citeforge.plugins.trec.reports import ReportSentence, TrecReport, cited_ids, style_of
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Fault
+from citeforge.plugins.trec.reports import (
+    ReportSentence,
+    TrecReport,
+    cited_ids,
+    read_reports,
+    style_of,
+)
 from citeforge.plugins.trec.tracks import Track
 
 _STYLES = {
@@ -21,20 +30,14 @@ Rule = Iterator[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Breach:
+class Breach(Fault):
     """A rule that a report breaks.
 
     Attributes:
-        line: of the report.
         rule: name of the rule.
-        message: what is wrong, and what would be right.
-        is_error: whether the track refuses such a report.
     """
 
-    line: int
     rule: str
-    message: str
-    is_error: bool
 
 
 def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Breach]:
@@ -54,7 +57,7 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
             *_references(report, track),
             *_length(report, track),
         ]
-    return [Breach(report.line, rule, message, rule not in track.warns) for rule, message in faults]
+    return [Breach(report.line, message, rule not in track.warns, rule) for rule, message in faults]
 
 
 def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
@@ -149,25 +152,25 @@ def _length(report: TrecReport, track: Track) -> Rule:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
-def run_breaches(
-    reports: Sequence[TrecReport], track: Track, topics: dict[str, str]
-) -> Iterator[Breach]:
-    """The same of all reports of a run, and of the run as one.
+def run_breaches(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Breach]:
+    """What a track asks of all reports of a run, and of the run as one.
 
     Args:
-        reports: in order.
         track: whose rules hold.
-        topics: id to text of the topics that are known.
+        path: the run.
+        benchmark: its topics.
     """
+    topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}
-    for report in reports:
+    for report in list(read_reports(path, track, lambda _: None)):
         yield from breaches(report, track, topics.get(report.topic))
         run = str(report.about.get("run_id") or "")
         if run and lines and run not in lines:
             first = next(iter(lines))
             yield Breach(
-                report.line, "run_ids",
+                report.line,
                 f"run_id: {run!r}, and {first!r} in line {lines[first]}; a file is one run", True,
+                "run_ids",
             )  # fmt: skip
         if run:
             lines.setdefault(run, report.line)

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.draws import generator
-from citeforge.engines.io.textfiles import read_yaml
+from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.record import FrozenRecord
 
@@ -46,8 +46,8 @@ class Demonstration(FrozenRecord):
     """A question with passages and a right answer."""
 
     question: str
-    passages: tuple[DemoPassage, ...] = Field(min_length=1)
-    answer: tuple[Sentence, ...] = Field(min_length=1)
+    passages: list[DemoPassage] = Field(min_length=1)
+    answer: list[Sentence] = Field(min_length=1)
 
     @property
     def farthest(self) -> int:
@@ -93,13 +93,7 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
         raise InputError("holds no list of worked examples", path=path, allowed=allowed)
     demonstrations = []
     for number, row in enumerate(content):
-        try:
-            demo = Demonstration.model_validate(row)
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = ".".join(map(str, (number, *first["loc"])))
-            message = first["msg"].replace("tuple", "list")  # as YAML calls it
-            raise InputError(message, path=path, field=place, allowed=allowed) from error
+        demo = validated(Demonstration, row, path, place=str(number), allowed=allowed)
         _require_cited(demo, number, path)
         demonstrations.append(demo)
     return demonstrations
