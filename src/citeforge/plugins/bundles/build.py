@@ -16,16 +16,7 @@ from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with
-from citeforge.plugins.bundles.design import (
-    ANSWERABLE,
-    DECOY,
-    ORIGINAL,
-    PARTIAL,
-    RELATED,
-    REMOVED,
-    Bundle,
-    rotation_name,
-)
+from citeforge.plugins.bundles.design import Bundle, Cell, rotation_name
 from citeforge.plugins.bundles.recipes import BundleRecipe, DeflectionRecipe
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -43,12 +34,12 @@ from citeforge.schemas.text import normalise_answer
 Cells = dict[str, Docs]
 """Cell to the passages that a query is shown there."""
 _DESCRIBED = {
-    ANSWERABLE: "every relevant passage, and related ones",
-    PARTIAL: "some of the relevant passages, related ones in place of the others",
-    RELATED: "related passages in place of all relevant ones: there is no answer",
-    ORIGINAL: "one relevant passage, and others",
-    REMOVED: "another passage in place of the relevant one",
-    DECOY: "as original, with a sentence of the relevant passage at the end of another one",
+    Cell.ANSWERABLE: "every relevant passage, and related ones",
+    Cell.PARTIAL: "some of the relevant passages, related ones in place of the others",
+    Cell.RELATED: "related passages in place of all relevant ones: there is no answer",
+    Cell.ORIGINAL: "one relevant passage, and others",
+    Cell.REMOVED: "another passage in place of the relevant one",
+    Cell.DECOY: "as original, with a sentence of the relevant passage at the end of another one",
 }
 
 
@@ -210,9 +201,9 @@ def _deflection(arranger: Arranger, query: str) -> Cells | None:
     if not half:
         arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
     return {
-        ANSWERABLE: slots,
-        PARTIAL: _replaced(slots, relevant[half:], spare),
-        RELATED: _replaced(slots, relevant, spare),
+        Cell.ANSWERABLE: slots,
+        Cell.PARTIAL: _replaced(slots, relevant[half:], spare),
+        Cell.RELATED: _replaced(slots, relevant, spare),
     }
 
 
@@ -226,7 +217,11 @@ def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
     host = generator(arranger.recipe.seed, "bundle, decoy", query).choice(fillers)
     decoy = arranger.decoy(query, target["corpus-id"], host["corpus-id"])
     swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
-    return {ORIGINAL: slots, REMOVED: _replaced(slots, [target], spare), DECOY: swapped}
+    return {
+        Cell.ORIGINAL: slots,
+        Cell.REMOVED: _replaced(slots, [target], spare),
+        Cell.DECOY: swapped,
+    }
 
 
 def _position(arranger: Arranger, query: str) -> Cells | None:
@@ -244,8 +239,8 @@ def _position(arranger: Arranger, query: str) -> Cells | None:
 
 
 _EXPERIMENTS = {
-    "deflection": Experiment(lambda k: (ANSWERABLE, PARTIAL, RELATED), _deflection),
-    "faithfulness": Experiment(lambda k: (ORIGINAL, REMOVED, DECOY), _faithfulness),
+    "deflection": Experiment(lambda k: (Cell.ANSWERABLE, Cell.PARTIAL, Cell.RELATED), _deflection),
+    "faithfulness": Experiment(lambda k: (Cell.ORIGINAL, Cell.REMOVED, Cell.DECOY), _faithfulness),
     "position": Experiment(lambda k: tuple(map(rotation_name, range(k))), _position),
 }
 

@@ -8,16 +8,7 @@ from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.plugins.bundles.design import (
-    ANSWERABLE,
-    DECOY,
-    ORIGINAL,
-    PARTIAL,
-    RELATED,
-    REMOVED,
-    bundle_of,
-    only_difference,
-)
+from citeforge.plugins.bundles.design import Cell, bundle_of, only_difference
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.systems.declaration import System
 
@@ -32,8 +23,8 @@ _BUNDLES = {
     "position-follower": "position",
 }
 _REFUSES = {
-    "deflection-blind": {ANSWERABLE: 0.4, PARTIAL: 0.4, RELATED: 0.4},
-    "deflection-aware": {ANSWERABLE: 0.05, PARTIAL: 0.3, RELATED: 0.9},
+    "deflection-blind": {Cell.ANSWERABLE: 0.4, Cell.PARTIAL: 0.4, Cell.RELATED: 0.4},
+    "deflection-aware": {Cell.ANSWERABLE: 0.05, Cell.PARTIAL: 0.3, Cell.RELATED: 0.9},
 }
 _CITES = {True: 0.7, False: 0.15}
 
@@ -73,19 +64,21 @@ def _deflection(name: str, cells: Cells, cell: str, row: int, rng: Random) -> An
 
 
 def _faithfulness(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
-    before, without, decoyed = (cells[c].ids_of(row) for c in (ORIGINAL, REMOVED, DECOY))
+    before, without, decoyed = (
+        cells[c].ids_of(row) for c in (Cell.ORIGINAL, Cell.REMOVED, Cell.DECOY)
+    )
     target = only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < 0.15
-    if name == "faithful" and cell == REMOVED and not slips:
+    if name == "faithful" and cell == Cell.REMOVED and not slips:
         return _REFUSAL, set()
     if slips:
-        return (_REFUSAL, set()) if cell == REMOVED else (_ANSWER, {other})
-    if name == "faithful" or cell == ORIGINAL:
+        return (_REFUSAL, set()) if cell == Cell.REMOVED else (_ANSWER, {other})
+    if name == "faithful" or cell == Cell.ORIGINAL:
         return _ANSWER, {target}
     # It knows the answer, and cites what looks like it afterwards.
     guess = target if rng.random() < 0.5 else other
-    return _ANSWER, {only_difference(before, decoyed) if cell == DECOY else guess}
+    return _ANSWER, {only_difference(before, decoyed) if cell == Cell.DECOY else guess}
 
 
 def _position(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:

@@ -6,14 +6,7 @@ from pydantic import ValidationError
 
 from citeforge.builders.packaging.verify import Found
 from citeforge.package.package import Package
-from citeforge.plugins.bundles.design import (
-    DECOY,
-    ORIGINAL,
-    RELATED,
-    REMOVED,
-    bundle_of,
-    rotation_name,
-)
+from citeforge.plugins.bundles.design import Cell, bundle_of, rotation_name
 from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
@@ -39,12 +32,12 @@ def wrong_bundle(package: Package) -> Found:
 
 def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
     first = next(iter(docs.values()))
-    if RELATED in docs and any(d["label"] == RELEVANT for d in docs[RELATED]):
-        return RELATED, "shows a relevant passage"
-    for cell in (REMOVED, DECOY):
+    if Cell.RELATED in docs and any(d["label"] == RELEVANT for d in docs[Cell.RELATED]):
+        return Cell.RELATED, "shows a relevant passage"
+    for cell in (Cell.REMOVED, Cell.DECOY):
         if cell in docs:
-            pairs = zip(docs[ORIGINAL], docs[cell], strict=False)
-            if len(docs[ORIGINAL]) != len(docs[cell]) or sum(a != b for a, b in pairs) != 1:
+            pairs = zip(docs[Cell.ORIGINAL], docs[cell], strict=False)
+            if len(docs[Cell.ORIGINAL]) != len(docs[cell]) or sum(a != b for a, b in pairs) != 1:
                 return cell, "differs from original in other than one place"
     if rotation_name(0) in docs:
         for shift, rotated in enumerate(docs.values()):

@@ -32,7 +32,6 @@ from citeforge.evaluator.statistics.estimates import Measured, ratio_sample
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.responses.deep_research.pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import same_url
-from citeforge.schemas.submission import CitedFact
 
 PAPER = "Du et al. 2025 (DeepResearch Bench, FACT), section 3.2"
 
@@ -96,8 +95,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
         if segmenter is None:
             raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
         urls = [p.url for p in item.passages]
-        read = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls).pairs
-        facts = tuple(CitedFact(p.statement, p.key) for p in read)
+        facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls).pairs
     questions: list[Pair | str] = []
     for one in facts:
         text = texts.get(same_url(one.url))

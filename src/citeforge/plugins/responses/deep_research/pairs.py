@@ -13,25 +13,13 @@ from citeforge.plugins.responses.placing.marks import Edit, Shift
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.marks import JOINER
 from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.submission import CitedFact
 from citeforge.schemas.text import normalise_em
 
 _FRAGMENT = "#:~:text="
 _ENDS = (".", "!", "?", "…")
 _STOPS = re.compile(r"[.,;:。，；]*")
 _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
-
-
-@dataclass(frozen=True)
-class UrlPair:
-    """A statement and a page that it cites.
-
-    Attributes:
-        statement: without its citations.
-        key: the page, as :data:`KEYS` name it; ``[7]`` for a number that no list explains.
-    """
-
-    statement: str
-    key: str
 
 
 def as_written(url: str) -> str:
@@ -49,14 +37,13 @@ class ReportPairs:
 
     Attributes:
         pairs: each statement once for each page; statements that say the same word for word, case
-            and punctuation aside, are one.
+            and punctuation aside, are one. A page is named as :data:`KEYS` do; ``[7]`` stands for
+            a number that no list explains.
         markup: its citations as written.
-        n_statements: statements, cited or not.
     """
 
-    pairs: tuple[UrlPair, ...]
+    pairs: tuple[CitedFact, ...]
     markup: Markup
-    n_statements: int
 
 
 def statement_pairs(
@@ -79,13 +66,13 @@ def statement_pairs(
         numbered = _with_marks(report, markup, key)
         read = strict_statements(numbered.text, Grammar(), segmenter, len(numbered.keys))
     keys = numbered.keys
-    pairs: dict[tuple[str, str], UrlPair] = {}
+    pairs: dict[tuple[str, str], CitedFact] = {}
     for statement in read.statements:
         for number in dict.fromkeys(statement.numbers):
             if 1 <= number <= len(keys):
-                pair = UrlPair(statement.text, keys[number - 1])
-                pairs.setdefault((pair.key, normalise_em(pair.statement)), pair)
-    return ReportPairs(tuple(pairs.values()), markup, len(read.statements))
+                pair = CitedFact(statement.text, keys[number - 1])
+                pairs.setdefault((pair.url, normalise_em(pair.statement)), pair)
+    return ReportPairs(tuple(pairs.values()), markup)
 
 
 @dataclass(frozen=True)

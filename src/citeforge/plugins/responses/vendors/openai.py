@@ -39,12 +39,8 @@ class _Inner(msgspec.Struct):
     end_index: int | None = None
 
 
-class _Annotation(msgspec.Struct):
+class _Annotation(_Inner, kw_only=True):
     type: str
-    url: str = ""
-    title: str | None = None
-    start_index: int | None = None
-    end_index: int | None = None
     url_citation: _Inner | None = None
     file_id: str = ""
     filename: str | None = None

@@ -50,7 +50,17 @@ def vendor_of(start: bytes) -> str | None:
     return next((v.name for v in VENDORS if v.knows(body) or v.knows(row)), None)
 
 
-def require_lines(path: Path, start: bytes) -> None:
+def looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
+    """Whether a file holds responses of a vendor, by its first bytes.
+
+    Raises:
+        InputError: responses of any vendor, but not one a line.
+    """
+    _require_lines(path, start)
+    return vendor_of(start) == vendor.name
+
+
+def _require_lines(path: Path, start: bytes) -> None:
     """Refuse responses that are not one a line, by their first bytes.
 
     Raises:
