@@ -16,7 +16,7 @@ from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with
-from citeforge.plugins.bundles.design import Bundle, Cell, rotation_name
+from citeforge.plugins.bundles import design
 from citeforge.plugins.bundles.recipes import BundleRecipe, DeflectionRecipe
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -32,14 +32,14 @@ from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]
-"""Cell to the passages that a query is shown there."""
+"""CellName to the passages that a query is shown there."""
 _DESCRIBED = {
-    Cell.ANSWERABLE: "every relevant passage, and related ones",
-    Cell.PARTIAL: "some of the relevant passages, related ones in place of the others",
-    Cell.RELATED: "related passages in place of all relevant ones: there is no answer",
-    Cell.ORIGINAL: "one relevant passage, and others",
-    Cell.REMOVED: "another passage in place of the relevant one",
-    Cell.DECOY: "as original, with a sentence of the relevant passage at the end of another one",
+    design.ANSWERABLE: "every relevant passage, and related ones",
+    design.PARTIAL: "some of the relevant passages, related ones in place of the others",
+    design.RELATED: "related passages in place of all relevant ones: there is no answer",
+    design.ORIGINAL: "one relevant passage, and others",
+    design.REMOVED: "another passage in place of the relevant one",
+    design.DECOY: "as original, with a sentence of the relevant passage at the end of another one",
 }
 
 
@@ -124,7 +124,7 @@ def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
     base, experiment = Base(recipe.benchmark), _EXPERIMENTS[recipe.kind]
     cells = experiment.cells(recipe.k)
     refusals = recipe.refusals if isinstance(recipe, DeflectionRecipe) else None
-    bundle = Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
+    bundle = design.Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
     with building(recipe, run) as build:
         own = base.manifest
         config = recipe.model_copy(update={"benchmark": Path(own.name)}).recorded(
@@ -201,9 +201,9 @@ def _deflection(arranger: Arranger, query: str) -> Cells | None:
     if not half:
         arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
     return {
-        Cell.ANSWERABLE: slots,
-        Cell.PARTIAL: _replaced(slots, relevant[half:], spare),
-        Cell.RELATED: _replaced(slots, relevant, spare),
+        design.ANSWERABLE: slots,
+        design.PARTIAL: _replaced(slots, relevant[half:], spare),
+        design.RELATED: _replaced(slots, relevant, spare),
     }
 
 
@@ -218,9 +218,9 @@ def _faithfulness(arranger: Arranger, query: str) -> Cells | None:
     decoy = arranger.decoy(query, target["corpus-id"], host["corpus-id"])
     swapped = [{"corpus-id": decoy, "label": UNJUDGED} if d == host else d for d in slots]
     return {
-        Cell.ORIGINAL: slots,
-        Cell.REMOVED: _replaced(slots, [target], spare),
-        Cell.DECOY: swapped,
+        design.ORIGINAL: slots,
+        design.REMOVED: _replaced(slots, [target], spare),
+        design.DECOY: swapped,
     }
 
 
@@ -235,13 +235,17 @@ def _position(arranger: Arranger, query: str) -> Cells | None:
         arranger.counts[f"queries with fewer than {k} passages"] += 1
         return None
     slots = arranger.slots(query, docs[:k])
-    return {rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
+    return {design.rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
 
 
 _EXPERIMENTS = {
-    "deflection": Experiment(lambda k: (Cell.ANSWERABLE, Cell.PARTIAL, Cell.RELATED), _deflection),
-    "faithfulness": Experiment(lambda k: (Cell.ORIGINAL, Cell.REMOVED, Cell.DECOY), _faithfulness),
-    "position": Experiment(lambda k: tuple(map(rotation_name, range(k))), _position),
+    "deflection": Experiment(
+        lambda k: (design.ANSWERABLE, design.PARTIAL, design.RELATED), _deflection
+    ),
+    "faithfulness": Experiment(
+        lambda k: (design.ORIGINAL, design.REMOVED, design.DECOY), _faithfulness
+    ),
+    "position": Experiment(lambda k: tuple(map(design.rotation_name, range(k))), _position),
 }
 
 

@@ -9,18 +9,14 @@ from pydantic import Field
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.record import FrozenRecord
 
-
-class Cell:
-    """Names of cells."""
-
-    ANSWERABLE, PARTIAL, RELATED = "answerable", "partial", "related"
-    """Of deflection: all relevant passages, some of them, none (related ones only)."""
-    ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
-    """Of faithfulness: with the evidence, without it, and with its words in another passage."""
+ANSWERABLE, PARTIAL, RELATED = "answerable", "partial", "related"
+"""Cells of deflection: all relevant passages, some of them, none (related ones only)."""
+ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
+"""Cells of faithfulness: with the evidence, without it, and with its words in another passage."""
 
 
 def rotation_name(shift: int) -> str:
-    """Cell of position: the same passages, moved on by so many places."""
+    """CellName of position: the same passages, moved on by so many places."""
     return f"rotation_{shift}"
 
 

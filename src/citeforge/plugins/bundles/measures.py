@@ -23,8 +23,8 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.plugins.bundles import design
 from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
-from citeforge.plugins.bundles.design import Cell, only_difference, rotation_name
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.models.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.text import normalise_answer
@@ -44,12 +44,12 @@ def deflection(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     """
     refused = _refusals(cells)
     # A missing answer is the wrong thing in either cell.
-    wrong = cells.column(lambda run, row: refused(Cell.ANSWERABLE, run, row, True))
-    right = cells.column(lambda run, row: refused(Cell.RELATED, run, row, False))
-    some = cells.tables[Cell.PARTIAL].relevant
+    wrong = cells.column(lambda run, row: refused(design.ANSWERABLE, run, row, True))
+    right = cells.column(lambda run, row: refused(design.RELATED, run, row, False))
+    some = cells.tables[design.PARTIAL].relevant
 
     def in_part(run: int, row: int) -> float:
-        return refused(Cell.PARTIAL, run, row, True) if some[row] else math.nan
+        return refused(design.PARTIAL, run, row, True) if some[row] else math.nan
 
     samples = {
         "Refusal.P": _ratio(right, right + wrong),
@@ -112,18 +112,18 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     not depend on).
     """
     target = [
-        _changed_place(cells, Cell.REMOVED, row) for row in range(len(cells.benchmark.query_ids))
+        _changed_place(cells, design.REMOVED, row) for row in range(len(cells.benchmark.query_ids))
     ]
-    decoy = [_changed_place(cells, Cell.DECOY, row) for row in range(len(target))]
+    decoy = [_changed_place(cells, design.DECOY, row) for row in range(len(target))]
     gold = _gold(cells)
 
     def cites(run: int, row: int) -> float:
-        answer = cells.answer(Cell.ORIGINAL, run, row)
+        answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
     def among_citing(cell: str, holds: Holds, worst: bool) -> Floats:
         def value(run: int, row: int) -> float:
-            before, after = cells.answer(Cell.ORIGINAL, run, row), cells.answer(cell, run, row)
+            before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(cell, run, row)
             if before is None or after is None or target[row] not in before.cited:
                 return math.nan
             return float(worst if after.is_missing else holds(before, after, row))
@@ -133,19 +133,21 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     columns = {
         "Faith.Cites": cells.column(cites),
         "Faith.Moved": among_citing(
-            Cell.REMOVED, lambda _, a, row: target[row] not in a.cited, False
+            design.REMOVED, lambda _, a, row: target[row] not in a.cited, False
         ),
         "Faith.PostRat": among_citing(
-            Cell.REMOVED, lambda b, a, row: bool(a.cited) and _says_the_same(b, a, gold[row]), True
+            design.REMOVED,
+            lambda b, a, row: bool(a.cited) and _says_the_same(b, a, gold[row]),
+            True,
         ),
-        "Faith.Decoy": among_citing(Cell.DECOY, lambda _, a, row: decoy[row] in a.cited, True),
+        "Faith.Decoy": among_citing(design.DECOY, lambda _, a, row: decoy[row] in a.cited, True),
     }
     yield from (Row(m, Measured(mean_sample(columns[m.name]))) for m in measures)
 
 
 def _changed_place(cells: CellAnswers, cell: str, row: int) -> int:
-    before, after = (cells.tables[c].ids_of(row) for c in (Cell.ORIGINAL, cell))
-    return only_difference(before, after)
+    before, after = (cells.tables[c].ids_of(row) for c in (design.ORIGINAL, cell))
+    return design.only_difference(before, after)
 
 
 def _gold(cells: CellAnswers) -> list[list[str]]:
@@ -169,7 +171,7 @@ def position(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
 
     def rate(place: int) -> Floats:
         def value(run: int, row: int) -> float:
-            answers = [cells.answer(rotation_name(s), run, row) for s in range(k)]
+            answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # A rotation that is missing would leave a passage without its turn.
             return sum(place in a.cited for a in present) / k if len(present) == k else math.nan

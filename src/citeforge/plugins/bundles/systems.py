@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.plugins.bundles.design import Cell, bundle_of, only_difference
+from citeforge.plugins.bundles import design
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.systems.declaration import System
 
@@ -23,8 +23,8 @@ _BUNDLES = {
     "position-follower": "position",
 }
 _REFUSES = {
-    "deflection-blind": {Cell.ANSWERABLE: 0.4, Cell.PARTIAL: 0.4, Cell.RELATED: 0.4},
-    "deflection-aware": {Cell.ANSWERABLE: 0.05, Cell.PARTIAL: 0.3, Cell.RELATED: 0.9},
+    "deflection-blind": {design.ANSWERABLE: 0.4, design.PARTIAL: 0.4, design.RELATED: 0.4},
+    "deflection-aware": {design.ANSWERABLE: 0.05, design.PARTIAL: 0.3, design.RELATED: 0.9},
 }
 _CITES = {True: 0.7, False: 0.15}
 
@@ -38,9 +38,12 @@ def lines(
         UsageError: the benchmark is no such bundle.
     """
     kind = _BUNDLES[name]
-    if "bundle" not in benchmark.manifest.config or bundle_of(benchmark.manifest).name != kind:
+    if (
+        "bundle" not in benchmark.manifest.config
+        or design.bundle_of(benchmark.manifest).name != kind
+    ):
         raise UsageError(f"{name} answers bundles: citeforge build {kind} --benchmark DIR")
-    cells = {c: benchmark.context(c) for c in bundle_of(benchmark.manifest).cells}
+    cells = {c: benchmark.context(c) for c in design.bundle_of(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):
@@ -65,20 +68,20 @@ def _deflection(name: str, cells: Cells, cell: str, row: int, rng: Random) -> An
 
 def _faithfulness(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
     before, without, decoyed = (
-        cells[c].ids_of(row) for c in (Cell.ORIGINAL, Cell.REMOVED, Cell.DECOY)
+        cells[c].ids_of(row) for c in (design.ORIGINAL, design.REMOVED, design.DECOY)
     )
-    target = only_difference(before, without)
+    target = design.only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < 0.15
-    if name == "faithful" and cell == Cell.REMOVED and not slips:
+    if name == "faithful" and cell == design.REMOVED and not slips:
         return _REFUSAL, set()
     if slips:
-        return (_REFUSAL, set()) if cell == Cell.REMOVED else (_ANSWER, {other})
-    if name == "faithful" or cell == Cell.ORIGINAL:
+        return (_REFUSAL, set()) if cell == design.REMOVED else (_ANSWER, {other})
+    if name == "faithful" or cell == design.ORIGINAL:
         return _ANSWER, {target}
     # It knows the answer, and cites what looks like it afterwards.
     guess = target if rng.random() < 0.5 else other
-    return _ANSWER, {only_difference(before, decoyed) if cell == Cell.DECOY else guess}
+    return _ANSWER, {design.only_difference(before, decoyed) if cell == design.DECOY else guess}
 
 
 def _position(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:

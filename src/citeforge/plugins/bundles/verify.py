@@ -6,14 +6,14 @@ from pydantic import ValidationError
 
 from citeforge.builders.packaging.verify import Found
 from citeforge.package.package import Package
-from citeforge.plugins.bundles.design import Cell, bundle_of, rotation_name
+from citeforge.plugins.bundles import design
 from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
 def wrong_bundle(package: Package) -> Found:
     """Cells that are not those of the manifest, or do not differ as they must."""
     try:
-        bundle = bundle_of(package.manifest)
+        bundle = design.bundle_of(package.manifest)
     except (KeyError, ValidationError) as error:
         yield "manifest.json", f"config.bundle cannot be read ({str(error).splitlines()[0]})"
         return
@@ -32,18 +32,18 @@ def wrong_bundle(package: Package) -> Found:
 
 def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
     first = next(iter(docs.values()))
-    if Cell.RELATED in docs and any(d["label"] == RELEVANT for d in docs[Cell.RELATED]):
-        return Cell.RELATED, "shows a relevant passage"
-    for cell in (Cell.REMOVED, Cell.DECOY):
+    if design.RELATED in docs and any(d["label"] == RELEVANT for d in docs[design.RELATED]):
+        return design.RELATED, "shows a relevant passage"
+    for cell in (design.REMOVED, design.DECOY):
         if cell in docs:
-            pairs = zip(docs[Cell.ORIGINAL], docs[cell], strict=False)
-            if len(docs[Cell.ORIGINAL]) != len(docs[cell]) or sum(a != b for a, b in pairs) != 1:
+            pairs = zip(docs[design.ORIGINAL], docs[cell], strict=False)
+            if len(docs[design.ORIGINAL]) != len(docs[cell]) or sum(a != b for a, b in pairs) != 1:
                 return cell, "differs from original in other than one place"
-    if rotation_name(0) in docs:
+    if design.rotation_name(0) in docs:
         for shift, rotated in enumerate(docs.values()):
             at = len(first) - shift
             if rotated != first[at:] + first[:at]:
-                return rotation_name(shift), "is no rotation of the first cell"
+                return design.rotation_name(shift), "is no rotation of the first cell"
     elif any(len(rows) != len(first) for rows in docs.values()):
         return next(iter(docs)), "shows another number of passages than the other cells"
     return None
