@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.retrieval import fusion
+from citeforge.plugins.published_systems.attributed_ir import fusion
 
 N_CASES = 100
 

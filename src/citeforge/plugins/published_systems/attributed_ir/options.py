@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.engines.retrieval.fusion import FUSIONS
+from citeforge.plugins.published_systems.attributed_ir.fusion import FUSIONS
 from citeforge.schemas.models.choices import EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.option import Option
 from citeforge.systems.options import LlmOptions

@@ -12,9 +12,9 @@ from pathlib import Path
 import yaml
 
 from citeforge.builders.packaging.prompts import PromptDoc
-from citeforge.engines.retrieval.fusion import Ranking, fuse
 from citeforge.package.items import Item
 from citeforge.plugins.published_systems.attributed_ir.answers import ask_with_passages
+from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, fuse
 from citeforge.plugins.published_systems.attributed_ir.options import QueryGenOptions
 from citeforge.plugins.published_systems.attributed_ir.search import Search
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task

@@ -13,12 +13,12 @@ import pyarrow as pa
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.fusion import Ranking, Scorer
 from citeforge.engines.retrieval.records import Rankings, Retriever, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
+from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
 from citeforge.plugins.published_systems.attributed_ir.two_stage import (
     EmbeddingReranker,

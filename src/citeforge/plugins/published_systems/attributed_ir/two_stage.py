@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.retrieval.fusion import Scorer, ordered
 from citeforge.engines.retrieval.records import DEPTH, Rankings, Retriever, ranked
 from citeforge.engines.retrieval.reranker import Pairs, Reranker
+from citeforge.plugins.published_systems.attributed_ir.fusion import Scorer, ordered
 
 TextsOf = Callable[[Sequence[str]], Sequence[str]]
 """Passage ids to what a reranker reads of them, in order."""

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from citeforge.engines.retrieval import fusion
+from citeforge.plugins.published_systems.attributed_ir import fusion
 from citeforge.schemas.errors import UnknownValueError
 
 ASKED = [("a", 9.0), ("b", 5.0), ("c", 1.0)]
