@@ -72,7 +72,7 @@ def prepare_search(folder: str, rows: int) -> Any:
     import pyarrow as pa
     import torch  # noqa: F401
 
-    from citeforge.engines.embedding.precomputed import open_given, passage_shards, query_rows
+    from citeforge.engines.embedding.precomputed import open_vectors, passage_shards, query_rows
 
     def ids(n: int) -> Iterator[pa.Array]:
         for start in range(0, n, 8192):
@@ -80,9 +80,9 @@ def prepare_search(folder: str, rows: int) -> Any:
 
     base = Path(folder)
     names = [str(i) for i in range(QUERIES)]
-    queries = query_rows(open_given(base / "queries.npy"), names, names)
+    queries = query_rows(open_vectors(base / "queries.npy"), names, names)
     begun = time.perf_counter()
-    given = open_given(base / "vectors.npy")
+    given = open_vectors(base / "vectors.npy")
     shards = passage_shards(given, ids(rows), rows, base, lambda *_: None)
     return queries, shards, time.perf_counter() - begun
 

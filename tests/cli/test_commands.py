@@ -208,7 +208,7 @@ def test_a_report_of_an_unknown_ending_is_refused(cli: Cli, tmp_path: Path) -> N
 def test_commands_stand_in_groups_and_are_few() -> None:
     groups = {group: list(helps) for group, helps in grouped_helps().items()}
     assert groups == {
-        "Build": ["build", "shard", "kg"],
+        "Build": ["build", "kg", "shard"],
         "Run": ["run", "bench"],
         "Score": ["check", "score", "compare", "report"],
         "Trust": ["verify", "audit", "labels", "reproduce"],

@@ -176,9 +176,9 @@ def test_checks(package: Path, tmp_path: Path) -> None:
 def test_audits_and_rebuilt_packages(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "p")
     found = cf.audit(tmp_path / "p")
-    n_flaws = sum(map(len, found.found.flaws.values()))
+    n_flaws = sum(map(len, found.result.flaws.values()))
     assert re.fullmatch(rf"<audit: \d of \d checks made, {n_flaws} flaws>", repr(found))
-    assert set(found.found.flaws) <= set(shown(found).cells)
+    assert set(found.result.flaws) <= set(shown(found).cells)
     again = cf.rebuild(tmp_path / "p", tmp_path / "again", trust=True)
     assert repr(again).endswith(" made again: all tables are equal>")
     shown(again)

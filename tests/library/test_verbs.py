@@ -135,7 +135,7 @@ def test_audit(inline: Cli, package: Path, tmp_path: Path) -> None:
     done = cf.audit(tmp_path / "p", options)
     assert (tmp_path / "p/audit.json").read_bytes() == (tmp_path / "c/audit.json").read_bytes()
     assert known.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
-    assert done.accepted == sum(map(len, done.found.flaws.values()))
+    assert done.accepted == sum(map(len, done.result.flaws.values()))
     gone = json.dumps({"kind": "empty-passage", "passage": "none"}) + "\n"
     known.write_text(known.read_text() + gone)
     done = cf.audit(

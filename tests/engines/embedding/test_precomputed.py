@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.embedding.precomputed import open_given, passage_shards, query_rows
+from citeforge.engines.embedding.precomputed import open_vectors, passage_shards, query_rows
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.schemas.errors import InputError
 
@@ -36,7 +36,7 @@ def save(path: Path, vectors: np.ndarray, ids: list[str] | None = None) -> Path:
 
 def shards_of(path: Path, folder: Path, ids: list[str] = IDS, size: int = 4) -> list[VectorShard]:
     pieces = (pa.array(ids[i : i + size]) for i in range(0, len(ids), size))
-    return passage_shards(open_given(path), pieces, len(ids), folder, silent)
+    return passage_shards(open_vectors(path), pieces, len(ids), folder, silent)
 
 
 @pytest.fixture
@@ -81,14 +81,14 @@ def test_every_layout_gives_the_same_vectors(
 
 
 def test_queries_by_id_or_by_place(tmp_path: Path, vectors: np.ndarray) -> None:
-    placed = open_given(save(tmp_path / "q.npy", vectors))
-    named = open_given(save(tmp_path / "q.parquet", vectors[::-1], IDS[::-1]))
+    placed = open_vectors(save(tmp_path / "q.npy", vectors))
+    named = open_vectors(save(tmp_path / "q.parquet", vectors[::-1], IDS[::-1]))
     for source in (placed, named):
         found = query_rows(source, IDS, ["p7", "p2"])
         assert np.allclose(found, unit(vectors)[[7, 2]], atol=1e-6)
     with pytest.raises(InputError, match=r"q.parquet: has no vector of the query 'q'; one a query"):
         query_rows(named, [*IDS, "q"], ["q"])
-    twice = open_given(save(tmp_path / "t.parquet", vectors[:2], ["p1", "p1"]))
+    twice = open_vectors(save(tmp_path / "t.parquet", vectors[:2], ["p1", "p1"]))
     with pytest.raises(InputError, match="names a query twice"):
         query_rows(twice, IDS, ["p1"])
     with pytest.raises(InputError, match="has 10 vectors, and there are 9 texts"):
@@ -135,7 +135,7 @@ def test_other_passages(tmp_path: Path, vectors: np.ndarray) -> None:
 
 def refused(path: Path, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        open_given(path)
+        open_vectors(path)
 
 
 def test_files_that_hold_no_vectors(tmp_path: Path, vectors: np.ndarray) -> None:

@@ -136,8 +136,8 @@ def test_from_suspicion_to_a_build_without(
     # Without the one, and without what people found: of 26 - hits the rest of 6 hits / 5.
     assert after.share == pytest.approx((6 * hits / 5 - hits) / (26 - hits))
     assert after.low <= after.share <= after.high <= before.high
-    assert f"estimate {before.told} of the negatives are relevant (12 labelled" in told
-    assert f"estimate {after.told} of those that stay" in told
+    assert f"estimate {before.text} of the negatives are relevant (12 labelled" in told
+    assert f"estimate {after.text} of those that stay" in told
     assert "Suspects were decided by rules, then table:" in (package / "README.md").read_text()
     labelled = {(d.query, d.passage) for d in found.decisions if d.by == "people"}
     assert labelled == {(w["query_id"], w["passage"]) for w in key.values()}

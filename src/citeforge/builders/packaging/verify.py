@@ -16,7 +16,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import UNJUDGED
 from citeforge.schemas.errors import InputError
 
-Found = Iterator[tuple[str, str]]
+Problems = Iterator[tuple[str, str]]
 """(table, what is wrong)."""
 
 
@@ -62,7 +62,7 @@ def _wrong_schemas(package: Package) -> Iterator[Problem]:
             yield Problem(name, f"has not the schema of config {config}")
 
 
-def wrong_ids(package: Package) -> Found:
+def wrong_ids(package: Package) -> Problems:
     """Duplicate and dangling ids, and labels that are not disjoint."""
     names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
@@ -84,7 +84,7 @@ def _strays(values: pa.ChunkedArray, ids: pa.ChunkedArray) -> list[str]:
     return strays
 
 
-def _duplicate_passages(package: Package) -> Found:
+def _duplicate_passages(package: Package) -> Problems:
     finder = DuplicateFinder()
     for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
@@ -96,7 +96,7 @@ def _duplicate_passages(package: Package) -> Found:
             yield "corpus", f"the _id {duplicate[0]!r} comes twice"
 
 
-def _dangling_passages(package: Package) -> Found:
+def _dangling_passages(package: Package) -> Problems:
     ids = pa.chunked_array(
         [c for t in package.mappings.values() for c in t["corpus-id"].chunks], pa.string()
     ).unique()
@@ -108,7 +108,7 @@ def _dangling_passages(package: Package) -> Found:
         yield "mapping", f"names the passage {name!r}, which is not in corpus"
 
 
-def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
+def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
     label_of: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
         for pair in rows_of(table, "query-id", "corpus-id"):
@@ -120,7 +120,7 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Found:
             label_of[pair] = label
 
 
-def wrong_contexts(package: Package) -> Found:
+def wrong_contexts(package: Package) -> Problems:
     """Contexts of other queries, with a passage twice, or with labels that no mapping has."""
     labels = {
         pair: label

@@ -52,7 +52,7 @@ MINED_WITHOUT = frozenset(
 """Fields of the recipe that mining does not depend on."""
 VECTORS_WITHOUT = MINED_WITHOUT | {"mining", "remine", "candidates", "candidates_sha256"}
 """Likewise vectors."""
-_OURS = re.compile(
+_OWN_NAMES = re.compile(
     r"(corpus|embeddings|int8|embed\.json|mine\.json|nominate\.json|mined-\d+-of-\d+|archives-\d+-of-\d+)"
     r"(\.json|\.lock)?"
 )
@@ -99,7 +99,7 @@ class ShardFolder(Workspace):
             folder.mkdir(parents=True, exist_ok=True)
             strange = [
                 p.name for p in folder.iterdir()
-                if not _OURS.fullmatch(p.name) and not is_temporary(p)
+                if not _OWN_NAMES.fullmatch(p.name) and not is_temporary(p)
             ]  # fmt: skip
         if strange:
             refuse_strangers(folder, sorted(strange))

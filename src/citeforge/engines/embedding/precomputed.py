@@ -70,7 +70,7 @@ class PrecomputedVectors:
         return self.files[0].suffix == ".parquet"
 
 
-def open_given(path: Path) -> PrecomputedVectors:
+def open_vectors(path: Path) -> PrecomputedVectors:
     """Look at vectors.
 
     Raises:
@@ -98,10 +98,10 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
     """Vectors of passages and of queries.
 
     Raises:
-        InputError: as for :func:`open_given`, or they have not one dimension.
+        InputError: as for :func:`open_vectors`, or they have not one dimension.
     """
-    both = open_given(passages), open_given(queries)
-    one, other = (given.dimension for given in both)
+    both = open_vectors(passages), open_vectors(queries)
+    one, other = (vectors.dimension for vectors in both)
     if one != other:
         raise InputError(
             f"has {other} values a vector, {passages} {one}",
@@ -319,14 +319,14 @@ class _Rows:
 
     def __init__(self, source: PrecomputedVectors) -> None:
         self.at = 0
-        self._given = source
+        self._source = source
         self._npy = [] if source.has_ids else [npy_file(p) for p in source.files]
         self._batches = self._tables() if source.has_ids else iter(())
         self._rest: list[pa.RecordBatch] = []
 
     def take(self, n: int) -> tuple[npt.NDArray[Any], pa.Array | None]:
         """The next n vectors, and their ids where they have some."""
-        if self._given.has_ids:
+        if self._source.has_ids:
             return self._from_tables(n)
         pieces = [_read(file, first, count) for file, first, count in self._spans(self.at, n)]
         self.at += n
@@ -350,7 +350,7 @@ class _Rows:
         return VectorShard(file.path, n, file.dimension, key, offset)
 
     def _tables(self) -> Iterator[pa.RecordBatch]:
-        for path in self._given.files:
+        for path in self._source.files:
             names = ["_id", _column(read_schema(path), path)]
             for batch in iter_batches([path], names, rows=1 << 12):
                 columns = [batch["_id"].cast(pa.string()), batch[names[1]]]
@@ -364,13 +364,13 @@ class _Rows:
         self._rest = table.slice(n).to_batches()
         vectors = np.concatenate(
             [self._matrix(chunk, self.at) for chunk in head["vector"].chunks]
-            or [np.empty((0, self._given.dimension), np.float32)]
+            or [np.empty((0, self._source.dimension), np.float32)]
         )
         self.at += n
         return vectors, pa.concat_arrays(head["_id"].chunks)
 
     def _matrix(self, lists: pa.Array, start: int) -> npt.NDArray[Any]:
-        dimension = self._given.dimension
+        dimension = self._source.dimension
         flat = lists.flatten()
         lengths = lists.value_lengths() if not pa.types.is_fixed_size_list(lists.type) else None
         odd = lists.null_count or flat.null_count or len(flat) != len(lists) * dimension
@@ -379,7 +379,7 @@ class _Rows:
             row = next((i for i, size in enumerate(sizes) if size != dimension), 0)
             raise InputError(
                 f"has {sizes[row]} values, or nothing among them, and others have {dimension}",
-                path=self._given.path,
+                path=self._source.path,
                 line=start + row + 1,
                 field="vector",
             )

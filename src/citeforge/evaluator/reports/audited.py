@@ -53,7 +53,7 @@ def told_of_negatives(audit: Audit) -> list[str]:
     """Sentences: share of negatives that are relevant, who decided on suspects, what stays."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
-        f"Of {audit.negatives:,} negatives {share.told} are relevant (estimated from {share.n:,} "
+        f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "
         f"labelled ones; 95 % interval: {share.method})."
         if share
         else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
@@ -63,5 +63,5 @@ def told_of_negatives(audit: Audit) -> list[str]:
         strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())
         lines.append(f"Suspects were decided by {', then '.join(cascade.stages)}: {strata}.")
         if cascade.after is not None:
-            lines.append(f"Of those that stay when the relevant ones go: {cascade.after.told}.")
+            lines.append(f"Of those that stay when the relevant ones go: {cascade.after.text}.")
     return lines

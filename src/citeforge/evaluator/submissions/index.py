@@ -33,7 +33,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
 
-_OURS = (OURS, "attributed-ir")
+_OWN_FORMS = (OURS, "attributed-ir")
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
 
@@ -72,13 +72,13 @@ class Submission:
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error = on_error
         start = b""
-        if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OURS):
+        if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OWN_FORMS):
             start = read_start(path, START)
         self.form = detect(path, start) if form == "auto" else form
         self._looked_at: Lines | None = None
         self._has_header: bool | None = None
         self._origin = Origin()
-        read_origin, is_ours = find_format(self.form).origin, self.form in _OURS
+        read_origin, is_ours = find_format(self.form).origin, self.form in _OWN_FORMS
         self._can_name = read_origin is not None
         with self._passed_over():
             if is_ours:

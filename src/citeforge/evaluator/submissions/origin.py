@@ -150,8 +150,8 @@ class CitationRange:
         return doubts
 
 
-class MismatchDetector:
-    """Looks for :class:`CitationRange` at the citations of a submission's first lines.
+class MismatchDetector(CitationRange):
+    """Looks at the citations of a submission's first lines.
 
     Attributes:
         n_lines: lines that were read so far, of other context sets, too.
@@ -164,8 +164,8 @@ class MismatchDetector:
             grammar: citation grammar with the submission's index base.
             sizes: passages shown for each query; empty where answers bring their own or none.
         """
+        super().__init__()
         self.n_lines = 0
-        self._range = CitationRange()
         self._grammar, self._sizes = grammar, sizes
 
     def look(self, row: int, answer: SubmissionLine) -> None:
@@ -174,8 +174,4 @@ class MismatchDetector:
             return
         n_shown = self._sizes[row]
         inside, outside, _ = self._grammar.cited(answer.output, n_shown)
-        self._range.add((position + 1 for position in inside), outside, n_shown)
-
-    def warnings(self) -> list[str]:
-        """What gives another build away; empty when nothing does."""
-        return self._range.warnings()
+        self.add((position + 1 for position in inside), outside, n_shown)

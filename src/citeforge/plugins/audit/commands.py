@@ -40,7 +40,7 @@ def audit(folder: Path, **given: Any) -> None:
 
     options = record_from(AuditOptions, given)
     done = run_audit(folder, options, run=run_options(given))
-    result = done.found
+    result = done.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():
         reason = how.removeprefix(NOT_MADE)
@@ -61,9 +61,9 @@ def audit(folder: Path, **given: Any) -> None:
         click.echo(f"decided  {', then '.join(result.cascade.stages)}: {parts}")
     if result.false_negatives is not None:
         s = result.false_negatives
-        click.echo(f"estimate {s.told} of the negatives are relevant ({s.n} labelled; {s.method})")
+        click.echo(f"estimate {s.text} of the negatives are relevant ({s.n} labelled; {s.method})")
     if result.cascade is not None and result.cascade.after is not None:
-        share = result.cascade.after.told
+        share = result.cascade.after.text
         click.echo(f"estimate {share} of those that stay, without what was decided relevant")
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:

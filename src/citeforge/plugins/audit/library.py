@@ -22,24 +22,24 @@ class Audited(Displayed):
     """What an audit came to.
 
     Attributes:
-        found: what ``audit.json`` holds.
+        result: what ``audit.json`` holds.
         accepted: flaws written to the file of accepted ones; None where nobody asked for it.
         new: with ``strict``, flaws that are not accepted.
         stale: with ``strict``, accepted (kind, query, passage) that are gone.
     """
 
-    found: Audit
+    result: Audit
     accepted: int | None
     new: list[Flaw]
     stale: list[tuple[str, str, str]]
 
     def _headline(self) -> str:
-        n_flaws = sum(map(len, self.found.flaws.values()))
-        return f"audit: {checks_made(self.found.checks)}, {n_flaws:,} flaws"
+        n_flaws = sum(map(len, self.result.flaws.values()))
+        return f"audit: {checks_made(self.result.checks)}, {n_flaws:,} flaws"
 
     def _tables(self) -> Iterator[Table]:
-        rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.found.flaws.items()]
-        notes = [f"{check}: {how}" for check, how in self.found.checks.items()]
+        rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.result.flaws.items()]
+        notes = [f"{check}: {how}" for check, how in self.result.checks.items()]
         yield Table(["flaw", "rows", "the first one"], rows, notes=notes)
 
 

@@ -150,19 +150,19 @@ def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str,
         InputError: none qualifies.
     """
     recipe, counts = arranger.recipe, arranger.counts
-    qualified = {query: cells for query, cells in arranged.items() if cells is not None}
-    if not qualified:
+    complete = {query: cells for query, cells in arranged.items() if cells is not None}
+    if not complete:
         reasons = "; ".join(f"{n} {what}" for what, n in counts.items())
         raise InputError(
             f"no query qualifies ({reasons})",
             path=recipe.benchmark,
             allowed=f"queries with relevant passages and {recipe.k} others; a smaller --k",
         )
-    if recipe.sample is None or recipe.sample >= len(qualified):
-        return qualified
-    sample = set(sample_ids(list(qualified), recipe.sample, recipe.seed, "bundle"))
-    counts["left out by --sample"] = len(qualified) - len(sample)
-    return {query: cells for query, cells in qualified.items() if query in sample}
+    if recipe.sample is None or recipe.sample >= len(complete):
+        return complete
+    sample = set(sample_ids(list(complete), recipe.sample, recipe.seed, "bundle"))
+    counts["left out by --sample"] = len(complete) - len(sample)
+    return {query: cells for query, cells in complete.items() if query in sample}
 
 
 def _write_tables(

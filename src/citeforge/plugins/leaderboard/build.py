@@ -20,7 +20,7 @@ from citeforge.publish.hidden import matching_gold
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 
-_OURS = re.compile(
+_OWN_FILES = re.compile(
     r"(matrix\.js|((?P<folder>[a-z0-9][a-z0-9_-]*)/)?("
     r"site\.css|site\.js|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html"
     r"|queries\.html|definitions\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
@@ -192,7 +192,7 @@ def unknown_site_files(out: Path) -> list[str]:
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
     def is_ours(name: str) -> bool:
-        match = _OURS.fullmatch(name)
+        match = _OWN_FILES.fullmatch(name)
         within = match is not None and (match["folder"] is None or match["folder"] in folders)
         return within or is_temporary(out / name)
 

@@ -48,7 +48,7 @@ def _precisions(files: Sequence[ScoreFile], main: str) -> list[str]:
     return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
 
 
-_OURS = (
+_BUILT_IN = (
     Plot(
         "intervals", "values with intervals, and the ranks that systems may have",
         "no system has values of the measure", intervals, 10, _main_and_shares,
@@ -108,7 +108,7 @@ _OURS = (
 
 def plots() -> dict[str, Plot]:
     """All plots by name, as pages show them: ours, then those of plugins."""
-    by_name = {p.name: p for p in _OURS}
+    by_name = {p.name: p for p in _BUILT_IN}
     for value, origin in plugins.load_entries("plots"):
         if not isinstance(value, Plot):
             plugins.warn(f"{origin}: {value!r} is no plot")
@@ -142,14 +142,14 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
         UsageError: the files do not hold what it shows.
         MissingExtraError: the extra ``report`` is not installed.
     """
-    chosen = find_plot(name)
+    one = find_plot(name)
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if measure is not None and measure not in names:
         raise UnknownValueError("measure", measure, names)
     with unchecked():
-        figure = chosen.make(_best_first(files), measure or main_measure(files))
+        figure = one.make(_best_first(files), measure or main_measure(files))
     if figure is None:
-        raise UsageError(f"--plot {name}: {chosen.needs}")
+        raise UsageError(f"--plot {name}: {one.needs}")
     return _marked(figure, files)
 
 

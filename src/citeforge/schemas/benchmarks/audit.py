@@ -60,7 +60,7 @@ class EstimatedShare(Record):
     method: str = "Clopper and Pearson"
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """In per cent, with the interval."""
         return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 

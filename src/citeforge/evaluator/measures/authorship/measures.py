@@ -30,18 +30,18 @@ class Cells:
 
     Attributes:
         design: the cells.
-        kept: context set to the numbers of its answers; cells without any answer are not there.
+        scores: context set to the numbers of its answers; cells without any answer are not there.
         has_gold: whether any query has gold short answers.
     """
 
     design: Design
-    kept: dict[str, PerAnswerScores]
+    scores: dict[str, PerAnswerScores]
     has_gold: bool
 
     def column(self, cell: str, name: str) -> Floats:
         """Shape (runs, queries); one averaged run where cells differ in their runs."""
-        values = self.kept[cell].column(name)
-        if len({tuple(k.runs) for k in self.kept.values()}) == 1:
+        values = self.scores[cell].column(name)
+        if len({tuple(k.runs) for k in self.scores.values()}) == 1:
             return values  # only where all cells were run alike can runs be paired
         return mean_of_runs(values)[None]
 
@@ -94,7 +94,7 @@ def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | Not
 
 def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
     for cell in cells.design.cells:
-        if cell.context not in cells.kept:
+        if cell.context not in cells.scores:
             name = f"all measures of the cell {cell.context}"
             yield NotComputed(name=name, reason="the submission has no answers to it")
             continue
@@ -144,15 +144,15 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
             pair = comparison([c for c in group if c.labels == labels.name])
             # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                held = _Held(cell, vanilla, 0, cell.context, labels)
-                yield from _difference(cells, measures, "CAS", held)
+                compared = _CellPair(cell, vanilla, 0, cell.context, labels)
+                yield from _difference(cells, measures, "CAS", compared)
             place = f"{vanilla.origins}_{labels.name}"
-            held = _Held(pair.first, pair.second, pair.omega, place, labels)
-            yield from _difference(cells, measures, "CAB", held)
+            compared = _CellPair(pair.first, pair.second, pair.omega, place, labels)
+            yield from _difference(cells, measures, "CAB", compared)
 
 
 @dataclass(frozen=True)
-class _Held:
+class _CellPair:
     """Two cells whose difference is a measure; ``omega`` is 0 where its sign means nothing."""
 
     first: Cell
@@ -163,27 +163,27 @@ class _Held:
 
 
 def _difference(
-    cells: Cells, measures: Sequence[Measure], table: str, held: _Held
+    cells: Cells, measures: Sequence[Measure], table: str, pair: _CellPair
 ) -> Iterator[Row | NotComputed]:
-    names = {held.first.context, held.second.context}
-    absent = sorted(names - set(cells.kept))
+    names = {pair.first.context, pair.second.context}
+    absent = sorted(names - set(cells.scores))
     for measure in measures:
         if measure.parameters.get("table") != table:
             continue
         if absent:
             yield NotComputed(
-                name=f"{measure.name}[{held.place}]",
+                name=f"{measure.name}[{pair.place}]",
                 reason=f"needs the cell {' and '.join(absent)}",
             )
             continue
         column = str(measure.parameters["of"])
-        first, second = (cells.column(c.context, column) for c in (held.first, held.second))
+        first, second = (cells.column(c.context, column) for c in (pair.first, pair.second))
         change = first - second
         means = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
-        sample = mean_sample(held.omega * change if held.omega else np.abs(change))
+        sample = mean_sample(pair.omega * change if pair.omega else np.abs(change))
         # The placebo is a control, and stays out of the table that is adjusted.
-        adjusted = None if held.labels.name == PLACEBO else table
-        yield Row(measure, Measured(sample), held.place, paired_t(means), adjusted)
+        adjusted = None if pair.labels.name == PLACEBO else table
+        yield Row(measure, Measured(sample), pair.place, paired_t(means), adjusted)
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"

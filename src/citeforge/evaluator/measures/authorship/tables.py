@@ -16,12 +16,8 @@ DAGGER = "†"
 _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
-class _Scores:
-    def __init__(self, file: ScoreFile) -> None:
-        self._by_name = {m.name: m for m in file.measures}
-
-    def get(self, measure: str, place: str) -> MeasureScore | None:
-        return self._by_name.get(f"{measure}[{place}]")
+def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+    return {m.name: m for m in file.measures}
 
 
 def tables(files: Sequence[ScoreFile]) -> list[Table]:
@@ -87,15 +83,15 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
     rows = []
     for file in files:
-        scores = _Scores(file)
+        scores = _scores(file)
         for vanilla, labels, _ in _places(_design(file)):
             if labels == PLACEBO:
                 continue
             place = f"{vanilla.origins}_{labels}"
-            entries = [scores.get(f"CAB.{m}", place) for m in "PR"]
+            entries = [scores.get(f"CAB.{m}[{place}]") for m in "PR"]
             if not any(entries):
                 continue
-            control = [scores.get(f"CAB.{m}", f"{vanilla.origins}_{PLACEBO}") for m in "PR"]
+            control = [scores.get(f"CAB.{m}[{vanilla.origins}_{PLACEBO}]") for m in "PR"]
             rows.append(
                 (
                     file.system, labels,
@@ -120,11 +116,11 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """CAS of each labelled cell against vanilla (tables 2, 5 and 7)."""
     rows = []
     for file in files:
-        scores = _Scores(file)
+        scores = _scores(file)
         for vanilla, labels, cells in _places(_design(file)):
             pair = comparison(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                entries = [scores.get(f"CAS.{m}", cell.context) for m in "PR"]
+                entries = [scores.get(f"CAS.{m}[{cell.context}]") for m in "PR"]
                 if any(entries):
                     rows.append(
                         (
@@ -172,9 +168,9 @@ def _by_cell(
         (file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
          AUTHORS[cell.other_origin], _mode(cell), *texts(file, cell, entries))
         for file in files
-        for scores in [_Scores(file)]
+        for scores in [_scores(file)]
         for cell in _ordered(_design(file))
-        if shows(cell) and any(entries := [scores.get(m, cell.context) for m in measures])
+        if shows(cell) and any(entries := [scores.get(f"{m}[{cell.context}]") for m in measures])
     ]  # fmt: skip
 
 
@@ -215,7 +211,7 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
     passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
     """
-    design, scores = _design(file), _Scores(file)
+    design, scores = _design(file), _scores(file)
     if cell.mixed:
         if cell.labels is None or cell.side(True) == cell.side(False):
             return False
@@ -227,9 +223,9 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
         labels = sets | {None}
     else:
         labels = {cell.labels, None}
-    mine = scores.get(measure, cell.context)
+    mine = scores.get(f"{measure}[{cell.context}]")
     rivals = [
-        scores.get(measure, c.context)
+        scores.get(f"{measure}[{c.context}]")
         for c in design.cells
         if c.origins == cell.origins
         and c.labels in labels

@@ -30,8 +30,8 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
     answers = [{a.query_id: a for a in f.answers} for f in files]
     texts, gold = dict[str, str](), dict[str, list[str]]()
-    for known in answers:
-        for query, answer in known.items():
+    for of_file in answers:
+        for query, answer in of_file.items():
             texts.setdefault(query, answer.query)
             if answer.gold:
                 gold.setdefault(query, answer.gold)
@@ -43,19 +43,19 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
         if any(q in gold for q in block):
             pieces[f"g-{number}"] = [gold.get(q, []) for q in block]
     systems, shown = [], dict[str, str]()
-    for s, (file, known) in enumerate(zip(files, answers, strict=True)):
+    for s, (file, of_file) in enumerate(zip(files, answers, strict=True)):
         mine = [m for m in file.measures if m.name in scales]
         for m in mine:
             pieces[f"v-{s}-{names.index(m.name)}"] = _column(file, m, queries)
         passages: list[str] = []
-        if known:
-            pieces[f"f-{s}"] = [_flags(known.get(q)) for q in queries]
+        if of_file:
+            pieces[f"f-{s}"] = [_flags(of_file.get(q)) for q in queries]
             for number, block in enumerate(blocks):
-                pieces[f"a-{s}-{number}"] = list(_answers(file, known, block, names))
-                passages.append(_passages(known, block, pieces, shown))
+                pieces[f"a-{s}-{number}"] = list(_answers(file, of_file, block, names))
+                passages.append(_passages(of_file, block, pieces, shown))
         systems.append({
             "name": file.system, "measures": [names.index(m.name) for m in mine],
-            "answers": bool(known), "passages": passages,
+            "answers": bool(of_file), "passages": passages,
         })  # fmt: skip
     index = {
         "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
@@ -66,8 +66,8 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 
 def _column(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
     """Hundredths of what is displayed, in the order of the queries."""
-    known = dict(zip(file.query_ids, measure.per_query, strict=True))
-    values = (known.get(q) for q in queries)
+    of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
+    values = (of_file.get(q) for q in queries)
     return [None if v is None else round(100 * v * measure.scale) for v in values]
 
 
