@@ -79,8 +79,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     submission = Submission(path, benchmark, options.file_format, system)
     n_asked = submission.asked if options.only_asked else None
     if n_asked is not None:
-        benchmark = benchmark.first(n_asked)
-        submission = Submission(path, benchmark, options.file_format, system)
+        submission.benchmark = benchmark = benchmark.first(n_asked)
     reading = read(submission, measures, setup.tools)
     judge = reading.tools.judge
     if judge is not None:

@@ -11,7 +11,7 @@ from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.mining import Mined, draw_irrelevant
 from citeforge.builders.rage.mixture import Pools
 from citeforge.builders.rage.screening import note_screened
-from citeforge.engines.io.corpus import take_rows
+from citeforge.engines.io.corpus import names_at
 from citeforge.engines.io.tables import iter_batches, table_of
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.recipes.rage import Mining
@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.rage import Mining
 def seemingly_table(corpus: list[Path], ids: list[str], by_query: list[list[Mined]]) -> pa.Table:
     """Schema MAPPING with score and rank, queries in order, nearest first."""
     flat = [(query, m) for query, mined in zip(ids, by_query, strict=True) for m in mined]
-    names = _names(corpus, [m.position for _, m in flat])
+    names, _ = names_at(corpus, np.array([m.position for _, m in flat], np.int64))
     rows = [
         (query, name, None, m.score, m.rank) for (query, m), name in zip(flat, names, strict=True)
     ]
@@ -49,7 +49,7 @@ def drawn_table(
     drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, mined, mining, seed)
     note_screened(exclusions.counts, "irrelevant", dropped, mining)
     flat = [(query, p) for query, positions in zip(ids, drawn, strict=True) for p in positions]
-    names = _names(corpus, [p for _, p in flat])
+    names, _ = names_at(corpus, np.array([p for _, p in flat], np.int64))
     rows = [(query, name, None, None, None) for (query, _), name in zip(flat, names, strict=True)]
     return table_of(rows, MAPPING)
 
@@ -65,9 +65,3 @@ def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
             if len(pool) < number:
                 short.setdefault(query, {})[label] = len(pool)
     return short
-
-
-def _names(corpus: list[Path], positions: list[int]) -> list[str]:
-    unique, inverse = np.unique(np.array(positions, np.int64), return_inverse=True)
-    ids: list[str] = take_rows(corpus, unique, ["_id"])["_id"].take(pa.array(inverse)).to_pylist()
-    return ids
