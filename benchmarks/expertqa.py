@@ -16,7 +16,7 @@ from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.ranks import LEVEL, ranks_of_intervals
+from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
     Powered,
@@ -24,6 +24,7 @@ from citeforge.plugins.labels.correction.ppi import (
     interval_of,
     powered,
 )
+from citeforge.plugins.labels.correction.ranks import ranks_of_intervals
 from citeforge.plugins.labels.files import EXPERTQA, FULL
 
 SHARE = Range(0, 1)

@@ -13,8 +13,6 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.runner import make_runner
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -102,18 +100,6 @@ def judge_session(
     judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=replay)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
-
-
-def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
-    """Likewise, where nothing can be done without a judge.
-
-    Raises:
-        UsageError: none is named.
-    """
-    session = judge_session(judging, run)
-    if session is None:
-        raise UsageError(f"name a judge: {listed(JUDGES)}")
-    return session
 
 
 def priced(plan: JudgePlan, run: RunOptions) -> JudgePlan:

@@ -111,7 +111,7 @@ class Kind(ABC):
     def checker(self, benchmark: Any) -> Any:
         """What finds faults in answers.
 
-        See :class:`citeforge.evaluator.submissions.check_answers.AnswerCheck`.
+        One like :class:`citeforge.evaluator.submissions.check_answers.Marks`.
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:

@@ -7,19 +7,14 @@ answer with values in their own repositories.
 from __future__ import annotations
 
 import re
-from pathlib import Path
-from typing import Any
 
 import yaml
 
-from citeforge.engines.io.textfiles import read_yaml
 from citeforge.package.kinds import kind_of
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.errors import InputError
 
 FILE = "eval.yaml"
 FRAMEWORK = "citeforge"
-_ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
 
 
 def task_id(context: str, measure: str) -> str:
@@ -45,23 +40,3 @@ def render_evals(manifest: Manifest) -> str | None:
         "tasks": tasks,
     }
     return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
-
-
-def read_tasks(path: Path, name: object = None) -> set[str]:
-    """Ids of the tasks of an ``eval.yaml``.
-
-    Args:
-        path: the file.
-        name: what to call it in messages.
-
-    Raises:
-        InputError: it is none.
-    """
-    try:
-        content: Any = read_yaml(path)
-        return {str(task["id"]) for task in content["tasks"]}
-    except (InputError, KeyError, TypeError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
-        raise InputError(
-            f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED
-        ) from error

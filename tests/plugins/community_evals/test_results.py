@@ -20,10 +20,11 @@ from citeforge.plugins.community_evals.results import (
     Results,
     Sent,
     open_pull_request,
+    read_tasks,
     results_of,
     target_of,
 )
-from citeforge.publish.community import read_tasks, render_evals, task_id
+from citeforge.publish.community import render_evals, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from citeforge.builders.packaging.verify import Found
+from citeforge.builders.packaging.verify import Problems
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
-def wrong_twins(package: Package) -> Found:
+def wrong_twins(package: Package) -> Problems:
     """Twins that the corpus lacks, and passages with two of them."""
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
@@ -24,7 +24,7 @@ def wrong_twins(package: Package) -> Found:
         yield "twins", f"names the twin {name!r}, which is not in corpus"
 
 
-def wrong_cells(package: Package) -> Found:
+def wrong_cells(package: Package) -> Problems:
     """Cells that do not show the same passages in the same order, or are labelled wrongly."""
     try:
         design = design_of(package.manifest)

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 
 from citeforge.builders.kalma.selection import missing_values
-from citeforge.builders.packaging.verify import Found
+from citeforge.builders.packaging.verify import Problems
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Triple, from_row
 
 
-def wrong_kalma(package: Package) -> Found:
+def wrong_kalma(package: Package) -> Problems:
     """Queries, contexts, gold and removed facts that do not fit together."""
     ids = package.query_ids
     if len(set(ids)) != len(ids):
@@ -46,7 +46,7 @@ def wrong_kalma(package: Package) -> Found:
     yield from _wrong_shares(per_set)
 
 
-def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Found:
+def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
     """A relation of which the gold has some values: another right answer would count as wrong."""
     gold: dict[str, list[Triple]] = {}
     for row in package.gold.to_pylist():
@@ -61,7 +61,7 @@ def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) ->
             yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
 
 
-def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Found:
+def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()
@@ -76,7 +76,7 @@ def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]])
         before = removed
 
 
-def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Found:
+def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
     """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     before: set[tuple[str, str]] | None = None

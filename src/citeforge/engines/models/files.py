@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from citeforge.engines.io.files import digest, remove_tree, sha256_file, storage_errors
+from citeforge.engines.io.files import digest, sha256_file
 from citeforge.schemas.errors import InputError
 
 _UNLOADABLE = OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
@@ -130,31 +130,3 @@ def hub_model(name: str, revision: str | None, instead: str, weights: str | None
             allowed=f"check the name and the network, or use {instead}",
         ) from error
     return Located(folder, {"revision": folder.name})
-
-
-def made_once(model: str, sha256: str, write: Callable[[Path], None]) -> Path:
-    """A folder in the cache of Hugging Face (``HF_ASSETS_CACHE``), made when it is not there.
-
-    Args:
-        model: its name.
-        sha256: of what it is made of.
-        write: fills a folder that does not exist yet.
-
-    Raises:
-        InputError: the cache cannot be written.
-    """
-    from filelock import FileLock
-    from huggingface_hub import cached_assets_path, constants
-
-    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
-        home = cached_assets_path("citeforge", namespace=model.lower())
-        folder = home / sha256[:16]
-        if not folder.is_dir():
-            # One process makes it; what another left half made when it was killed goes.
-            with FileLock(f"{folder}.lock"):
-                if not folder.is_dir():
-                    half = folder.with_suffix(".partial")
-                    remove_tree(half)
-                    write(half)
-                    half.rename(folder)
-    return folder

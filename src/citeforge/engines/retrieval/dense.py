@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
 from citeforge.engines.io.corpus import embedding_texts, names_at
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches, write_table
+from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
 from citeforge.engines.search.exact import (
     NOMINATION_ERROR,
@@ -23,7 +22,6 @@ from citeforge.engines.search.exact import (
     rescore,
     retrieve_candidates,
 )
-from citeforge.schemas.benchmarks.tables import CORPUS
 
 _RESERVE = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
@@ -86,27 +84,6 @@ class DenseCorpus:
             query: ranked(query, zip(ids, values, strict=True))
             for query, ids, values in zip(queries, rows, scores.tolist(), strict=True)
         }
-
-
-class DensePassages(DenseCorpus):
-    """The same over a few passages in memory; their vectors are kept as long as the object."""
-
-    def __init__(self, ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> None:
-        """Embed passages.
-
-        Args:
-            ids: of the passages.
-            texts: what the embedder reads, one a passage.
-            embedder: turns them, and queries, into vectors.
-        """
-        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
-        folder = Path(self._scratch.name)
-        rows = [
-            {"_id": name, "title": "", "text": text, "metadata": None}
-            for name, text in zip(ids, texts, strict=True)
-        ]
-        write_table(folder, "corpus", pa.Table.from_pylist(rows, schema=CORPUS))
-        super().__init__(sorted(folder.glob("*.parquet")), embedder, folder / "vectors")
 
 
 def nearest(

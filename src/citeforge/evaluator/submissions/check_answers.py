@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
 
 from citeforge.evaluator.measures.kalma.inputs import (
     OWN_PASSAGES,
@@ -89,31 +88,12 @@ def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[str]:
         )
 
 
-class AnswerCheck(Protocol):
-    """Looks at the answers of a submission, one after the other."""
-
-    @property
-    def reach(self) -> CitationRange:
-        """How far the citations seen so far go."""
-        ...
-
-    def refused(self, answer: SubmissionLine) -> str | None:
-        """Why an answer cannot be scored, or None."""
-        ...
-
-    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
-        """What is odd about the citations of an answer.
-
-        Args:
-            answer: not refused.
-            context: context set that it answers to.
-            row: row of its query.
-        """
-        ...
-
-
 class Marks:
-    """Answers that cite passages by number."""
+    """Looks at answers that cite passages by number, one after the other.
+
+    Attributes:
+        reach: how far the citations seen so far go.
+    """
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
@@ -122,7 +102,7 @@ class Marks:
         self._passages: dict[str, list[list[str]]] = {}
 
     def refused(self, answer: SubmissionLine) -> str | None:
-        """None: answers may bring passages of their own."""
+        """Why an answer cannot be scored: None, for answers may bring passages of their own."""
         return None
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
@@ -164,7 +144,7 @@ class Marks:
 
 
 class Triples:
-    """Answers that cite triples."""
+    """The same for answers that cite triples."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()

@@ -166,12 +166,12 @@ class MismatchDetector(CitationRange):
         """
         super().__init__()
         self.n_lines = 0
-        self._grammar, self._sizes = grammar, sizes
+        self._grammar, self._n_shown = grammar, sizes
 
     def look(self, row: int, answer: SubmissionLine) -> None:
         """Count one answer to the query of a row."""
-        if self.n_lines > _MOST_LINES or answer.passages is not None or not self._sizes:
+        if self.n_lines > _MOST_LINES or answer.passages is not None or not self._n_shown:
             return
-        n_shown = self._sizes[row]
+        n_shown = self._n_shown[row]
         inside, outside, _ = self._grammar.cited(answer.output, n_shown)
         self.add((position + 1 for position in inside), outside, n_shown)

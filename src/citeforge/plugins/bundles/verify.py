@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
-from citeforge.builders.packaging.verify import Found
+from citeforge.builders.packaging.verify import Problems
 from citeforge.package.package import Package
 from citeforge.plugins.bundles import design
 from citeforge.schemas.benchmarks.tables import RELEVANT
 
 
-def wrong_bundle(package: Package) -> Found:
+def wrong_bundle(package: Package) -> Problems:
     """Cells that are not those of the manifest, or do not differ as they must."""
     try:
         bundle = design.bundle_of(package.manifest)

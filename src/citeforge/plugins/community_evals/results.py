@@ -9,15 +9,16 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from citeforge.engines.io.textfiles import read_yaml
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.plugins.community_evals.options import ResultsOptions
-from citeforge.publish.community import FILE, read_tasks, task_id
+from citeforge.publish.community import FILE, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 FOLDER = ".eval_results"
+_ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
 
 
 @dataclass(frozen=True)
@@ -295,3 +297,23 @@ def _blobs(files: Mapping[str, str]) -> dict[str, str]:
     """Ids that git gives to the contents."""
     data = {name: text.encode() for name, text in files.items()}
     return {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in data.items()}
+
+
+def read_tasks(path: Path, name: object = None) -> set[str]:
+    """Ids of the tasks of an ``eval.yaml``.
+
+    Args:
+        path: the file.
+        name: what to call it in messages.
+
+    Raises:
+        InputError: it is none.
+    """
+    try:
+        content: Any = read_yaml(path)
+        return {str(task["id"]) for task in content["tasks"]}
+    except (InputError, KeyError, TypeError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
+        raise InputError(
+            f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED
+        ) from error

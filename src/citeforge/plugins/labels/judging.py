@@ -12,8 +12,9 @@ from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
-from citeforge.engines.setup import priced, require_judge
-from citeforge.schemas.errors import InputError
+from citeforge.engines.setup import judge_session, priced
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.models.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
@@ -103,3 +104,15 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, D
                     row["support"] = level_name(verdict.support)
                 file.write(msgspec.json.encode(row) + b"\n")
     return sum(isinstance(v := decisions[p], Verdict) and v.entailed for p in pairs)
+
+
+def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
+    """The judge with its options, where nothing can be done without one.
+
+    Raises:
+        UsageError: none is named.
+    """
+    session = judge_session(judging, run)
+    if session is None:
+        raise UsageError(f"name a judge: {listed(JUDGES)}")
+    return session

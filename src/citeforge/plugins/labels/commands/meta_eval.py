@@ -88,9 +88,9 @@ def meta_eval(
     if against:
         _compare_orders(scores, against, measure)
         return
-    from citeforge.engines.setup import require_judge
     from citeforge.library.benchmarks import load
     from citeforge.plugins.labels.agreement.meta_eval import hagrid_pairs, judge_quality
+    from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.pairs import labelled_pairs
     from citeforge.schemas.errors import FailuresError, UsageError
 

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+import pyarrow as pa
+
 from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.io.tables import write_table
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.dense import DensePassages
+from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.package.items import Item, Passage
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.systems.llm.system import Setting
+
+
+class DensePassages(DenseCorpus):
+    """Search by vectors of a few passages in memory, which are kept as long as the object."""
+
+    def __init__(self, ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> None:
+        """Embed passages.
+
+        Args:
+            ids: of the passages.
+            texts: what the embedder reads, one a passage.
+            embedder: turns them, and queries, into vectors.
+        """
+        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+        folder = Path(self._scratch.name)
+        rows = [
+            {"_id": name, "title": "", "text": text, "metadata": None}
+            for name, text in zip(ids, texts, strict=True)
+        ]
+        write_table(folder, "corpus", pa.Table.from_pylist(rows, schema=CORPUS))
+        super().__init__(sorted(folder.glob("*.parquet")), embedder, folder / "vectors")
 
 
 @dataclass

@@ -6,7 +6,8 @@ import numpy as np
 from scipy import stats
 
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.ranks import Column, MeanRank, mean_ranks, rank_intervals
+from citeforge.evaluator.statistics.ranks import rank_intervals
+from citeforge.plugins.leaderboard.matrix import Column, MeanRank, mean_ranks
 
 
 def column(*rows: Floats | None) -> Column:
