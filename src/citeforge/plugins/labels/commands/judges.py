@@ -55,9 +55,9 @@ def calibrate(
 
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """
-    from citeforge.plugins.labels.judging import require_judge
     from citeforge.evaluator.reports.pages import find_pages
     from citeforge.plugins.labels.correction import calibration
+    from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.pairs import labelled_pairs
     from citeforge.plugins.labels.tables import render_calibration
     from citeforge.schemas.errors import UsageError
