@@ -2,7 +2,8 @@
 
 Passages of HAGRID become documents. A script writes HAGRID's own questions about them, and reads:
 it overlooks the answer in a share of the passages that people judged relevant, and sees one in a
-share of the others. Needs CITEFORGE_REAL_DATA.
+share of the others. At last a judge stands before it that finds an answer nowhere but in the
+evidence, so that the reader sees the nearest passages alone. Needs CITEFORGE_REAL_DATA.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 from benchmarks.measure import machine
 
 if TYPE_CHECKING:
+    from citeforge.engines.judge.records import Keep, Pair
     from citeforge.engines.llm.records import Request, Result
 
 PASSAGES = 800
 """First ones of the corpus; with them, the questions all of whose relevant passages they hold."""
-ERRORS = ((0.0, 0.0), (0.1, 0.02), (0.3, 0.02), (1.0, 0.0))
-"""Shares of relevant passages overlooked, and of others in which an answer is seen; at the end a
-reader who finds no other passage at all."""
+ERRORS = ((0.0, 0.0, False), (0.1, 0.02, False), (0.3, 0.02, False), (1.0, 0.0, False),
+          (0.0, 0.0, True))  # fmt: skip
+"""Shares of relevant passages overlooked, and of others in which an answer is seen, and whether the
+blind judge decides; the fourth reader finds no other passage at all."""
 
 
 def hagrid() -> Path:
@@ -102,10 +105,32 @@ class HagridLlm:
         return draw < self.invents
 
 
+class BlindJudge:
+    """A passage entails the statements that begin with its text, and no other."""
+
+    signature, comparable = "blind", False
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "blind"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        from citeforge.engines.judge.records import Verdict
+
+        keep([(n, Verdict(self._entails(*pair))) for n, pair in enumerate(pairs)])
+
+    def _entails(self, premise: str, hypothesis: str) -> bool:
+        text = premise.partition("\n")[2] if premise.startswith("Title: ") else premise
+        return hypothesis.startswith(" ".join(text.split()))
+
+
 def main() -> None:
     """Print the share of relevant ones among the negatives shown, with its exact interval."""
     from scipy.stats import binomtest
 
+    from citeforge.engines.judge.session import JudgeSession
     from citeforge.package.package import Package
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -115,16 +140,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         passages = Path(folder) / "corpus.jsonl"
         passages.write_text("\n".join(corpus()) + "\n")
-        for overlooks, invents in ERRORS:
+        for overlooks, invents, is_judged in ERRORS:
             llm = HagridLlm(overlooks, invents)
             recipe = DocumentsRecipe(
                 source=f"corpus:{passages}", llm="openai:hagrid",
                 n_queries=len(llm.questions), licence="apache-2.0", asking={"longest_copy": 100},
                 shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
             )  # fmt: skip
-            out = Path(folder) / f"{overlooks}-{invents}"
+            out = Path(folder) / f"{overlooks}-{invents}-{is_judged}"
             run = RunOptions(out=out, embeddings=Path(folder) / "vectors")
-            build_documents(recipe, run, llm)
+            build_documents(recipe, run, llm, JudgeSession(BlindJudge()) if is_judged else None)
             package = Package(out)
             texts = dict(zip(package.query_ids, package.questions("mix"), strict=True))
             names = {query: llm.questions[text] for query, text in texts.items()}
@@ -136,7 +161,8 @@ def main() -> None:
             ]
             share = binomtest(sum(shown), len(shown)).proportion_ci(0.95, method="exact")
             print(
-                f"overlooks {overlooks:.0%}, invents {invents:.0%}: {len(texts)} questions, "
+                f"overlooks {overlooks:.0%}, invents {invents:.0%}, "
+                f"{'blind judge' if is_judged else 'no judge'}: {len(texts)} questions, "
                 f"{sum(shown)} of {len(shown)} negatives shown are relevant "
                 f"({sum(shown) / len(shown):.2%} [{share.low:.2%}, {share.high:.2%}])",
                 flush=True,

@@ -24,6 +24,7 @@ from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -159,6 +160,40 @@ def test_questions_without_an_answer_count_for_abstention_alone(tmp_path: Path) 
     missing = score(tmp_path / "b.jsonl", benchmark)
     assert missing["Abstain.R"].value == 0
     assert missing["Abstain.Wrong"].value == pytest.approx(100 * 5 / 6)
+
+
+def test_sizes_of_contexts_do_not_tell_which_questions_have_no_answer(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 60)
+    bench = load(built(tmp_path, ErringLlm(errs=False), n_queries=40).folder)
+    shown = {item.query_id: item.passages for item in bench.items("mix")}
+    assert {len(passages) for passages in shown.values()} == {3 + 3 + 3}
+    absent = {name for name, passages in shown.items() if not any(p.is_relevant for p in passages)}
+    assert len(absent) == 10
+    # A guesser who calls the shorter of two contexts unanswerable; a tie is a toss.
+    letters = {name: sum(len(p.text) for p in passages) for name, passages in shown.items()}
+    pairs = [(letters[a], letters[q]) for a in absent for q in shown.keys() - absent]
+    right = sum((one < other) + (one == other) / 2 for one, other in pairs) / len(pairs)
+    # Half, give or take two standard errors of a rank sum: sqrt((10 + 30 + 1) / (12 * 10 * 30)).
+    assert abs(right - 0.5) <= 2 * (41 / 3600) ** 0.5
+    assert verify(bench.folder) == []
+
+
+def test_of_few_documents_each_context_holds_all_that_every_question_has(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 4)
+    shares = {"single": 1, "pair": 0, "lists": 0, "absent": 1}
+    bench = load(built(tmp_path, ErringLlm(errs=False), n_queries=2, shares=shares).folder)
+    assert [len(item.passages) for item in bench.items("mix")] == [5, 5]  # 4 villages, chronicle
+
+
+def test_the_table_of_questions_is_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_documents(tmp_path / "docs", 8)
+    package = Package(built(tmp_path, ErringLlm(errs=False), n_queries=4).folder)
+    first = absent_rows(package)
+    monkeypatch.setattr(package, "table", None)
+    assert absent_rows(package) is first
+    assert first.sum() == 1
 
 
 def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapp
 from citeforge.builders.rage.compute import EmbedderMaker
 from citeforge.builders.rage.mapping import short_mappings
 from citeforge.builders.rage.material import Material, read_material
-from citeforge.builders.rage.mixture import Pools, freeze
+from citeforge.builders.rage.mixture import OneSize, Pools, freeze
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.stages.build import Stats, building
@@ -31,12 +31,15 @@ from citeforge.schemas.benchmarks.tables import (
     RELEVANT,
     SEEMINGLY_RELEVANT,
 )
+from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 
 Mappings = dict[str, pa.Table]
 """Label to the rows of that label, schema MAPPING."""
 DropNegatives = Callable[[Material, Mappings], Mappings]
 """Takes negatives out that may be relevant; told to the counts of the material."""
+OneSizeOf = Callable[[Pools, Mixture], OneSize | None]
+"""The one size of a mixture's contexts; None for as many passages as there are."""
 
 
 def build_rage(
@@ -102,9 +105,21 @@ def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
 
 
 def write_rage_tables(
-    writer: PackageWriter, material: Material, mappings: Mappings, draw_seed: int
+    writer: PackageWriter,
+    material: Material,
+    mappings: Mappings,
+    draw_seed: int,
+    one_size: OneSizeOf | None = None,
 ) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables; their statistics, and what the manifest says of them."""
+    """Write all tables; their statistics, and what the manifest says of them.
+
+    Args:
+        writer: of the package.
+        material: of the build.
+        mappings: by label.
+        draw_seed: of the contexts.
+        one_size: that the contexts of a mixture have; None for that of a hidden benchmark.
+    """
     records, recipe, n = material.records, material.recipe, material.records.queries.num_rows
     pool = None
     if recipe.corpus == "pool":
@@ -119,8 +134,10 @@ def write_rage_tables(
         pools.add(label, table)
         stats |= mapping_stats(label, table, n)
     contexts = {}
+    one_size = one_size or (lambda _, m: OneSize(m.total) if recipe.hidden else None)
     for mixture in recipe.mixtures:
-        table, contexts[mixture.name] = freeze(pools, mixture, draw_seed, full=recipe.hidden)
+        size = one_size(pools, mixture)
+        table, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
         writer.add("contexts", mixture.name, table)
         stats |= context_stats(mixture.name, table)
     writer.add("gold", "gold", records.gold.cast(GOLD))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -33,9 +34,30 @@ class Pools:
             pool[query].append(passage)
         self.by_label[label] = pool
 
+    def least(self, mixture: Mixture) -> int:
+        """Passages for a context of the query that has fewest."""
+
+        def count(label: str, query: str) -> int:
+            n = len(self.by_label[label][query])
+            return min(n, mixture.relevant) if label == RELEVANT else n
+
+        return min(sum(count(label, q) for label in self.by_label) for q in self.query_ids)
+
+
+class OneSize(NamedTuple):
+    """All contexts are of one size, for a size tells how many passages are relevant.
+
+    Attributes:
+        size: of each.
+        labels: that take the places where others have too few, those of the mixture first.
+    """
+
+    size: int
+    labels: tuple[str, ...] = (IRRELEVANT, SEEMINGLY_RELEVANT)
+
 
 def freeze(
-    pools: Pools, mixture: Mixture, seed: int, full: bool = False
+    pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
 ) -> tuple[pa.Table, ContextSet]:
     """Draw the contexts of one mixture.
 
@@ -47,14 +69,13 @@ def freeze(
         pools: passages by label.
         mixture: how many of each.
         seed: of the draws.
-        full: all contexts are of one size, for a size tells how many passages are relevant: where
-            some label has too few, others fill its places.
+        one_size: of all contexts; None for what the pools give.
 
     Returns:
         (schema CONTEXTS, what the manifest says of it).
 
     Raises:
-        InputError: ``full``, and a query has too few passages.
+        InputError: a query has fewer passages than ``one_size`` passages.
     """
     rows = []
     short: dict[str, dict[str, int]] = {}
@@ -69,22 +90,28 @@ def freeze(
             )
             if len(pool) < size and label != RELEVANT:
                 short.setdefault(query, {})[label] = len(pool)
-        if full:
-            docs += _filling(pools, mixture, query, docs, seed)
+        if one_size is not None:
+            docs += _filling(pools, mixture, query, docs, seed, one_size)
+            del docs[one_size.size :]
         generator(seed, "order", mixture.name, query).shuffle(docs)
         rows.append({"query_id": query, "docs": docs})
     description = (
         f"up to {mixture.relevant} relevant, {mixture.irrelevant} irrelevant and "
         f"{mixture.seemingly_relevant} seemingly relevant passages, in random order"
     )
-    if full:
-        description += f"; always {mixture.total}: negatives take the places of missing ones"
+    if one_size is not None:
+        description += f"; always {one_size.size}: negatives take the places of missing ones"
     info = ContextSet(description=description, sizes=mixture.sizes, short=short)
     return pa.Table.from_pylist(rows, schema=CONTEXTS), info
 
 
 def _filling(
-    pools: Pools, mixture: Mixture, query: str, docs: list[dict[str, str]], seed: int
+    pools: Pools,
+    mixture: Mixture,
+    query: str,
+    docs: list[dict[str, str]],
+    seed: int,
+    one_size: OneSize,
 ) -> list[dict[str, str]]:
     """Negatives for the places of a context that are empty, first of labels that the mixture has.
 
@@ -93,16 +120,16 @@ def _filling(
     """
     ids = {doc["corpus-id"] for doc in docs}
     filling: list[dict[str, str]] = []
-    for label in sorted((IRRELEVANT, SEEMINGLY_RELEVANT), key=lambda n: not mixture.sizes[n]):
+    for label in sorted(one_size.labels, key=lambda n: not mixture.sizes[n]):
         rest = [p for p in pools.by_label[label][query] if p not in ids]
         rng = generator(seed, "filling", mixture.name, query, label)
-        n_missing = mixture.total - len(docs) - len(filling)
+        n_missing = max(0, one_size.size - len(docs) - len(filling))
         drawn = rng.sample(rest, min(n_missing, len(rest)))
         filling += [{"corpus-id": passage, "label": label} for passage in drawn]
     n_found = len(docs) + len(filling)
-    if n_found < mixture.total:
+    if n_found < one_size.size:
         raise InputError(
-            f"--hidden: the query {query!r} has {n_found} passages for the {mixture.total} of the "
+            f"--hidden: the query {query!r} has {n_found} passages for the {one_size.size} of the "
             f"mixture {mixture.name}; contexts of several sizes would tell how many are relevant",
             allowed="a larger --n-irrelevant or --n-seemingly, a larger corpus, or a smaller "
             "--mixture",

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from citeforge.builders.rage.build import drop_negatives, write_rage_tables
 from citeforge.builders.rage.compute import settle_compute
 from citeforge.builders.rage.material import Material
+from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources
 from citeforge.builders.stages.build import Build, Stats, building
@@ -44,9 +45,18 @@ from citeforge.plugins.documents.rounds import make_questions, tally
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.plugins.documents.trials import Trials
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES, RELEVANT, UNSURE
+from citeforge.schemas.benchmarks.tables import (
+    GOLD,
+    IRRELEVANT,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+    UNSURE,
+)
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked, model_name
+from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.run import RunOptions
 
@@ -121,8 +131,9 @@ def build_documents(
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
         stats, learnt = write_rage_tables(
-            writer, material, drop_negatives(material, {**mappings, RELEVANT: sure}), recipe.seed
-        )
+            writer, material, drop_negatives(material, {**mappings, RELEVANT: sure}), recipe.seed,
+            _one_size,
+        )  # fmt: skip
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
@@ -204,6 +215,18 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
         config, [info], recipe.licence or info.licence, identities,
         GrammarInfo(base=models.rage.base),
     )  # fmt: skip
+
+
+def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
+    """That of all contexts: a smaller one would say that no passage answers.
+
+    The nearest passages come first, as where one answers. Of a few passages in all, contexts hold
+    what each question has; none without negatives is filled.
+    """
+    size = min(mixture.total, pools.least(mixture))
+    if mixture.total == mixture.relevant or size < max(1, mixture.relevant):
+        return None
+    return OneSize(size, (SEEMINGLY_RELEVANT, IRRELEVANT))
 
 
 def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], rejects: Path) -> None:
