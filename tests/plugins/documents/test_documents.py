@@ -339,6 +339,23 @@ def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
     assert reply.text == SET
 
 
+@pytest.mark.parametrize(
+    ("quote", "check"),
+    [
+        ("It’s led by Ada — of Ba", ""),  # other apostrophe, dash and emphasis
+        ("it's led\nby ada of", ""),
+        ("It's led by Bo", "quote"),
+        ("led of Ba", "quote"),
+        ("…", "quote"),
+    ],
+)
+def test_words_of_a_quote_stand_in_the_passage_however_they_are_set(quote: str, check: str) -> None:
+    passage = Evidence("a", "A", "**It's led** by Ada, of Ba.")
+    question = Question("q1", "single", (passage,), "Who rules?", ["Ada"], "Ada rules.", [quote])
+    check_text(question, 7)
+    assert question.check == check
+
+
 def test_an_answer_in_the_words_of_the_question_gives_it_away() -> None:
     text = "You can make a benchmark of any questions."
     question = Question(

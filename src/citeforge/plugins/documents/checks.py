@@ -63,12 +63,12 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 
 def _stands(question: Question) -> bool:
-    """Whether the quotes stand in the evidence, of two passages one in each."""
-    texts = [_squeezed(e.text) for e in question.evidence]
+    """Whether the words of the quotes stand in the evidence, of two passages one in each."""
+    texts = [_form(e.text) for e in question.evidence]
     homes: set[int] = set()
     for quote in question.quotes:
-        form = _squeezed(quote)
-        at = next((i for i, text in enumerate(texts) if form in text), None)
+        form = _form(quote)
+        at = next((i for i, text in enumerate(texts) if form and form in text), None)
         if at is None:
             question.reject(QUOTE, f"stands nowhere in the evidence: {quote!r}")
             return False
@@ -77,10 +77,6 @@ def _stands(question: Question) -> bool:
         question.reject(QUOTE, "quotes one passage of two")
         return False
     return True
-
-
-def _squeezed(text: str) -> str:
-    return " ".join(text.split()).casefold()
 
 
 def _shared_run(question: str, passage: str) -> list[str]:
@@ -129,7 +125,7 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
 
 
 def _form(text: str) -> str:
-    return " ".join(bare_words(text))
+    return " ".join(bare_words(text.replace("’", "'")))
 
 
 def _is_same(one: Question, two: Question) -> bool:
