@@ -18,10 +18,9 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
     """How corrected values were made, once a system and method."""
     lines = []
     for r in results:
-        corrected = [m for m in r.measures if m.corrected is not None]
-        for m in corrected:
-            c = m.corrected
-            assert c is not None
+        for m in r.measures:
+            if (c := m.corrected) is None:
+                continue
             if c.method == "ppi++":
                 lines.append(
                     f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "

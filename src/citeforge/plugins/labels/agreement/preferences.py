@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -277,8 +278,7 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
     of_all = [{c.key: c.preference for c in one} for one in annotators]
     pairs = [
         (first[key], second[key])
-        for i, first in enumerate(of_all)
-        for second in of_all[i + 1 :]
+        for first, second in combinations(of_all, 2)
         for key in first
         if key in second
     ]

@@ -41,29 +41,20 @@ def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement
     """
     several = {i: dict(by) for i, by in labels.items() if len(by) > 1}
     names = sorted({a for by in labels.values() for a in by})
-    agree = total = 0
-    for by in several.values():
-        for a, b in itertools.combinations(by.values(), 2):
-            agree += a == b
-            total += 1
-    kappas = [
-        k
+    units = [list(by.values()) for by in several.values()]
+    alike = [x == y for unit in units for x, y in itertools.combinations(unit, 2)]
+    each = (
+        cohen_kappa([(by[a], by[b]) for by in several.values() if a in by and b in by])
         for a, b in itertools.combinations(names, 2)
-        if not math.isnan(k := cohen_kappa(_common(several, a, b)))
-    ]
+    )
+    kappas = [kappa for kappa in each if not math.isnan(kappa)]
     return Agreement(
         len(several),
         len(names),
-        agree / total if total else math.nan,
+        sum(alike) / len(alike) if alike else math.nan,
         sum(kappas) / len(kappas) if kappas else math.nan,
-        krippendorff_alpha(
-            list(map(list, (by.values() for by in several.values()))), values, ordinal
-        ),
+        krippendorff_alpha(units, values, ordinal),
     )
-
-
-def _common(labels: Labels, a: str, b: str) -> list[tuple[str, str]]:
-    return [(by[a], by[b]) for by in labels.values() if a in by and b in by]
 
 
 def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:

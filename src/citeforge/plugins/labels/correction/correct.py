@@ -221,8 +221,7 @@ def _units(
     Labels are of the first run; answers without labels are the mean of their runs.
     """
     open_ = _differs(nobody).any(axis=0)
-    rows = np.zeros(raw.sums.shape[1], bool)
-    rows[sorted(people.rows)] = True
+    rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))
     labelled = rows & open_ & ~_differs(human)[0]
     first = raw.sums[: raw.repeats].mean(axis=0)
     judged = np.where(labelled[:, None], first, raw.sums.mean(axis=0))

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from citeforge.evaluator.corrections import CorrectedDifference
 from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.plugins.labels.correction.ppi import LEAST_LABELS, Units, powered, t_test
-from citeforge.schemas.scores import Corrected, MeasureScore
+from citeforge.schemas.scores import MeasureScore
 
 
 def corrected_difference(
@@ -26,11 +26,11 @@ def corrected_difference(
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
         return None
-    judged = [column(_judged(m, c)) for m, c in ((a, first), (b, second))]
+    judged = [column(c.linear_judged or m.per_query) for m, c in ((a, first), (b, second))]
     change = a.scale * (judged[1] - judged[0])
     n = len(change)
     by_people = [column(c.linear_human or c.human) for c in (first, second)]
-    labelled = [_mask(c, n) for c in (first, second)]
+    labelled = [np.isin(np.arange(n), c.labelled) for c in (first, second)]
     open_ = [m | np.isnan(v) for m, v in zip(labelled, by_people, strict=True)]
     defined = ~np.isnan(change)
     open_ = [o & defined for o in open_]
@@ -47,14 +47,3 @@ def corrected_difference(
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
     gap = powered(units, sample.combine)
     return CorrectedDifference(gap.value, gap.low, gap.high, t_test(gap), gap.n_labels, gap.tuning)
-
-
-def _judged(entry: MeasureScore, corrected: Corrected) -> list[float | None]:
-    """What each answer stands with by the judge: of means its value."""
-    return corrected.linear_judged or entry.per_query
-
-
-def _mask(corrected: Corrected, n: int) -> npt.NDArray[np.bool_]:
-    mask = np.zeros(n, bool)
-    mask[corrected.labelled] = True
-    return mask

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -80,38 +81,38 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )  # fmt: skip
 
 
-def _labelled(file: ScoreFile, measure: str) -> tuple[list[int], list[float], list[float]]:
+def _labelled(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
     """Places of labelled answers, what the judge finds in them, and what people do (0 to 1)."""
     score = entry(file, measure)
     if score is None or score.corrected is None:
-        return [], [], []
+        return []
     people = score.corrected.human
-    rows = [
+    return [
         (i, j, p) for i in score.corrected.labelled
         if (j := score.per_query[i]) is not None and (p := people[i]) is not None
         and 0 <= j <= 1 and 0 <= p <= 1
     ]  # fmt: skip
-    return [i for i, _, _ in rows], [j for _, j, _ in rows], [p for _, _, p in rows]
 
 
 def _means(file: ScoreFile, measure: str) -> tuple[float, float]:
-    _, judge, people = _labelled(file, measure)
+    _, judge, people = zip(*_labelled(file, measure), strict=True)
     return 100 * float(np.mean(judge)), 100 * float(np.mean(people))
 
 
 def _bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
-    places, judge, people = _labelled(file, measure)
     rows: list[dict[str, Any]] = []
-    of = [min(_BINS - 1, int(j * _BINS + 1e-9)) for j in judge]
-    for number in sorted(set(of)):
-        here = [k for k, b in enumerate(of) if b == number]
-        share = float(np.mean([people[k] for k in here]))
+    classes: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
+    for row in _labelled(file, measure):
+        classes[min(_BINS - 1, int(row[1] * _BINS + 1e-9))].append(row)
+    for number, here in sorted(classes.items()):
+        places, judge, people = zip(*here, strict=True)
+        share = float(np.mean(people))
         # Answers to one question told twice are one observation at worst.
-        n = len({file.clusters[places[k]] for k in here}) if file.clusters else len(here)
+        n = len({file.clusters[i] for i in places}) if file.clusters else len(here)
         low, high = wilson(share, n)
         rows.append({
             "system": file.system, "from": 100 * number / _BINS, "to": 100 * (number + 1) / _BINS,
-            "judge": 100 * float(np.mean([judge[k] for k in here])), "people": 100 * share,
+            "judge": 100 * float(np.mean(judge)), "people": 100 * share,
             "low": 100 * low, "high": 100 * high, "n": len(here),
         })  # fmt: skip
     return rows

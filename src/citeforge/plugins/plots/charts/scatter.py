@@ -160,25 +160,23 @@ def _chart(
     names = [str(r["system"]) for r in rows]
     texts = [n if len(n) <= _LONGEST else n[: _LONGEST - 1] + "…" for n in names]
     boxes = _boxes(rows, texts, x, y)
-    across = alt.Scale(domain=x.ends, nice=False, zero=False)
-    down = alt.Scale(domain=y.ends, nice=False, zero=False)
-
-    def at(field: str, axis: _Axis, scale: Any, channel: Any) -> Any:
-        return channel(f"{field}:Q", title=axis.title, scale=scale)
-
+    across, down = (
+        {"title": axis.title, "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
+        for axis in (x, y)
+    )
     places = [(r["x"], r["y"]) for r in rows]
     sizes = [mark_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
     base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))
     look = system_encodings(names, everybody, legend=boxes is None)
     layers = [
         base.mark_rule(opacity=0.5).encode(
-            x=at("x_low", x, across, alt.X), x2=alt.X2("x_high"), y=at("y", y, down, alt.Y),
+            x=alt.X("x_low:Q", **across), x2=alt.X2("x_high"), y=alt.Y("y:Q", **down),
             color=look["color"]),
         base.mark_rule(opacity=0.5).encode(
-            x=at("x", x, across, alt.X), y=at("y_low", y, down, alt.Y), y2=alt.Y2("y_high"),
+            x=alt.X("x:Q", **across), y=alt.Y("y_low:Q", **down), y2=alt.Y2("y_high"),
             color=look["color"]),
         base.mark_point(filled=True, opacity=1).encode(
-            x=at("x", x, across, alt.X), y=at("y", y, down, alt.Y),
+            x=alt.X("x:Q", **across), y=alt.Y("y:Q", **down),
             size=alt.Size("size:Q", scale=None, legend=None), **look),
     ]  # fmt: skip
     if diagonal:
@@ -187,9 +185,9 @@ def _chart(
             alt.Chart(values(ends))
             .mark_rule(color=palette.SOFT, strokeDash=[4, 3])
             .encode(
-                x=at("from", x, across, alt.X),
+                x=alt.X("from:Q", **across),
                 x2=alt.X2("to"),
-                y=at("from", y, down, alt.Y),
+                y=alt.Y("from:Q", **down),
                 y2=alt.Y2("to"),
             )
         )
