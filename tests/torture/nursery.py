@@ -9,6 +9,7 @@ a file may have, 0 for no limit.
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import json
 import os
@@ -82,8 +83,6 @@ def child(task: dict[str, Any], shim: ctypes.CDLL, status: int, output: int) -> 
     except BaseException:
         traceback.print_exc()
         code = 70
-    import gc
-
     gc.collect()
     count = shim.torture_count()
     shim.torture_disarm()
@@ -114,6 +113,9 @@ def serve() -> None:
     shim.torture_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
     shim.torture_count.restype = ctypes.c_long
     preload()
+    # A child that collects garbage would else write to, and so copy, every page of this process.
+    gc.collect()
+    gc.freeze()
     for line in sys.stdin:
         sys.stdout.write(json.dumps(one(json.loads(line), shim)) + "\n")
         sys.stdout.flush()

@@ -200,10 +200,10 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
     size = len(sign)
     rows, columns = np.triu_indices(size, 1)
     better = np.zeros((size, size), bool)
-    adjusted = holm(p[rows, columns].tolist())
-    for i, j, adjusted_p in zip(rows.tolist(), columns.tolist(), adjusted, strict=True):
-        if adjusted_p < level:
-            better[i, j], better[j, i] = sign[i, j] > 0, sign[i, j] < 0
+    passed = np.asarray(holm(p[rows, columns])) < level
+    rows, columns = rows[passed], columns[passed]
+    better[rows, columns] = sign[rows, columns] > 0
+    better[columns, rows] = sign[rows, columns] < 0
     return better
 
 

@@ -18,7 +18,7 @@ _SEED = 20240914
 _SIGNS_AT_ONCE = 1 << 22
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
+def holm(p_values: Sequence[float] | Floats) -> list[float]:
     """P-values adjusted step by step from the smallest; NaN stays.
 
     Args:
@@ -27,13 +27,12 @@ def holm(p_values: Sequence[float]) -> list[float]:
     Returns:
         As many in the same order, each in [0, 1].
     """
-    ordered = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
-    adjusted = [math.nan] * len(p_values)
-    highest = 0.0
-    for rank, (p, i) in enumerate(ordered):
-        highest = max(highest, min(1.0, p * (len(ordered) - rank)))
-        adjusted[i] = highest
-    return adjusted
+    p = np.asarray(p_values, np.float64)
+    order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]  # NaN sorts last
+    adjusted = np.full(p.shape, math.nan)
+    steps = np.minimum(1.0, p[order] * np.arange(len(order), 0, -1))
+    adjusted[order] = np.maximum.accumulate(steps)
+    return adjusted.tolist()
 
 
 def paired_t(d: Floats) -> float:
