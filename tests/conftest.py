@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
 import os
@@ -75,6 +76,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: next((n for n, p in enumerate(LONG) if p in item.nodeid), len(LONG))
     )
+
+
+def pytest_collection_finish() -> None:
+    """No search for garbage looks again at what was imported and collected."""
+    gc.freeze()
 
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]

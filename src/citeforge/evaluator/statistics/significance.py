@@ -32,7 +32,8 @@ def holm(p_values: Sequence[float] | Floats) -> list[float]:
     adjusted = np.full(p.shape, math.nan)
     steps = np.minimum(1.0, p[order] * np.arange(len(order), 0, -1))
     adjusted[order] = np.maximum.accumulate(steps)
-    return adjusted.tolist()
+    values: list[float] = adjusted.tolist()
+    return values
 
 
 def paired_t(d: Floats) -> float:
