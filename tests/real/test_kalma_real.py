@@ -20,7 +20,16 @@ def test_the_whole_route_on_real_people(cli: Cli, tmp_path: Path) -> None:
         (*common, "--kg", f"file:{graph}", "--out", "kalma"),
         ("verify", "kalma"),
         ("run", "random", "--benchmark", "kalma", "--out", "random.jsonl"),
-        ("score", "random.jsonl", "--benchmark", "kalma", "--judge", "lexical"),
+        (
+            "score",
+            "random.jsonl",
+            "--benchmark",
+            "kalma",
+            "--judge",
+            "lexical",
+            "--context",
+            "full",
+        ),
     ):
         result = cli(*args)
         assert result.returncode == 0, (args, result.stderr)

@@ -22,15 +22,18 @@ def data() -> Path:
 def test_build_verify_run_score(
     data: Path, cli: Cli, inline: Cli, tmp_path: Path, kind: str
 ) -> None:
-    """HAGRID's own files, and the BEIR folder. The model is served, and its vectors are hashes of
-    the texts: no figure here depends on them."""
+    """HAGRID's own files with the embedded model; the BEIR folder with one that is served, whose
+    vectors are hashes of the texts, since no figure here depends on them."""
     source = {
         "hagrid": ("--source", f"hagrid:{data / 'hagrid' / 'dev.jsonl'}"),
         "beir": ("--source", f"beir:{data / 'beir_hagrid'}", "--split", "dev"),
     }[kind]
     out = tmp_path / "out"
     with openai_server(tmp_path / "log") as server:
-        embedder = ("--embedder", "openai:m", "--base-url", server.url)
+        embedder = {
+            "hagrid": ("--embedder", "offline"),
+            "beir": ("--embedder", "openai:m", "--base-url", server.url),
+        }[kind]
         built = cli("build", "rage", *source, *embedder, "--out", out, OPENAI_API_KEY="none")
     assert built.returncode == 0, built.stderr
     assert inline("verify", out).returncode == 0

@@ -366,6 +366,24 @@ def test_an_answer_in_the_words_of_the_question_gives_it_away() -> None:
     assert question.check == "giveaway"
 
 
+@pytest.mark.parametrize(
+    ("text", "answer", "statement", "check"),
+    [
+        ("Who leads the village of Ada?", "Bea", "Bea", "statement"),
+        ("Who leads the village of Ada?", "Bea", "The leader is Bea.", "statement"),  # of what?
+        ("Who leads the village of Ada?", "Bea", "Bea leads Ada.", ""),
+        ("誰が村を率いていますか？", "ベア", "村長はベアです。", ""),
+    ],
+)
+def test_a_statement_names_what_is_asked(
+    text: str, answer: str, statement: str, check: str
+) -> None:
+    evidence = (Evidence("p", "f", "Bea leads Ada. 村長はベアです。"),)
+    question = Question("q0", "single", evidence, text, [answer], statement, ["Bea leads Ada"])
+    check_text(question, 9)
+    assert question.check == check
+
+
 def test_a_reader_that_fails_vouches_for_nothing(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 8)
     with pytest.raises(InputError, match="1 format, 7 answered with evidence"):

@@ -60,6 +60,16 @@ def check_text(question: Question, longest_copy: int) -> None:
         question.reject(LANGUAGE, languages)
     elif lacking := [a for a in question.answers if not holds_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
+    elif question.answers and not _names_what_is_asked(question):
+        reason = f"the statement says nothing of the question: {question.statement!r}"
+        question.reject(STATEMENT, reason)
+
+
+def _names_what_is_asked(question: Question) -> bool:
+    """Whether the statement has a word of the question: a judge must see more than the answer."""
+    asked = _words(question.text)
+    # Scripts without spaces have no words to compare.
+    return len(asked) < 3 or bool(asked & _words(question.statement))
 
 
 def _stands(question: Question) -> bool:
@@ -88,10 +98,14 @@ def _shared_run(question: str, passage: str) -> list[str]:
 
 def _says(text: str, answer: str) -> bool:
     """Whether a text has all words of an answer, in whatever order."""
-    words = set(normalise_answer(answer).split())
+    words = _words(answer)
     if not words:
         return False
-    return holds_answer(text, answer) or words <= set(normalise_answer(text).split())
+    return holds_answer(text, answer) or words <= _words(text)
+
+
+def _words(text: str) -> set[str]:
+    return set(normalise_answer(text).split())
 
 
 def _pointer(question: Question) -> str | None:
