@@ -76,10 +76,9 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     """
     benchmark, measures, options = setup.benchmark, setup.measures, setup.tools.options
     read = _reader(benchmark, measures)
-    submission = Submission(path, benchmark, options.file_format, system)
+    submission = Submission(path, benchmark, options.file_format, system, options.only_asked)
+    benchmark = submission.benchmark
     n_asked = submission.asked if options.only_asked else None
-    if n_asked is not None:
-        submission.benchmark = benchmark = benchmark.first(n_asked)
     reading = read(submission, measures, setup.tools)
     judge = reading.tools.judge
     if judge is not None:

@@ -69,16 +69,12 @@ DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 
 def _unknown(spec: str) -> UsageError:
     name, _, argument = spec.partition(":")
-    names = _names()
+    names = [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
     if argument and name not in names:
         plugins.require_built_in("sources", name, f"the source {name!r}")
         return UnknownValueError("source", name, names)
     kinds = ", ".join(names)
     return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}")
-
-
-def _names() -> list[str]:
-    return [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
 
 
 SOURCES: Registry[Declaration, Source] = Registry(
@@ -153,5 +149,5 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             "`citeforge list sources`"
         )
     if SOURCES.get(name) is None:
-        raise UsageError(f"{option} {spec!r}: {UnknownValueError('source', name, _names())}")
+        raise UsageError(f"{option} {spec!r}: {_unknown(spec)}")
     return SOURCES.make(spec, split, replace(options, passages_only=True))

@@ -45,7 +45,7 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Calls that an answer takes at most after its first round; what is promised says it."""
+        """Calls that an answer takes at most after its first round, told before any is made."""
         return 0
 
 

@@ -118,7 +118,8 @@ def write_rage_tables(
         material: of the build.
         mappings: by label.
         draw_seed: of the contexts.
-        one_size: that the contexts of a mixture have; None for that of a hidden benchmark.
+        one_size: how large all contexts of a mixture are. None: those of a hidden benchmark hold
+            all that the mixture names, others what each query has.
     """
     records, recipe, n = material.records, material.recipe, material.records.queries.num_rows
     pool = None

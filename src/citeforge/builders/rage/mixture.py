@@ -62,8 +62,8 @@ def freeze(
     """Draw the contexts of one mixture.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
-    query id). Too few of a label is recorded, never filled from another label; fewer relevant ones
-    than the maximum is what the mixture allows and is not recorded.
+    query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;
+    fewer relevant ones than the maximum is what the mixture allows and is not recorded.
 
     Args:
         pools: passages by label.
@@ -75,7 +75,7 @@ def freeze(
         (schema CONTEXTS, what the manifest says of it).
 
     Raises:
-        InputError: a query has fewer passages than ``one_size`` passages.
+        InputError: a query has fewer passages than ``one_size`` asks for.
     """
     rows = []
     short: dict[str, dict[str, int]] = {}

@@ -137,7 +137,8 @@ def make_report(
     Raises:
         UnknownValueError: no such format.
         UsageError: an option for another kind of file, or the files do not hold what it shows.
-        InputError: a page or a plot, and this installation lacks the plugin that makes them.
+        InputError: a page, a plot or a table that marks what is best, and this installation lacks
+            the plugin that makes them.
         MissingExtraError: a plot without the extra ``report``.
     """
     formats = (*TABLES, "html", *PICTURES)

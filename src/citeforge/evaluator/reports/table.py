@@ -102,9 +102,8 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
         for row in scores.rows
     ]
     hidden = [title for n, title in enumerate(scores.head) if n not in places]
-    hidden += [f"intervals of {' and '.join(scores.head[n] for n in places[2:])}"] * (
-        len(places) > 2
-    )
+    if len(places) > 2:
+        hidden.append(f"intervals of {' and '.join(scores.head[n] for n in places[2:])}")
     return Table([scores.head[n] for n in places], rows), hidden
 
 

@@ -238,8 +238,7 @@ def compare_pairs(
         [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
     )
     corrected = [r.difference.corrected for r in rows]
-    of_corrected = iter(holm([c.p for c in corrected if c is not None]))
-    corrected_holm = [math.nan if c is None else next(of_corrected) for c in corrected]
+    corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
     adjusted = iter([
         replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
         for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)

@@ -29,11 +29,11 @@ def holm(p_values: Sequence[float] | Floats) -> list[float]:
     """
     p = np.asarray(p_values, np.float64)
     order = np.argsort(p, kind="stable")[: np.count_nonzero(~np.isnan(p))]  # NaN sorts last
-    adjusted = np.full(p.shape, math.nan)
     steps = np.minimum(1.0, p[order] * np.arange(len(order), 0, -1))
-    adjusted[order] = np.maximum.accumulate(steps)
-    values: list[float] = adjusted.tolist()
-    return values
+    adjusted = [math.nan] * len(p)  # one object: records that hold it are equal
+    for i, value in zip(order.tolist(), np.maximum.accumulate(steps).tolist(), strict=True):
+        adjusted[i] = value
+    return adjusted
 
 
 def paired_t(d: Floats) -> float:

@@ -38,9 +38,8 @@ class Findings(Displayed):
 
     def summary(self) -> str:
         """How much was read, and how much of it is wrong or doubtful."""
-        counts = {"answer": self.n_lines, "error": len(self.errors), "warning": len(self.warnings)}
-        answers, *others = (count_text(n, noun) for noun, n in counts.items())
-        return ", ".join([f"{answers} read", *others])
+        answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
+        return f"{answers} read, {errors}, {count_text(len(self.warnings), 'warning')}"
 
     def _headline(self) -> str:
         return self.summary()

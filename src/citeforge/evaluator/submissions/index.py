@@ -47,6 +47,7 @@ class Submission:
         path: where it is.
         benchmark: what it answers.
         form: format it is read as.
+        asked: how many of the first queries it was asked; None for all.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Submission:
         benchmark: Benchmark,
         form: str = "auto",
         system: str | None = None,
+        only_asked: bool = False,
         on_error: OnError = None,
     ) -> None:
         """Look what it is.
@@ -64,6 +66,7 @@ class Submission:
             benchmark: what it answers.
             form: format; ``auto`` for what it looks like.
             system: name of the system; None for what the submission says.
+            only_asked: look only at the queries that it was asked.
             on_error: told of what is wrong with header and lines, which is then passed over.
 
         Raises:
@@ -88,6 +91,9 @@ class Submission:
                 self._origin = read_origin(path)
             if (self._can_name or is_ours) and path.is_file():
                 require_same_benchmark(path, benchmark, self.header)
+        self.asked = asked_of(self.header, benchmark)
+        if only_asked and self.asked is not None:
+            self.benchmark = benchmark.first(self.asked)
         with self._passed_over():
             self.system  # noqa: B018 (refused before anything is scored)
 
@@ -109,11 +115,6 @@ class Submission:
     def is_anonymous(self) -> bool:
         """Whether it does not say by a hash which benchmark it answers."""
         return not self._can_name or self.header.get("benchmark_hash") is None
-
-    @property
-    def asked(self) -> int | None:
-        """How many of the first queries it was asked; None for all."""
-        return asked_of(self.header, self.benchmark)
 
     def warnings(self) -> list[str]:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""

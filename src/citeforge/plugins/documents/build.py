@@ -218,10 +218,11 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 
 
 def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """That of all contexts: a smaller one would say that no passage answers.
+    """How large all contexts of a mixture are; None where each holds what its question has.
 
-    The nearest passages come first, as where one answers. Of a few passages in all, contexts hold
-    what each question has; none without negatives is filled.
+    All are of one size, for a smaller context would tell that no passage answers. Empty places take
+    the nearest passages first, as contexts with an answer have them. Sizes differ where the mixture
+    has no negatives, or a question has fewer passages than the mixture has relevant ones.
     """
     size = min(mixture.total, pools.least(mixture))
     if mixture.total == mixture.relevant or size < max(1, mixture.relevant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
@@ -11,6 +12,7 @@ from citeforge.evaluator.measures.authorship.measures import comparison
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.signature import joined_signatures
 
 DAGGER = "†"
 _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
@@ -278,13 +280,8 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
     """One signature for all measures that differ in measure and cell alone."""
-    names_of: dict[str, dict[str, None]] = {}
-    for file in files:
-        for entry in file.measures:
-            name, _, rest = entry.signature.partition("|")
-            parts = ["ctx:CELL" if p.startswith("ctx:") else p for p in rest.split("|")]
-            names_of.setdefault("|".join(parts), {})[name] = None
-    return [f"{','.join(names)}|{rest}" for rest, names in names_of.items()]
+    signatures = (entry.signature for file in files for entry in file.measures)
+    return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 
 
 def _table(title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
