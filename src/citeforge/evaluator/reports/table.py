@@ -260,8 +260,9 @@ def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
     for measure in (m for result in results for m in result.measures):
         signatures.append(measure.signature)
         if measure.corrected is not None:
+            name = measure.signature.partition("|")[0]
             recipe = measure.corrected.signature.partition("|")[2]
-            signatures.append(f"{measure.name} corrected|{recipe}")
+            signatures.append(f"{name} corrected|{recipe}")
         intervals.add(measure.interval)
     lines = [f"signature: {line}" for line in joined_signatures(signatures)]
     return lines + interval_note(intervals)
