@@ -64,8 +64,8 @@ def datasets_page() -> str:
             f"| argument | {source.argument} |\n"
             f"| splits | {source.splits} |\n"
             f"| becomes | {source.becomes} |\n"
-            f"| licence | {source.licence} |\n\n"
-            f"```bibtex\n{source.citation}\n```\n"
+            f"| licence | {source.licence} |\n"
+            + (f"\n```bibtex\n{source.citation}\n```\n" if source.citation else "")
         )
     return "".join(parts)
 

@@ -1,4 +1,4 @@
-"""The sources that citeforge reads. A new one is a file here, and an entry below and in ``data``."""
+"""The sources that citeforge reads. A new one is a file here and an entry below and in ``data``."""
 
 from __future__ import annotations
 

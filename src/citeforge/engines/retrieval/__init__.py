@@ -1,1 +1,1 @@
-"""Retrieval: rankings of passages by BM25, embeddings, rerankers and their fusion."""
+"""Retrieval: rankings of passages by BM25, embeddings and rerankers, or from run files."""

@@ -32,7 +32,7 @@ from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]
-"""CellName to the passages that a query is shown there."""
+"""Name of a cell to the passages that a query is shown there."""
 _DESCRIBED = {
     design.ANSWERABLE: "every relevant passage, and related ones",
     design.PARTIAL: "some of the relevant passages, related ones in place of the others",

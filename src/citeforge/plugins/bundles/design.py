@@ -16,7 +16,7 @@ ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
 
 
 def rotation_name(shift: int) -> str:
-    """CellName of position: the same passages, moved on by so many places."""
+    """Name of a cell of position: the same passages, moved on by so many places."""
     return f"rotation_{shift}"
 
 
