@@ -40,7 +40,7 @@ class Site:
     """What was written.
 
     Attributes:
-        systems: number of systems.
+        systems: number of systems and references; of several benchmarks, those of each.
         queries: number of query pages.
         index_bytes: size of the first page.
     """

@@ -24,7 +24,7 @@ from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
 from citeforge.plugins.reproduce.readers.reader import ReaderTools
 from citeforge.plugins.reproduce.readers.registry import find_reader
 from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, cut_digits, verdict_of
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UnknownValueError
 
 
 class ComparedTable(msgspec.Struct, frozen=True):
@@ -95,6 +95,9 @@ class Reproduction:
                 ]
                 options = {**table.options, **row.options}
                 values |= find_reader(table.reader)(groups, options, wanted, tools)
+                for name in wanted:
+                    if name not in values:
+                        raise UnknownValueError("statistic", name, values)
             except NotHereError as error:
                 values |= dict.fromkeys(wanted, str(error))
         return [

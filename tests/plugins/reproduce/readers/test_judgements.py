@@ -11,7 +11,7 @@ import pytest
 
 from citeforge.plugins.reproduce.readers.judgements import read_judgements
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools
-from citeforge.schemas.errors import CiteforgeError, UnknownValueError, UsageError
+from citeforge.schemas.errors import UsageError
 
 
 def write(path: Path, content: object) -> list[list[Path]]:
@@ -53,14 +53,15 @@ def test_decisions_of_a_judge(tmp_path: Path) -> None:
 
 def test_a_judge_that_never_says_yes_finds_nothing(tmp_path: Path) -> None:
     people, judge = labels(("a", "yes"), ("b", "no")), {"a": 0.1, "b": 0.2}
-    ours = values(files(tmp_path, people, judge), DECISIONS | {"threshold": 0.5}, "f1")
+    ours = values(files(tmp_path, people, judge), DECISIONS | {"threshold": 0.5},
+                  "precision", "recall", "f1")  # fmt: skip
     assert math.isnan(ours["precision"])
     assert ours["recall"] == ours["f1"] == 0
 
 
 def test_people_who_say_yes_to_all_rank_nothing(tmp_path: Path) -> None:
     people, judge = labels(("a", "yes"), ("b", "yes")), {"a": 0.1, "b": 0.2}
-    ours = values(files(tmp_path, people, judge), DECISIONS, "auroc")
+    ours = values(files(tmp_path, people, judge), DECISIONS, "auroc", "f1")
     assert math.isnan(ours["auroc"])
     assert ours["f1"] == 1
 
@@ -108,6 +109,14 @@ def test_two_annotators_without_a_judge(tmp_path: Path) -> None:
     assert ours["pearson"] == pytest.approx((-2 * 0 + 0 * 1 + 2 * -1) / math.sqrt(8 * 2))
 
 
+def test_one_pair_correlates_with_nothing(tmp_path: Path) -> None:
+    groups = write(tmp_path / "people.json", [{"id": 1, "label": 1}, {"id": 1, "label": 2}])
+    ours = values(groups, {"people": ("id", "label")}, "n", "pearson", "spearman")
+    assert ours["n"] == 1
+    assert math.isnan(ours["pearson"])
+    assert math.isnan(ours["spearman"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -122,13 +131,28 @@ def test_fields_that_are_not_there(tmp_path: Path, options: dict[str, Any], mess
         values(groups, DECISIONS | options, "n")
 
 
-def test_a_statistic_that_labels_do_not_have(tmp_path: Path) -> None:
-    groups = files(tmp_path, labels(("a", "yes")), {"a": 1})
-    with pytest.raises(UnknownValueError, match="pearson"):
-        values(groups, DECISIONS, "pearson")
+@pytest.mark.parametrize(
+    ("options", "judge"),
+    [
+        ({"positive": ""}, {"a": 1, "b": 2}),
+        ({}, {"a": "high", "b": "low"}),
+        ({"judge": ("id", "more", "less")}, [{"id": "a", "more": "high", "less": 1}]),
+        ({"judge": None}, {}),
+    ],
+)
+def test_labels_and_values_that_are_no_numbers(
+    tmp_path: Path, options: dict[str, Any], judge: object
+) -> None:
+    groups = files(tmp_path, labels(("a", "yes"), ("b", "no"), ("a", "no")), judge)
+    with pytest.raises(UsageError, match="no number"):
+        values(groups, DECISIONS | options, "n")
 
 
-def test_labels_that_are_no_numbers(tmp_path: Path) -> None:
-    groups = files(tmp_path, labels(("a", "yes"), ("b", "no")), {"a": 1, "b": 2})
-    with pytest.raises(CiteforgeError, match="no number"):
-        values(groups, DECISIONS | {"positive": ""}, "pearson")
+def test_numbers_of_a_table_are_text_there(tmp_path: Path) -> None:
+    (tmp_path / "judge.csv").write_text("id,value,base\na,0.75,0.25\nb,0.5,0.5\n")
+    people = write(tmp_path / "people.json", labels(("a", "yes"), ("b", "no")))
+    groups = [*people, [tmp_path / "judge.csv"]]
+    ours = values(groups, DECISIONS | {"judge": ("id", "value"), "threshold": 0.5}, "accuracy")
+    assert ours["accuracy"] == (1 + 1) / 2
+    ours = values(groups, DECISIONS | {"judge": ("id", "value", "base")}, "accuracy")
+    assert ours["accuracy"] == (1 + 1) / 2  # 0.5 is above 0, and 0.0 is not

@@ -169,8 +169,8 @@ def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
     return sum(machine_says) / len(machine_says) if machine_says else math.nan
 
 
-def pearson(pairs: Sequence[tuple[bool, bool]]) -> float:
-    """Correlation of two columns of decisions (the phi coefficient)."""
+def pearson(pairs: Sequence[tuple[float, float]]) -> float:
+    """Pearson's correlation of two columns; of decisions, the phi coefficient."""
     try:
         return statistics.correlation([human for human, _ in pairs], [said for _, said in pairs])
     except statistics.StatisticsError:  # fewer than two pairs, or one side says the same of all

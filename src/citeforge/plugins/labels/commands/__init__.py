@@ -1,1 +1,1 @@
-"""What ``citeforge labels …`` does: one command a file."""
+"""The commands ``citeforge labels …``; begin at `labels`."""

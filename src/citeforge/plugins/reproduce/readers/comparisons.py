@@ -7,7 +7,6 @@ from typing import Any
 
 from citeforge.engines.plugins import require_built_in
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
-from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
 
 
@@ -60,7 +59,4 @@ def read_comparisons(
         for name in ("n", "agreement", "tau", "system_tau")
     }
     statistics |= {"annotators agree": among.strict, "half credit": among.half_credit}
-    for name in wanted:
-        if name not in statistics:
-            raise UnknownValueError("statistic", name, statistics)
-    return {name: statistics[name] for name in wanted}
+    return statistics

@@ -14,11 +14,8 @@ import numpy as np
 from citeforge.engines.plugins import require_built_in
 from citeforge.plugins.reproduce.readers.lists import ListOptions, read_fields
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
-from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part, checked
-
-_CORRELATIONS = ("pearson", "spearman")
-_DECISIONS = ("accuracy", "balanced accuracy", "precision", "recall", "f1", "auroc")
 
 
 class JudgementOptions(Part):
@@ -42,7 +39,7 @@ def read_judgements(
 
     Raises:
         InputError: this copy lacks the plugin that compares judges with people.
-        UsageError: nothing is judged by both sides, or a field is not there.
+        UsageError: nothing is judged by both sides, a field is not there, or is no number.
     """
     require_built_in("commands", "labels", "comparisons of judges with people")
     choices = checked(JudgementOptions, **options)
@@ -54,10 +51,6 @@ def read_judgements(
         pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
     if not pairs:
         raise UsageError("options: nothing is judged by both sides")
-    for name in wanted:
-        known = ("n", *(_DECISIONS if choices.positive else _CORRELATIONS))
-        if name not in known:
-            raise UnknownValueError("statistic", name, known)
     if choices.positive:
         return _decisions(pairs, choices.positive, choices.threshold)
     return _correlations(pairs)
@@ -68,7 +61,9 @@ def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
             value = _field(row, field)
-            values[str(_field(row, key))].append(value - _field(row, less) if less else value)
+            if less:
+                value = _number(value) - _number(_field(row, less))
+            values[str(_field(row, key))].append(value)
     return values
 
 
@@ -80,18 +75,22 @@ def _field(row: Mapping[str, Any], path: str) -> Any:
         raise UsageError(f"options: a row has no field {path!r}") from error
 
 
-def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
-    from scipy.stats import pearsonr
-
-    from citeforge.plugins.labels.agreement.system_order import spearman
-
-    try:  # equal differences are ties, whatever the last bits of their floats
-        first, second = np.array(pairs, dtype=float).round(12).T
+def _number(value: Any) -> float:
+    try:
+        return float(value)
     except (TypeError, ValueError) as error:
         raise UsageError(f"options: a label or a value is no number ({error})") from error
+
+
+def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
+    from citeforge.plugins.labels.agreement.meta_eval import pearson
+    from citeforge.plugins.labels.agreement.system_order import spearman
+
+    # Equal differences are ties, whatever the last bits of their floats.
+    first, second = np.array([[_number(v) for v in pair] for pair in pairs]).round(12).T
     return {
         "n": float(len(pairs)),
-        "pearson": float(pearsonr(first, second).statistic),
+        "pearson": pearson(list(zip(first.tolist(), second.tolist(), strict=True))),
         "spearman": spearman(first, second),
     }
 
@@ -101,10 +100,11 @@ def _decisions(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float
 
     from citeforge.plugins.labels.agreement.meta_eval import decision_quality
 
+    judged = [(label == positive, _number(value)) for label, value in pairs]
     # JudgeQuality looks for what is not supported, papers for what is: both sides turned
-    quality = decision_quality([(label != positive, value <= threshold) for label, value in pairs])
+    quality = decision_quality([(not label, value <= threshold) for label, value in judged])
     precision, recall = quality.precision, quality.recall
-    yes, no = ([v for label, v in pairs if (label == positive) == side] for side in (True, False))
+    yes, no = ([v for label, v in judged if label == side] for side in (True, False))
     return {
         "n": float(quality.n),
         "accuracy": quality.accuracy,

@@ -36,7 +36,8 @@ class Reader(Protocol):
     def __call__(
         self, files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
     ) -> Values:
-        """Values by name; a text instead says why one cannot be computed.
+        """Values by name, those wanted or all that there are; a text instead says why one cannot be
+        computed.
 
         Raises:
             UsageError: an option or a value that there is not.
