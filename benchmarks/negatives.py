@@ -2,8 +2,8 @@
 
 Passages of HAGRID become documents. A script writes HAGRID's own questions about them, and reads:
 it overlooks the answer in a share of the passages that people judged relevant, and sees one in a
-share of the others. At last a judge stands before it that finds an answer nowhere but in the
-evidence, so that the reader sees the nearest passages alone. Needs CITEFORGE_REAL_DATA.
+share of the others. Before it may stand a judge that errs likewise, but elsewhere. One judge finds
+an answer nowhere but in the evidence. Needs CITEFORGE_REAL_DATA.
 """
 
 from __future__ import annotations
@@ -25,10 +25,29 @@ if TYPE_CHECKING:
 
 PASSAGES = 800
 """First ones of the corpus; with them, the questions all of whose relevant passages they hold."""
-ERRORS = ((0.0, 0.0, False), (0.1, 0.02, False), (0.3, 0.02, False), (1.0, 0.0, False),
-          (0.0, 0.0, True))  # fmt: skip
-"""Shares of relevant passages overlooked, and of others in which an answer is seen, and whether the
-blind judge decides; the fourth reader finds no other passage at all."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Shares of relevant passages overlooked, and of others in which an answer is seen."""
+
+    overlooks: float
+    invents: float = 0.0
+
+    def __str__(self) -> str:
+        return f"overlooks {self.overlooks:.0%}, invents {self.invents:.0%}"
+
+    def sees(self, is_relevant: bool, draw: float) -> bool:
+        """Whether an answer is seen in a passage, by a number from 0 to 1 that chance drew."""
+        return draw >= self.overlooks if is_relevant else draw < self.invents
+
+
+RUNS = (
+    (Errors(0), None), (Errors(0.1, 0.02), None), (Errors(0.3, 0.02), None), (Errors(1), None),
+    (Errors(0), Errors(1)), (Errors(0.1, 0.02), Errors(0.1, 0.02)),
+    (Errors(0.3, 0.02), Errors(0.1, 0.02)), (Errors(0.3, 0.02), Errors(0.3, 0.02)),
+)  # fmt: skip
+"""Readers and their judges; the fourth reader finds no other passage, the fifth's judge nothing."""
 
 
 def hagrid() -> Path:
@@ -46,14 +65,12 @@ class HagridLlm:
     """Writes HAGRID's questions, and reads with errors.
 
     Attributes:
-        overlooks: share of relevant passages whose answer it does not see.
-        invents: share of other passages in which it sees one.
+        errors: of its reading.
         relevant: ids of queries to those of the passages that people judged relevant.
         questions: texts of queries to their ids.
     """
 
-    overlooks: float
-    invents: float
+    errors: Errors
     relevant: dict[str, set[str]] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     _id_of: dict[str, str] = field(default_factory=dict)
@@ -98,20 +115,30 @@ class HagridLlm:
 
     def _sees(self, query: str, passage: str) -> bool:
         draw = random.Random(f"{query} {passage}").random()
-        if passage == self._written.get(query):
-            return True
-        if passage in self.relevant[query]:
-            return draw >= self.overlooks
-        return draw < self.invents
+        return self.is_evidence(query, passage) or self.errors.sees(
+            passage in self.relevant[query], draw
+        )
+
+    def is_evidence(self, query: str, passage: str) -> bool:
+        """Whether the question was written about this passage."""
+        return passage == self._written.get(query)
+
+    def id_of(self, text: str) -> str:
+        """The passage with this text."""
+        return self._id_of[text]
 
 
-class BlindJudge:
-    """A passage entails the statements that begin with its text, and no other."""
+@dataclass(frozen=True)
+class HagridJudge:
+    """Finds the answers of questions in what people judged relevant, with errors of its own."""
 
-    signature, comparable = "blind", False
+    llm: HagridLlm
+    errors: Errors
+    signature = "hagrid"
+    comparable = False
 
     def identity(self) -> dict[str, Any]:
-        return {"name": "blind"}
+        return {"name": "hagrid"}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
         return None
@@ -123,7 +150,12 @@ class BlindJudge:
 
     def _entails(self, premise: str, hypothesis: str) -> bool:
         text = premise.partition("\n")[2] if premise.startswith("Title: ") else premise
-        return hypothesis.startswith(" ".join(text.split()))
+        passage = self.llm.id_of(text)
+        query = hypothesis.rpartition(" So fact ")[2].removesuffix(" says.")
+        draw = random.Random(f"judge {query} {passage}").random()
+        return self.llm.is_evidence(query, passage) or self.errors.sees(
+            passage in self.llm.relevant[query], draw
+        )
 
 
 def main() -> None:
@@ -140,16 +172,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         passages = Path(folder) / "corpus.jsonl"
         passages.write_text("\n".join(corpus()) + "\n")
-        for overlooks, invents, is_judged in ERRORS:
-            llm = HagridLlm(overlooks, invents)
+        for n, (reading, judging) in enumerate(RUNS):
+            llm = HagridLlm(reading)
+            judge = JudgeSession(HagridJudge(llm, judging)) if judging else None
             recipe = DocumentsRecipe(
                 source=f"corpus:{passages}", llm="openai:hagrid",
                 n_queries=len(llm.questions), licence="apache-2.0", asking={"longest_copy": 100},
                 shares={"single": 1, "pair": 0, "lists": 0, "absent": 0},
             )  # fmt: skip
-            out = Path(folder) / f"{overlooks}-{invents}-{is_judged}"
+            out = Path(folder) / f"{n}"
             run = RunOptions(out=out, embeddings=Path(folder) / "vectors")
-            build_documents(recipe, run, llm, JudgeSession(BlindJudge()) if is_judged else None)
+            build_documents(recipe, run, llm, judge)
             package = Package(out)
             texts = dict(zip(package.query_ids, package.questions("mix"), strict=True))
             names = {query: llm.questions[text] for query, text in texts.items()}
@@ -161,8 +194,8 @@ def main() -> None:
             ]
             share = binomtest(sum(shown), len(shown)).proportion_ci(0.95, method="exact")
             print(
-                f"overlooks {overlooks:.0%}, invents {invents:.0%}, "
-                f"{'blind judge' if is_judged else 'no judge'}: {len(texts)} questions, "
+                f"reader {reading}; {f'judge {judging}' if judging else 'no judge'}: "
+                f"{len(texts)} questions, "
                 f"{sum(shown)} of {len(shown)} negatives shown are relevant "
                 f"({sum(shown) / len(shown):.2%} [{share.low:.2%}, {share.high:.2%}])",
                 flush=True,
