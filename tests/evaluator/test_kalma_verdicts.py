@@ -15,7 +15,7 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.choose import choose_tools
+from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
@@ -180,7 +180,7 @@ def test_measures_of_passages_are_refused_in_words(
 def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     measures = select(["kalma"])
     session = JudgeSession(LexicalJudge())
-    tools = choose_tools(measures, ScoreOptions(protocol="reference"), session)
+    tools = setup_of(Benchmark(package), ScoreOptions(protocol="reference"), session).tools
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
     found = score(
         path, Benchmark(package), measures, context="full", protocol="reference", tools=tools
@@ -192,4 +192,5 @@ def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     assert not any("judge" in n.reason for n in found.not_computed)
     with pytest.raises(UsageError, match="--segmenter punkt"):
-        choose_tools(measures, ScoreOptions(protocol="reference", segmenter="punkt"), session)
+        options = ScoreOptions(protocol="reference", segmenter="punkt")
+        setup_of(Benchmark(package), options, session)

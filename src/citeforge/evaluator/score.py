@@ -16,8 +16,6 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.evaluator.tools import Tools
-from citeforge.package.kinds import kinds
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL
@@ -75,11 +73,14 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
     benchmark, measures, options = setup.benchmark, setup.measures, setup.tools.options
-    read = _reader(benchmark, measures)
+    ways = benchmark.kind.readings
+    way = next((w for w in ways if any(m.reads == w for m in measures)), next(iter(ways)))
+    read: type[SubmissionReader] = benchmark.kind.reading(way)
     submission = Submission(path, benchmark, options.file_format, system, options.only_asked)
     benchmark = submission.benchmark
     n_asked = submission.asked if options.only_asked else None
     reading = read(submission, measures, setup.tools)
+    reading.begin()
     judge = reading.tools.judge
     if judge is not None:
         judge.begin()
@@ -179,26 +180,3 @@ def _results(reading: SubmissionReader) -> Results:
         elif len(measured) == judge.repeats:
             results.append(replace(row, measured=joined(measured)))
     return results, missing
-
-
-def _reader(benchmark: Benchmark, measures: Sequence[Measure]) -> type[SubmissionReader]:
-    """How a kind reads answers for these measures: the first of its ways that one of them names.
-
-    Raises:
-        UsageError: its answers cannot be read so.
-    """
-    ways = benchmark.kind.readings
-    foreign = [m for m in measures if m.reads not in ways]
-    if foreign:
-        reads, default = foreign[0].reads, benchmark.kind.default_measures
-        names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
-        owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
-        raise UsageError(
-            f"--measures {names}: these look at {reads}, and {benchmark.manifest.name} shows "
-            f"{benchmark.kind.shows}; what fits is --measures {','.join(default)}, or any of that "
-            f"family: citeforge list measures ({reads} are shown by the kinds "
-            f"{owners or 'of nobody'})"
-        )
-    name = next((n for n in ways if any(m.reads == n for m in measures)), next(iter(ways)))
-    reader: type[SubmissionReader] = benchmark.kind.reading(name)
-    return reader

@@ -12,9 +12,7 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.setup import priced
-from citeforge.evaluator.choose import choose_tools
-from citeforge.evaluator.corrections import calibration_of, find_corrections
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
@@ -173,41 +171,14 @@ def score(
     """
     opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
     options = checked(
-        ScoreOptions, context=context, protocol=protocol, file_format=file_format,
-        segmenter=segmenter, details=details, only_asked=only_asked,
+        ScoreOptions, measures=tuple(measures), context=context, protocol=protocol,
+        file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
-    setup = setup_of(opened, select(list(measures)), options, judge_of(judge, judge_repeats))
+    setup = setup_of(opened, options, judge_of(judge, judge_repeats))
     with submission_file(answers, system) as path:
         return Scores(score_file(path, setup, system))
-
-
-def setup_of(
-    benchmark: Benchmark, measures: list[Measure], options: ScoreOptions,
-    judge: JudgeSession | None = None, run: RunOptions | None = None,
-) -> ScoringSetup:  # fmt: skip
-    """How submissions to a benchmark are scored: all that is made once for all of them.
-
-    Args:
-        benchmark: what they answer.
-        measures: what is computed; none for what fits the benchmark.
-        options: how.
-        judge: decides entailment, where the options name no judge.
-        run: where the judge and the LLM of the options run; None where they name none.
-
-    Raises:
-        InputError: a file of labels is at fault, or a model cannot be had.
-        UsageError: there is no such model.
-    """
-    measures = measures or select(benchmark.kind.default_measures)
-    tools = choose_tools(measures, options, judge, run)
-    if options.labels:
-        correction = find_corrections().by_labels(options.labels)
-        return ScoringSetup(benchmark, measures, tools, correction)
-    if options.protocol != "strict":
-        return ScoringSetup(benchmark, measures, tools)
-    return ScoringSetup(benchmark, measures, tools, *calibration_of(benchmark, tools.judge))
 
 
 @dataclass(frozen=True)
@@ -253,7 +224,7 @@ def score_files(
             was asked for can be computed, with the reasons.
     """
     options, paths = options or ScoreOptions(), [Path(s) for s in submissions]
-    measures = select(list(options.measures))  # a wrong name is said before anything is opened
+    select(options.measures)  # a wrong name is said before anything is opened
     systems = _system_names(paths, names)
     target = None if out is None else Path(out)
     if target is not None and len(paths) > 1 and target.suffix == ".json":
@@ -261,7 +232,7 @@ def score_files(
     opened = load(benchmark, gold)
     if private and not opened.has_hidden_gold:
         raise UsageError("--private is for hidden gold; the labels of this benchmark are public")
-    setup = setup_of(opened, measures, options, run=run or RunOptions())
+    setup = setup_of(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
     targets = score_targets(target, paths, systems)
     results: list[tuple[Path | None, Scores]] = []
@@ -311,7 +282,7 @@ def plan_scores(
         UsageError: there is no judge; else as :func:`score_files`.
     """
     opened, run = load(benchmark, gold), run or RunOptions()
-    setup = setup_of(opened, select(list(options.measures)), options, run=run)
+    setup = setup_of(opened, options, run=run)
     judge = setup.tools.judge
     if judge is None:
         raise UsageError("--dry-run says what a judge would be asked; name it with --judge")

@@ -17,14 +17,14 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.reports.missing import caution_lines
 from citeforge.evaluator.score import score_contexts
 from citeforge.evaluator.statistics.compare import all_differences, compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
-from citeforge.library.scores import Scores, judge_of, setup_of
+from citeforge.library.scores import Scores, judge_of
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.extras import extras_named
@@ -134,8 +134,8 @@ def bench(
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
-    scoring = ScoreOptions(details=True, only_asked=limit is not None)
-    setup = setup_of(opened, select(list(measures)), scoring, session)
+    scoring = ScoreOptions(measures=tuple(measures), details=True, only_asked=limit is not None)
+    setup = setup_of(opened, scoring, session)
     result = Bench([], [])
     for name in systems:
         path = folder / f"{name}.jsonl"

@@ -9,7 +9,7 @@ import numpy as np
 
 from citeforge.engines.io.progress import INTERVAL, Lines
 from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Compute, Measure
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import Measured
 from citeforge.schemas.scores import NotComputed
@@ -27,9 +27,14 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> Results:
     """
     samples: dict[str, Measured | str] = {}
     with Lines("measuring", len(measures), "measures", INTERVAL) as lines:
-        for function, together in _by_function(measures).items():
+        for function in dict.fromkeys(m.compute for m in measures):
+            together = [m for m in measures if m.compute == function]
             lines.advance(0, together[0].name)
-            samples |= _samples(inputs, function, together)
+            try:
+                results = dict(function(inputs, together))
+                samples |= {m.name: _defined(results[m.name]) for m in together}
+            except CannotError as error:
+                samples |= dict.fromkeys((m.name for m in together), str(error))
             lines.advance(len(together))
     rows = [Row(m, s) for m in measures if not isinstance(s := samples[m.name], str)]
     return rows, not_computed(
@@ -37,20 +42,11 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> Results:
     )
 
 
-def _samples(
-    inputs: Any, function: Compute, measures: Sequence[Measure]
-) -> dict[str, Measured | str]:
-    try:
-        results = dict(function(inputs, measures))
-    except CannotError as error:
-        return dict.fromkeys((m.name for m in measures), str(error))
-    return {m.name: _defined(results[m.name]) for m in measures}
-
-
 def compute_cells(cells: Any, measures: Sequence[Measure]) -> Results:
     """Rows of measures that look at all cells of an experiment, one or more a measure."""
     results: list[Row | NotComputed] = []
-    for function, together in _by_function(measures).items():
+    for function in dict.fromkeys(m.compute for m in measures):
+        together = [m for m in measures if m.compute == function]
         try:
             results += function(cells, together)
         except CannotError as error:
@@ -62,14 +58,6 @@ def compute_cells(cells: Any, measures: Sequence[Measure]) -> Results:
 def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
     """Measures to why they could not be computed."""
     return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
-
-
-def _by_function(measures: Sequence[Measure]) -> dict[Compute, list[Measure]]:
-    """Measures that one function computes together, in the order of the first of them."""
-    together: dict[Compute, list[Measure]] = {}
-    for measure in measures:
-        together.setdefault(measure.compute, []).append(measure)
-    return together
 
 
 def _defined(result: Measured | str) -> Measured | str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from citeforge.evaluator.measures.compute import Results, compute, not_computed
@@ -13,11 +12,9 @@ from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.evaluator.statistics.per_answer import AnswerScorer, PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.formats import find_format
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import MismatchDetector
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
@@ -25,10 +22,9 @@ from citeforge.schemas.submission import SubmissionLine
 class PassageReading(SubmissionReader):
     """Keeps numbers of each answer for measures that need no more, and answers for the others."""
 
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+    def begin(self) -> None:
         """Prepare the context set."""
-        super().__init__(submission, measures, tools)
-        self.context = submission.choose_context(tools.options.context)
+        self.context = self.submission.choose_context(self.tools.options.context)
         self.grammar = self.benchmark.grammar
         if self.submission.form == "attrieval":
             self.grammar = replace(self.grammar, base=0)  # its prompts count from 0
@@ -49,7 +45,8 @@ class PassageReading(SubmissionReader):
             self._relevant = []  # unlabelled, or hidden: nobody knows which are relevant
         self._sizes = [] if self._relevant is None or table is None else table.sizes
         self._items = None
-        if tools.keeps_answers or not self._scores or any(m.numbers is None for m in self.measures):
+        is_any_bare = any(m.numbers is None for m in self.measures)
+        if self.tools.keeps_answers or not self._scores or is_any_bare:
             self._items = ItemReader(
                 self.benchmark, self.context, self.protocol, self.grammar, self.tools
             )

@@ -14,6 +14,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.tools import Tools
+from citeforge.package.kinds import kinds
 from citeforge.schemas.benchmarks.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts
@@ -81,7 +82,7 @@ class SubmissionReader(ABC):
     splitter = "punkt"
 
     def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
-        """Prepare what the answers are held against.
+        """Say what is read, and for what.
 
         Args:
             submission: what is read; it knows its benchmark.
@@ -89,19 +90,38 @@ class SubmissionReader(ABC):
             tools: judge, segmenter, and the options, which may name a context set.
 
         Raises:
-            UsageError: the measures do not fit each other, the context set is not clear, or there
-                is none of that name.
+            UsageError: the measures look at something that the benchmark does not show.
         """
         self.submission, self.benchmark = submission, submission.benchmark
         self.measures, self.tools = measures, tools
         self.protocol = tools.options.protocol
         self.places = Places(submission.path, submission.benchmark)
         self.tally = Tally()
+        kind = self.benchmark.kind
+        if foreign := [m for m in measures if m.reads not in kind.readings]:
+            reads, default = foreign[0].reads, kind.default_measures
+            names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
+            owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
+            raise UsageError(
+                f"--measures {names}: these look at {reads}, and {self.benchmark.manifest.name} "
+                f"shows {kind.shows}; what fits is --measures {','.join(default)}, or any of that "
+                f"family: citeforge list measures ({reads} are shown by the kinds "
+                f"{owners or 'of nobody'})"
+            )
 
     @property
     def is_strict(self) -> bool:
         """Whether the protocol is ours."""
         return self.protocol == "strict"
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Before the first answer: prepare what the answers are held against.
+
+        Raises:
+            UsageError: the measures do not fit each other, the context set is not clear, or there
+                is none of that name.
+        """
 
     @abstractmethod
     def add(self, line: int, answer: SubmissionLine) -> None:
@@ -182,10 +202,10 @@ class DesignReading(SubmissionReader):
     reads: ClassVar[str]
     cells: Mapping[str, Any]
 
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+    def begin(self) -> None:
         """Refuse other measures beside these, and single cells."""
-        super().__init__(submission, measures, tools)
-        others, context = [m.name for m in measures if m.reads != self.reads], tools.options.context
+        others = [m.name for m in self.measures if m.reads != self.reads]
+        context = self.tools.options.context
         if others or context is not None:
             what = f"--measures {','.join(others)}" if others else f"--context {context}"
             own = self.benchmark.kind.default_measures[0]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from citeforge.evaluator.measures.compute import Results, compute_cells, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.reading import DesignReading
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
 from citeforge.plugins.bundles.design import bundle_of
 from citeforge.schemas.citations.grammar import without_markers
@@ -28,11 +25,11 @@ class BundleReading(DesignReading):
     reads = "bundle"
     context = CONTEXT
 
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+    def begin(self) -> None:
         """Prepare the cells; refuse single cells, and measures of anything else."""
-        super().__init__(submission, measures, tools)
+        super().begin()
         own = self.benchmark.kind.default_measures
-        foreign = [m.name for m in measures if m.family not in own]
+        foreign = [m.name for m in self.measures if m.family not in own]
         if foreign:
             raise UsageError(
                 f"--measures {','.join(foreign)}: {self.benchmark.manifest.name} is a bundle of "
@@ -40,7 +37,7 @@ class BundleReading(DesignReading):
             )
         bundle = bundle_of(self.benchmark.manifest)
         if bundle.refusals != JUDGE:  # a judge decides nothing, and stands in no signature
-            self.tools = replace(tools, judge=None)
+            self.tools = replace(self.tools, judge=None)
         tables = {c: self.benchmark.context(c) for c in bundle.cells}
         self._answers = CellAnswers(
             self.benchmark, bundle, self.tools.judge, self.is_strict, tables,

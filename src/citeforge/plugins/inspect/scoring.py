@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from citeforge.evaluator.choose import choose_tools
+from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import ScoringSetup, score
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -98,15 +98,16 @@ class Scoring:
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
         self.answers = SampleAnswers(Path("sample"), self.benchmark)
         self._held = InMemoryBenchmark.of(self.benchmark)
-        names = list(settings.measures) or self.benchmark.kind.default_measures
-        self._measures = select(names)
+        options = checked(
+            ScoreOptions, measures=tuple(settings.measures), protocol=settings.protocol,
+            file_format=OURS, details=False,
+        )  # fmt: skip
+        with extras_named():
+            setup = setup_of(self.benchmark, options, judge_of(settings.judge))
+        self._measures, self._tools = setup.measures, setup.tools
         # Measures of an experiment compare its cells; of one answer there is what it cites.
         self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)
         self._single = select(["rage"]) if self._is_of_cells else self._measures
-        options = checked(ScoreOptions, protocol=settings.protocol, file_format=OURS, details=False)
-        with extras_named():
-            judge = judge_of(settings.judge)
-            self._tools = choose_tools(self._measures, options, judge)
 
     def one(self, answer: SubmissionLine) -> OneAnswer:
         """Values of one answer, to the bit those of its query among all answers.

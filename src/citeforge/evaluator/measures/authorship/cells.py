@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship.answers import CellNumbers
 from citeforge.evaluator.measures.authorship.measures import Cells
@@ -11,9 +9,7 @@ from citeforge.evaluator.measures.compute import Results, compute_cells
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import MismatchDetector
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import UsageError
@@ -30,13 +26,13 @@ class CellReading(DesignReading):
     reads = "cells"
     context = CONTEXT
 
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+    def begin(self) -> None:
         """Prepare the cells.
 
         Raises:
             UsageError: likewise, or AttriEval's answers to passages that are not counted from 0.
         """
-        super().__init__(submission, measures, tools)
+        super().begin()
         base = self.benchmark.manifest.grammar.base
         if self.protocol == "reference" and base != 0:
             raise UsageError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
@@ -22,10 +22,8 @@ from citeforge.evaluator.measures.kalma.inputs import ParsedAnswer as ReadAnswer
 from citeforge.evaluator.measures.kalma.judged import entailment_of
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
 from citeforge.evaluator.statements.reading import SubmissionReader
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import FULL, OWN
-from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
 from citeforge.schemas.submission import SubmissionLine
 
@@ -35,10 +33,10 @@ class GraphReading(SubmissionReader):
 
     splitter = SENTENCES.signature
 
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
+    def begin(self) -> None:
         """Prepare the graphs."""
-        super().__init__(submission, measures, tools)
-        self.context = submission.choose_context(tools.options.context)
+        tools = self.tools
+        self.context = self.submission.choose_context(tools.options.context)
         if tools.options.context is None and self.context == OWN:
             self.context = FULL  # the line that brings passages is refused when it is read
         if self.context not in self.benchmark.manifest.contexts:
