@@ -55,6 +55,19 @@ FREE = (
 def _serve(address: str, owner: int) -> dict[str, Any]:
     """Fork for every caller while ``owner`` lives; returns in each command's own process."""
     with_hub = not address.endswith(WITHOUT_HUB)
+    server = os.getpid()
+
+    class OwnFinalize(weakref.finalize):  # type: ignore[type-arg]
+        """Runs at the end of the process that made it, and not of those that it forks.
+
+        These spent most of a short command's time on taking apart what they had never used.
+        """
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            self.atexit = os.getpid() != server
+
+    weakref.finalize = OwnFinalize  # type: ignore[misc]
     for name in IMPORTS + OF_HUGGING_FACE * with_hub:
         import_module(name)
     import citeforge.schemas
@@ -66,7 +79,8 @@ def _serve(address: str, owner: int) -> dict[str, Any]:
         if parts[0] not in ("plugins", "__main__"):
             import_module(".".join((ours.__name__, *parts)).removesuffix(".__init__"))
     assert ("huggingface_hub" in sys.modules) == with_hub
-    _keep_ends()
+    if compiler := sys.modules.get("torch._dynamo.utils"):
+        atexit.unregister(compiler.dump_compile_times)
     gc.collect()
     gc.freeze()
     listener = socket.socket(socket.AF_UNIX)
@@ -74,18 +88,6 @@ def _serve(address: str, owner: int) -> dict[str, Any]:
     listener.listen(64)
     Path(f"{address}.new").rename(address)
     return _attend(listener, owner)
-
-
-def _keep_ends() -> None:
-    """Keep what libraries have registered for the end of this process from running in the others.
-
-    Most of a short command's time went there, on taking apart what it had never used. What a
-    command registers itself runs.
-    """
-    if compiler := sys.modules.get("torch._dynamo.utils"):
-        atexit.unregister(compiler.dump_compile_times)
-    for pending in weakref.finalize._registry:  # type: ignore[attr-defined]
-        pending.atexit = False
 
 
 def _attend(listener: socket.socket, owner: int) -> dict[str, Any]:

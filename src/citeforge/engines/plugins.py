@@ -95,6 +95,15 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
     raise broken_plugin(what, origin, reason)
 
 
+def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:
+    """What plugins give under a name; None when nobody does.
+
+    Arguments and errors are those of :func:`find_entry` and :func:`require_type`.
+    """
+    theirs = find_entry(group, name)
+    return None if theirs is None else require_type(theirs, record, what)
+
+
 def entry_names(group: str) -> Iterator[tuple[str, str]]:
     """(name, origin) of everything that plugins give to a group; no package is imported."""
     return ((e.name, e.origin) for e in entries_of(group))

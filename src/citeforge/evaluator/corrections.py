@@ -76,7 +76,7 @@ class Correction(Protocol):
         """
 
 
-_ABSENT = "the plugin that gives corrections is not part of this copy (pip install citeforge)"
+_ABSENT = plugins.absent_plugin("corrections")
 
 
 class Corrections:
@@ -130,10 +130,8 @@ def find_corrections() -> Corrections:
     Raises:
         InputError: the plugin that should do it is broken.
     """
-    theirs = plugins.find_entry("corrections", "labels")
-    if theirs is None:
-        return Corrections()
-    return plugins.require_type(theirs, Corrections, "what corrects scores")
+    what = "what corrects scores"
+    return plugins.find_typed("corrections", "labels", Corrections, what) or Corrections()
 
 
 def calibration_key(judge: str) -> str:

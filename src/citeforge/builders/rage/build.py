@@ -135,9 +135,9 @@ def write_rage_tables(
         pools.add(label, table)
         stats |= mapping_stats(label, table, n)
     contexts = {}
-    one_size = one_size or (lambda _, m: OneSize(m.total) if recipe.hidden else None)
     for mixture in recipe.mixtures:
-        size = one_size(pools, mixture)
+        largest = OneSize(mixture.total) if recipe.hidden else None
+        size = largest if one_size is None else one_size(pools, mixture)
         table, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
         writer.add("contexts", mixture.name, table)
         stats |= context_stats(mixture.name, table)

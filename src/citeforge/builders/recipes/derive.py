@@ -22,6 +22,15 @@ Docs = list[dict[str, str]]
 """An ordered context: ``corpus-id`` and ``label`` of each passage."""
 
 
+def mapped_negatives(negatives: Mapping[str, Docs]) -> list[tuple[str, str]]:
+    """(query, passage) of every mapped negative.
+
+    Args:
+        negatives: query to its negatives.
+    """
+    return [(query, doc["corpus-id"]) for query, docs in negatives.items() for doc in docs]
+
+
 class Base(Package):
     """A package whose passages another benchmark is made of."""
 

@@ -91,5 +91,4 @@ def find_pages() -> Pages:
     Raises:
         InputError: the plugin that should make them is broken.
     """
-    theirs = plugins.find_entry("reports", "pages")
-    return Pages() if theirs is None else plugins.require_type(theirs, Pages, "pages")
+    return plugins.find_typed("reports", "pages", Pages, "pages") or Pages()

@@ -71,9 +71,8 @@ def find_format(name: str) -> Format:
     base = name.partition(":")[0]
     if base in _FORMATS:
         return _FORMATS[base]
-    theirs = plugins.find_entry("formats", base)
-    if theirs is not None:
-        return plugins.require_type(theirs, Format, "a format")
+    if (theirs := plugins.find_typed("formats", base, Format, "a format")) is not None:
+        return theirs
     plugins.require_built_in("formats", base, f"the format {base!r}")
     raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 

@@ -13,11 +13,11 @@ from typing import Final, Literal
 
 import msgspec
 
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.plugins.audit.flaws import mapped_negatives, texts_to_entail
+from citeforge.plugins.audit.flaws import texts_to_entail
 from citeforge.plugins.audit.strata import Stratum, stratified
 from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
@@ -53,7 +53,7 @@ def decide(
         reason = flaw.kind
         if reason in SUSPECT:
             suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
-    pairs = [pair for pair in mapped_negatives(base) if pair in suspected]
+    pairs = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
     rows = {
         pair: Decided(query=pair[0], passage=pair[1], suspected=suspected[pair], by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)
@@ -108,7 +108,7 @@ def summed_up(
         InputError: labels that were drawn within other strata, or of rows that are no negatives.
     """
     sizes: dict[str, int] = dict.fromkeys((RELEVANT, CLEARED, UNSUSPECTED), 0)
-    there = set(mapped_negatives(base))
+    there = set(mapped_negatives(base.negatives))
     for pair in there:
         sizes[stratum_of(rows, *pair)] += 1
     cascade = Cascade(stages=stages, strata=sizes)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.recipes.derive import Base, Docs
+from citeforge.builders.recipes.derive import Base, Docs, mapped_negatives
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -46,18 +46,11 @@ class Mapped:
     answers: dict[str, list[str]]
 
 
-def mapped_negatives(base: Base | Mapped) -> Iterator[tuple[str, str]]:
-    """(query, passage) of every mapped negative."""
-    for query, docs in base.negatives.items():
-        for doc in docs:
-            yield query, doc["corpus-id"]
-
-
 def near_duplicates(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
     sketches: dict[str, Any] = {}
     flaws = []
-    for query, passage in mapped_negatives(base):
+    for query, passage in mapped_negatives(base.negatives):
         for relevant in base.relevant[query]:
             if passage not in texts or relevant not in texts:
                 continue
@@ -94,7 +87,7 @@ def overlapping(base: Base | Mapped, texts: dict[str, str], least: float) -> lis
     """
     cut: dict[str, Shingles] = {}
     flaws = []
-    for query, passage in mapped_negatives(base):
+    for query, passage in mapped_negatives(base.negatives):
         near = [r for r in base.relevant[query] if r in texts] if passage in texts else []
         for name in (passage, *near) if near else ():
             if name not in cut:
@@ -109,7 +102,7 @@ def answer_carriers(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
     """Negatives that contain a gold short answer."""
     forms: dict[str, str] = {}
     flaws = []
-    for query, passage in mapped_negatives(base):
+    for query, passage in mapped_negatives(base.negatives):
         answers = base.answers[query]
         if not answers or passage not in texts:
             continue
@@ -126,7 +119,7 @@ def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> l
     answers = _gold_texts(base)
     pairs = {
         (query, passage): [Pair(texts[passage], a) for a in answers[query]]
-        for query, passage in mapped_negatives(base)
+        for query, passage in mapped_negatives(base.negatives)
         if passage in texts and answers[query]
     }
     decisions = judge.ask(p for group in pairs.values() for p in group)
@@ -178,7 +171,7 @@ def cross_encoded(
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoderReranker(model, located, device, runtime)
     questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    rows = [(q, p) for q, p in mapped_negatives(base) if p in texts]
+    rows = [(q, p) for q, p in mapped_negatives(base.negatives) if p in texts]
     scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
@@ -55,7 +55,7 @@ def audit(
     judge = judge_session(options, run)
     strong = judge_session(Judging(judge=options.strong_judge), run)
     base = Base(package.folder, package.manifest) if package.corpus else None
-    pairs = [] if base is None else list(flaws.mapped_negatives(base))
+    pairs = [] if base is None else mapped_negatives(base.negatives)
     passages = {p for _, p in pairs}
     if base is not None:
         passages |= {i for ids in base.relevant.values() for i in ids}

@@ -225,4 +225,5 @@ def _export(track: Track) -> Export:
     return Export(track.format, about, partial(export_run, track), TrecOptions)
 
 
+# In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
 RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_export, TRACKS)

@@ -27,4 +27,5 @@ def _format(track: Track) -> Format:
     )
 
 
+# In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.
 RAG24, RAG25, RAG26, RAGTIME25, RAGTIME26, DRAGUN25, NEUCLIR24 = map(_format, TRACKS)

@@ -71,9 +71,8 @@ def find_export(name: str) -> Export:
     """
     if name in _CORE_EXPORTS:
         return _CORE_EXPORTS[name]
-    theirs = plugins.find_entry(_GROUP, name)
-    if theirs is not None:
-        return plugins.require_type(theirs, Export, "an export")
+    if (theirs := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
+        return theirs
     plugins.require_built_in(_GROUP, name, f"the format {name!r}")
     raise UnknownValueError("format", name, origins())
 

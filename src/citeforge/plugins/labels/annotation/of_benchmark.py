@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 
-from citeforge.builders.recipes.derive import Base
+from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.tables import rows_of
@@ -100,10 +100,6 @@ def negative_rows(
     return sheet.rows, sheet.key
 
 
-def _mapped_negatives(base: Base) -> list[tuple[str, str]]:
-    return [(q, d["corpus-id"]) for q, docs in base.negatives.items() for d in docs]
-
-
 def sample_negatives(
     base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
@@ -116,7 +112,7 @@ def sample_negatives(
         strata: stratum of each negative: as many are drawn of each as there are, to an equal
             share; None draws uniformly from all.
     """
-    pairs = _mapped_negatives(base)
+    pairs = mapped_negatives(base.negatives)
     if strata is None:
         drawn = sample_ids(pairs, size, seed, "audit sample")
     else:
@@ -143,7 +139,7 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     if audit.cascade is None or audit.benchmark_hash != package.hash:
         return None
     decided = {(d.query, d.passage): d.stratum for d in audit.decisions}
-    return {pair: decided.get(pair, "unsuspected") for pair in _mapped_negatives(base)}
+    return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(base.negatives)}
 
 
 def twin_rows(
