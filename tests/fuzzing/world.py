@@ -433,11 +433,10 @@ def _stores() -> None:
     model = "hand-written"
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.stores.replay import encode_answer
+    from citeforge.schemas.commands.command_options import PromptingOptions
     from citeforge.systems.llm.writing import read_prompts, requests_of
 
-    asked = requests_of(
-        read_prompts(Path("prompts.jsonl")), runs=1, temperature=0.0, max_tokens=512, logprobs=False
-    )
+    asked = requests_of(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
     jsonl(Path("answers-export.jsonl"), [
         {"key": r.key(model), "payload": r.payload(model), "sample": r.sample, "created": 0.0,
          "answer": json.loads(encode_answer(LlmReply("Io [1].", model=model)))} for r in asked

@@ -164,9 +164,7 @@ def test_judge(inline: Cli, tmp_path: Path) -> None:
 def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
     assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
     prompts = tmp_path / "p.jsonl"
-    requests = requests_of(
-        read_prompts(prompts), runs=1, temperature=0.0, max_tokens=512, logprobs=False
-    )
+    requests = requests_of(read_prompts(prompts), PromptingOptions(llm="openai:m"))
     with ReplayStore(tmp_path / "a.db") as store:
         for n, request in enumerate(requests):
             cut = "length" if n == 0 else None
@@ -178,8 +176,8 @@ def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
     out = tmp_path / "again.jsonl"
     done = answer_prompts(prompts, options, cf.RunOptions(out=out))
     assert out.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
-    assert (done.answers, done.cut, done.empty) == (len(requests), 1, 1)
-    assert f"({done.cut:,} cut at --max-answer 512, 1 empty)" in made.stdout
+    assert (done.answers, *done.counts.values()) == (len(requests), 1, 1)
+    assert "(1 cut at --max-answer 512, 1 empty)" in made.stdout
     with pytest.raises(UsageError, match="only openai: models are asked"):
         plan_prompts(prompts, options, cf.RunOptions(out=out))
     assert export_store(tmp_path / "a.db", tmp_path / "a.jsonl") == len(requests)

@@ -18,6 +18,7 @@ from citeforge.kg.plain import (
     ENTITY_IRI,
     INSTANCE_OF,
     INSTANCE_OF_LABEL,
+    IriStart,
     PlainModel,
 )
 from citeforge.kg.values.terms import is_iri
@@ -54,9 +55,9 @@ class Domain(FrozenRecord):
     model: Literal["wikidata", "plain"] = "wikidata"
     plain: PlainModel | None = None
     entity_class: str
-    entity_iri: str = "http://www.wikidata.org/entity/"
+    entity_iri: IriStart = "http://www.wikidata.org/entity/"
     instance_of: str = "P31"
-    direct_iri: str = "http://www.wikidata.org/prop/direct/"
+    direct_iri: IriStart = "http://www.wikidata.org/prop/direct/"
     min_name_parts: int = Field(2, ge=1)
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
@@ -93,13 +94,6 @@ class Domain(FrozenRecord):
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
-
-    @field_validator("entity_iri", "direct_iri")
-    @classmethod
-    def _begins_iris(cls, text: str) -> str:
-        if not is_iri(text):
-            raise ValueError(f"{text!r} begins no IRI")
-        return text
 
     @model_validator(mode="after")
     def _has_ids(self) -> Self:

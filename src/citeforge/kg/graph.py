@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from citeforge.engines.io.progress import progress
 from citeforge.kg.client.endpoint import TooLongError
@@ -28,7 +28,6 @@ from citeforge.kg.values.terms import (
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
 
-T = TypeVar("T")
 BATCH = 50
 _LEFT_OUT = frozenset(
     WIKIBASE + name
@@ -178,12 +177,10 @@ class KnowledgeGraph:
         text = self._clean(value.value)
         return Triple(entity, name, prop, relation, text) if text else None
 
-    def find(self, names: Iterable[str], of_class: bool = True) -> dict[str, list[str]]:
-        """Entities of each name, by label or alias; in the domain's class unless told otherwise."""
-        condition = ""
-        if of_class:
-            link = iri(self.domain.direct_iri + self.domain.instance_of)
-            condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
+    def find(self, names: Iterable[str]) -> dict[str, list[str]]:
+        """Entities of the domain's class that have each name, as label or alias."""
+        link = iri(self.domain.direct_iri + self.domain.instance_of)
+        condition = f"?entity {link} {self._entity(self.domain.entity_class)} ."
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
@@ -284,8 +281,8 @@ class KnowledgeGraph:
             ) from error
 
     def _batched(
-        self, items: Sequence[T], ask: Callable[[Sequence[T]], list[Row]]
-    ) -> Iterator[tuple[Sequence[T], list[Row]]]:
+        self, items: Sequence[str], ask: Callable[[Sequence[str]], list[Row]]
+    ) -> Iterator[tuple[Sequence[str], list[Row]]]:
         """Ask in batches; one that takes too long is split in two."""
         waiting = [items[i : i + self.batch] for i in range(0, len(items), self.batch)]
         while waiting:

@@ -58,6 +58,7 @@ def _begins(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_expanded)]
+IriStart = Annotated[str, AfterValidator(_begins)]
 
 
 class PlainRelation(FrozenRecord):
@@ -85,7 +86,7 @@ class PlainModel(FrozenRecord):
         relations: predicates that are relations.
     """
 
-    prefixes: dict[str, Annotated[str, AfterValidator(_begins)]] = {}
+    prefixes: dict[str, IriStart] = {}
     classes: tuple[Name, ...] = Field(min_length=1)
     labels: tuple[Name, ...] = Field(min_length=1)
     aliases: tuple[Name, ...] = ()

@@ -26,7 +26,6 @@ class RelationProfile:
         values: its distinct values.
         example: the first of them, in alphabetical order.
         has_words: whether the domain has words for questions about it.
-        is_entity: whether the example is an entity.
     """
 
     pid: str
@@ -35,7 +34,6 @@ class RelationProfile:
     values: int
     example: str
     has_words: bool
-    is_entity: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,7 @@ def draft(domain: Domain, profile: Profile) -> str:
     relations = questions.setdefault("relations", {})
     for relation in profile.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(
-                relation.label, form_of(relation.label, domain), relation.is_entity
-            )
+            words = plain_phrase(relation.label, form_of(relation.label, domain), False)
             relations[relation.label] = words.model_dump(exclude_none=True)
     head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

@@ -10,12 +10,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.package import PackageWriter, refreshed
+from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.secret import read_secret, write_secret
 from citeforge.builders.packaging.stats import WORDS, context_sizes, corpus_stats, word_lengths
 from citeforge.builders.recipes.command import command_of
 from citeforge.engines.io.files import read_json, write_text
-from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import TableWriter, iter_batches
 from citeforge.engines.io.textfiles import validated
 from citeforge.package.kinds import kind_of
@@ -91,7 +90,9 @@ def split_package(
     half = Package(public, manifest)
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)
-    open_manifest = _with_leaderboards(public, writer.finish(open_half, stats), stats)
+    evals = render_evals(open_half)
+    writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
+    open_manifest = writer.finish(open_half, stats, {} if evals is None else {EVALS: evals})
     rest = [n for n in manifest.files if n not in (*common, CARD, SECRET)]
     copy_files(folder, [*rest, CARD, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
@@ -191,17 +192,6 @@ def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[
 def _sizes(contexts: pa.Table) -> str:
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
-
-
-def _with_leaderboards(public: Path, manifest: Manifest, stats: dict[str, object]) -> Manifest:
-    """The public half with its ``eval.yaml``, where its kind has leaderboards."""
-    evals = render_evals(manifest)
-    if evals is None:
-        return manifest
-    with amending(public) as write:
-        manifest, files = refreshed(public, manifest, stats, {EVALS: evals})
-        write(files)
-    return manifest
 
 
 def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:

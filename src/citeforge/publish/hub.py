@@ -121,6 +121,8 @@ class Publisher:
         Raises:
             InputError: the token may not write, or the connection was lost.
         """
+        from huggingface_hub import CommitOperationAdd
+
         with hub_errors(repo_id):
             self.require_write_access(repo_id)
             self.api.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True)
@@ -130,19 +132,8 @@ class Publisher:
             )
             files = {n: LocalFile(folder / n, sha256_file(folder / n)) for n in names}
             rest = [n for n in names if n not in remote or not _same(files[n], remote[n])]
-            if not rest:
-                info = self.api.repo_info(repo_id, repo_type="dataset", revision=branch)
-                return str(info.sha)
-            from huggingface_hub import CommitOperationAdd
-
-            done = self.api.create_commit(
-                repo_id,
-                [CommitOperationAdd(n, str(folder / n)) for n in rest],
-                commit_message="Labels and gold",
-                repo_type="dataset",
-                revision=branch,
-            )
-            return str(done.oid)
+            added = [CommitOperationAdd(n, str(folder / n)) for n in rest]
+            return self._send(repo_id, branch, added, "Labels and gold")
 
     def require_write_access(self, repo_id: str) -> None:
         """Refuse a token that cannot write there.
@@ -222,30 +213,35 @@ class Publisher:
 
         plan = self.plan(folder, repo_id, branch)
         files = package_files(folder)
-        operations: list[Any] = [
-            CommitOperationAdd(c.path, str(files[c.path].path))
+        operations = [
+            CommitOperationDelete(c.path)
+            if c.state == "removed"
+            else CommitOperationAdd(c.path, str(files[c.path].path))
             for c in plan.moving()
-            if c.state != "removed"
         ]
-        operations += [CommitOperationDelete(c.path) for c in plan.moving() if c.state == "removed"]
-        if not operations:
-            # The commit of an earlier run whose reply was lost.
-            info = self.api.repo_info(repo_id, repo_type="dataset", revision=branch)
-            return str(info.sha)
+        title, about = f"{manifest.name} {manifest.version}", manifest.benchmark_hash
         try:
-            done = self.api.create_commit(
-                repo_id,
-                operations,
-                commit_message=f"{manifest.name} {manifest.version}",
-                commit_description=f"benchmark hash {manifest.benchmark_hash}",
-                repo_type="dataset",
-                revision=branch,
-            )
+            return self._send(repo_id, branch, operations, title, f"benchmark hash {about}")
         except ValueError as error:
             if is_network(error):
                 raise
             # The Hub looks at the card's metadata before it takes anything.
             raise InputError(hub_error_words(error), path=folder / "README.md") from error
+
+    def _send(
+        self, repo_id: str, branch: str, operations: list[Any], title: str, about: str | None = None
+    ) -> str:
+        """Commit changes; without any, the last commit stands: the reply of a run may be lost."""
+        if not operations:
+            return str(self.api.repo_info(repo_id, repo_type="dataset", revision=branch).sha)
+        done = self.api.create_commit(
+            repo_id,
+            operations,
+            commit_message=title,
+            commit_description=about,
+            repo_type="dataset",
+            revision=branch,
+        )
         return str(done.oid)
 
     def _read_back(self, folder: Path, repo_id: str, tag: str) -> None:

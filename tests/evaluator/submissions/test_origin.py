@@ -15,6 +15,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.systems.llm.writing import read_prompts, requests_of
@@ -42,7 +43,7 @@ def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
     benchmark = Benchmark(package)
     table = benchmark.context("mix")
     rows = read_prompts(folder / "p.jsonl")
-    requests = requests_of(rows, runs=1, temperature=0.0, max_tokens=512, logprobs=False)
+    requests = requests_of(rows, PromptingOptions(llm="openai:m"))
     with ReplayStore(folder / "made.db") as store:
         for row, request in zip(rows, requests, strict=True):
             at = benchmark.row_of[row.query_id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,10 +64,10 @@ def request(
     return Request((("user", prompt),), params, sample=attempt, task=task, values=dict(values))
 
 
-def cleaned(text: str, labels: Sequence[str] = ("answer", "question", "sentence")) -> str:
+def cleaned(text: str) -> str:
     """A reply without a leading label and quotation marks, on one line."""
     text = " ".join(text.split())
-    for label in labels:
+    for label in ("answer", "question", "sentence"):
         if text.lower().startswith(f"{label}:"):
             text = text[len(label) + 1 :].strip()
     if len(text) > 1 and text[0] == text[-1] == '"':

@@ -144,16 +144,21 @@ def _header(
     header["tags"] = [
         *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
     ]  # fmt: skip
-    header["configs"] = [
+    header["configs"] = data_configs(splits)
+    return header
+
+
+def data_configs(
+    splits: Mapping[str, Iterable[str]], ending: str = "-*.parquet"
+) -> list[dict[str, Any]]:
+    """``configs`` of a card: the files of each split of each table."""
+    return [
         {
             "config_name": config,
-            "data_files": [
-                {"split": split, "path": f"{config}/{split}-*.parquet"} for split in names
-            ],
+            "data_files": [{"split": n, "path": f"{config}/{n}{ending}"} for n in names],
         }
         for config, names in splits.items()
     ]
-    return header
 
 
 def bars(counts: Iterable[float]) -> str:

@@ -56,12 +56,15 @@ class PackageWriter:
         self.splits.setdefault(config, []).append(split)
         self.files.update({f"{config}/{name}": sha256 for name, sha256 in files.items()})
 
-    def finish(self, manifest: Manifest, stats: dict[str, object]) -> Manifest:
+    def finish(
+        self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None
+    ) -> Manifest:
         """Write stats, card and, last, the manifest.
 
         Args:
             manifest: all but the fields that depend on the files.
             stats: descriptive statistics; numbers, texts, lists and dictionaries of them.
+            further: files that go beside the tables, name to text.
 
         Returns:
             The manifest as written.
@@ -71,17 +74,12 @@ class PackageWriter:
                 "files": dict(self.files),
                 "empty_tables": sorted(self.empty),
                 "benchmark_hash": benchmark_hash(self.files),
-                "plugin": plugin_of(manifest.kind),
                 "libraries": {n: version(n) for n in ("numpy", "pyarrow")} | manifest.libraries,
             }
         )
-        write_text(self.folder / STATS, pretty_json(stats))
-        write_text(self.folder / CARD, render_card(manifest, self.splits, stats))
-        for name in (STATS, CARD):
-            manifest.files[name] = sha256_file(self.folder / name)
-        manifest.files = dict(sorted(manifest.files.items()))
-        manifest.manifest_sha256 = manifest_digest(manifest)
-        write_text(self.folder / MANIFEST, render_manifest(manifest))
+        manifest, files = refreshed(self.folder, manifest, stats, further or {})
+        for name, text in files.items():
+            write_text(self.folder / name, text)
         return manifest
 
 
@@ -120,11 +118,11 @@ def refreshed(
     Returns:
         The manifest, and every file that changes, name to text; the caller writes them together.
     """
-    card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
-    files = {**changed, STATS: pretty_json(stats), CARD: card}
     manifest = manifest.model_copy(
         update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
+    card = render_card(manifest, splits_of(manifest), stats, Beside.read(folder, changed))
+    files = {**changed, STATS: pretty_json(stats), CARD: card}
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)
         if name in files:

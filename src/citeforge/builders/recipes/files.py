@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from pydantic_core import PydanticUndefined
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import line_of_place, read_yaml
 from citeforge.package.kinds import recipe_named, recipes
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
@@ -87,9 +86,7 @@ def _error_at_line(
     message, allowed = first["msg"].removeprefix("Value error, "), None
     if first["type"] == "extra_forbidden":
         names = list(_fields(record, place[:-1]))
-        close = difflib.get_close_matches(str(place[-1]), names, n=1)
-        message = f"is no field of a {record.kind} recipe"
-        message += f" (did you mean {close[0]!r}?)" if close else ""
+        message = f"is no field of a {record.kind} recipe{suggestion(str(place[-1]), names)}"
         allowed = f"known: {', '.join(names)}"
     elif first["type"] == "missing" or first["input"] is None:
         message = "is missing"

@@ -40,19 +40,15 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     """
     from citeforge.schemas.errors import FailuresError
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts
-    from citeforge.systems.llm.writing import NO_LOGPROBS
+    from citeforge.systems.llm.writing import CUT
 
     options, how = record_from(PromptingOptions, given), run_options(given, out=out)
     if dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
     done = answer_prompts(prompts, options, how)
-    notes = {
-        f"cut at --max-answer {options.max_answer}": done.cut,
-        "empty": done.empty,
-        NO_LOGPROBS: done.without_logprobs,
-    }
-    text = ", ".join(f"{n:,} {what}" for what, n in notes.items() if n)
+    notes = [f"{n:,} {what}" for what, n in done.counts.items()]
+    text = ", ".join(notes).replace(CUT, f"{CUT} {options.max_answer}")
     click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({text})" if text else ""))
     if done.failures:
         for query, failure in done.failures[:5]:

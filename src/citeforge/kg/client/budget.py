@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -34,14 +33,8 @@ class QueryBudget:
     would stay within the limit, and its timeout is what is left.
     """
 
-    def __init__(
-        self,
-        limits: Limits,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._clock, self._sleep = clock, sleep
         self._used: deque[tuple[float, float]] = deque()  # (end, seconds)
         self._failed: deque[float] = deque()
         self._longest = limits.seconds / 8
@@ -54,7 +47,7 @@ class QueryBudget:
             Seconds that it may take at most.
         """
         while True:
-            now = self._clock()
+            now = time.monotonic()
             self._forget(now)
             spent = sum(seconds for _, seconds in self._used)
             expected = min(1.5 * self._longest, self.limits.seconds)
@@ -65,19 +58,15 @@ class QueryBudget:
             ends += list(self._failed)[:1] if len(self._failed) >= self.limits.errors - 1 else []
             pause = max(0.01, min(ends) + self.limits.window - now)
             self.waited += pause
-            self._sleep(pause)
+            time.sleep(pause)
 
     def settle(self, start: float, failed: bool) -> None:
         """Charge a query that was sent at ``start`` and has ended now."""
-        now = self._clock()
+        now = time.monotonic()
         self._used.append((now, now - start))
         self._longest = max(self._longest * 0.9, now - start)
         if failed:
             self._failed.append(now)
-
-    def now(self) -> float:
-        """The clock's time."""
-        return self._clock()
 
     def _forget(self, now: float) -> None:
         # A query that ended within the window may have begun before it: it stays whole.

@@ -90,7 +90,7 @@ class EndpointEngine:
         pause = self.options.pause
         for attempt in range(self.options.attempts):
             allowed = self.budget.wait()
-            start = self.budget.now()
+            start = time.monotonic()
             try:
                 reply = self._send(query, min(self.options.timeout, allowed))
                 rows = parse_rows(reply.body, variables_of(query)) if reply.is_success else None

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
+from citeforge.builders.packaging.card import data_configs
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
@@ -118,7 +119,7 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     for config, (split, rows) in tables.items():
         write_table(out / config, split, pa.Table.from_pylist(rows))
         splits[config] = [split]
-    _readme(out, splits, base)
+    _readme(out, data_configs(splits), base)
     return lost_of(base, "contexts") + other_contexts(base, name)
 
 
@@ -132,7 +133,7 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
         if base.mappings[label].num_rows:
             write_table(out / "mapping", label, base.mappings[label])
             splits["mapping"].append(label)
-    _readme(out, splits, base)
+    _readme(out, data_configs(splits), base)
     return lost_of(base, "labels", "short", "scores")
 
 
@@ -149,7 +150,7 @@ def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
                 writer.writerow(read_schema(shards[0]).names)
                 for batch in iter_batches(shards):
                     writer.writerows([_cell(v) for v in row.values()] for row in batch.to_pylist())
-    _readme(out, package.splits, package, "csv")
+    _readme(out, data_configs(package.splits, ".csv"), package)
     return [
         "types: numbers and texts are told apart by their looks",
         "null and '' are alike",
@@ -165,20 +166,7 @@ def _cell(value: Any) -> Any:
     return "" if value is None else value
 
 
-def _readme(out: Path, splits: dict[str, list[str]], base: Package, form: str = "parquet") -> None:
-    configs = [
-        {
-            "config_name": config,
-            "data_files": [
-                {
-                    "split": s,
-                    "path": f"{config}/{s}-*.parquet" if form == "parquet" else f"{config}/{s}.csv",
-                }
-                for s in names
-            ],
-        }
-        for config, names in splits.items()
-    ]
+def _readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
     front: dict[str, Any] = {"configs": configs}
     if base.manifest.licence:
         front["license"] = base.manifest.licence.lower()

@@ -10,7 +10,7 @@ from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, LlmReply
+from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.llm.tokens import make_counter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
@@ -27,7 +27,7 @@ from citeforge.systems.llm.editing import (
 )
 from citeforge.systems.llm.prompts import Prompts, TokenWindow
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Task
-from citeforge.systems.llm.writing import NO_LOGPROBS, citation_logprobs
+from citeforge.systems.llm.writing import answer_line, endings
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 Make = Callable[[Setting[Any]], MakeSteps]
@@ -138,33 +138,17 @@ def ask(
             replies = with_candidates(tasks, replies, benchmark)
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
-    counts.update(_endings(replies, options.logprobs))
+    counts.update(endings(replies, options.logprobs))
     identity = llm.identity()
     return Asked(tasks, replies, identity, options, prompts.hashes, counter.name, counts, facts)
 
 
-def _endings(replies: Sequence[Reply | Failure], logprobs: bool) -> dict[str, int]:
-    answered = [r for r in replies if isinstance(r, Reply)]
-    return {
-        "cut at --max-answer": sum(r.finish_reason == TRUNCATED for r in answered),
-        "empty": sum(not r.text.strip() for r in answered),
-        NO_LOGPROBS: sum(logprobs and r.logprobs is None for r in answered),
-    }
-
-
 def _line(task: Task, reply: Reply) -> dict[str, Any]:
-    line: dict[str, Any] = {"query_id": task.item.query_id, "output": reply.text, "run": task.run}
-    if reply.passages is None:
-        line["context"] = task.item.context
-    else:
-        line["passages"] = [_own(p) for p in reply.passages]
-    if reply.logprobs is not None:
-        line["logprobs"] = citation_logprobs(LlmReply(reply.text, logprobs=reply.logprobs))
-    if reply.finish_reason is not None:
-        line["finish_reason"] = reply.finish_reason
-    if reply.meta is not None:
-        line["meta"] = reply.meta
-    return line
+    place: dict[str, Any] = {"context": task.item.context}
+    if reply.passages is not None:
+        place = {"passages": [_own(p) for p in reply.passages]}
+    line = answer_line(task.item.query_id, task.run, place, reply)
+    return line if reply.meta is None else {**line, "meta": reply.meta}
 
 
 def _own(passage: Passage) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,14 @@ import msgspec
 
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result
 from citeforge.schemas.citations.marks import citation_marks
+from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import make_header
+from citeforge.systems.llm.system import Reply
 
+CUT, EMPTY = "cut at --max-answer", "empty"
 NO_LOGPROBS = "without the log probabilities that were asked for"
 """What is told of such answers: some servers take the parameter and give none."""
 
@@ -67,16 +70,14 @@ def _origin(row: PromptRow) -> str:
     return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
-def requests_of(
-    rows: Sequence[PromptRow], *, runs: int, temperature: float, max_tokens: int, logprobs: bool
-) -> list[Request]:
+def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
     """One request for each run and prompt, run by run; runs are samples of their own."""
-    params: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens}
-    if logprobs:
+    params: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_answer}
+    if options.logprobs:
         params["logprobs"] = True
     return [
         Request((("user", row.prompt),), params, sample=run, needs_text=False)
-        for run in range(runs)
+        for run in range(options.runs)
         for row in rows
     ]
 
@@ -103,18 +104,35 @@ def write_submission(
             if isinstance(result, Failure):
                 failures.append((row.query_id, result))
                 continue
-            line: dict[str, Any] = {"query_id": row.query_id, "output": result.text, "run": run}
-            if row.context is not None:
-                line["context"] = row.context
-            if result.logprobs is not None:
-                line["logprobs"] = citation_logprobs(result)
-            if result.finish_reason is not None:
-                line["finish_reason"] = result.finish_reason
+            place = {} if row.context is None else {"context": row.context}
+            line = answer_line(row.query_id, run, place, result)
             file.write(msgspec.json.encode(line) + b"\n")
     return failures
 
 
-def citation_logprobs(answer: LlmReply) -> list[dict[str, Any]]:
+def endings(answers: Sequence[LlmReply | Reply | Failure], logprobs: bool) -> dict[str, int]:
+    """How many answers were cut, are empty, or lack the log probabilities that were asked for."""
+    answered = [a for a in answers if not isinstance(a, Failure)]
+    return {
+        CUT: sum(a.finish_reason == TRUNCATED for a in answered),
+        EMPTY: sum(not a.text.strip() for a in answered),
+        NO_LOGPROBS: sum(logprobs and a.logprobs is None for a in answered),
+    }
+
+
+def answer_line(
+    query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
+) -> dict[str, Any]:
+    """A line of a submission; ``place`` is the context set or the passages that it answers from."""
+    line = {"query_id": query_id, "output": answer.text, "run": run, **place}
+    if answer.logprobs is not None:
+        line["logprobs"] = citation_logprobs(answer)
+    if answer.finish_reason is not None:
+        line["finish_reason"] = answer.finish_reason
+    return line
+
+
+def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
     """Log probabilities of the tokens that write citation numbers.
 
     Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
