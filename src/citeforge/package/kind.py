@@ -141,15 +141,6 @@ class Kind(ABC):
         """How a query was made, round by round; None where nothing is kept of that."""
         return None
 
-    @property
-    def shows_triples(self) -> bool:
-        """Whether systems are shown triples, not passages."""
-        return self.shows == "triples"
-
-    def questions_of(self, context: str) -> str:
-        """Split of ``queries`` with the texts that a context set asks."""
-        return self.other_questions.get(context, self.questions)
-
     def refusal(self, what: str) -> str | None:
         """Why something is not offered, in words for the user; None where it is.
 

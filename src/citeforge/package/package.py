@@ -137,7 +137,7 @@ class Package(Displayed):
     @property
     def has_graphs(self) -> bool:
         """Whether systems are shown triples instead of passages."""
-        return self.kind.shows_triples
+        return self.kind.shows == "triples"
 
     def shards(self, config: str, split: str) -> list[Path]:
         """Files of a table that the manifest lists, in order; none where the table is empty."""
@@ -197,7 +197,7 @@ class Package(Displayed):
         Raises:
             InputError: the package lacks that form.
         """
-        form = self.kind.questions_of(context)
+        form = self.kind.other_questions.get(context, self.kind.questions)
         if form not in self.forms:
             raise InputError(
                 f"lacks the {form} queries, which the context set {context} asks",

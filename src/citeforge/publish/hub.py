@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -357,7 +357,7 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
     return repo, revision or None
 
 
-def local_folder(name: Path, publisher: Callable[[], Publisher] = Publisher) -> Path:
+def local_folder(name: Path) -> Path:
     """A package's folder: as it is, or downloaded from the Hub once and verified.
 
     Raises:
@@ -369,7 +369,7 @@ def local_folder(name: Path, publisher: Callable[[], Publisher] = Publisher) -> 
         return name
     repo, revision = place
     with hub_errors(repo):
-        folder = publisher().fetch(repo, revision)
+        folder = Publisher().fetch(repo, revision)
     if not (folder / MANIFEST).is_file():
         raise InputError(
             f"holds no {MANIFEST}: not a benchmark, or not yet published whole",

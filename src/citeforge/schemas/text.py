@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import string
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,6 +79,20 @@ def normalise_em(text: str) -> str:
     Lower case, ASCII punctuation dropped, white space squeezed; articles stay.
     """
     return " ".join(text.lower().translate(_PUNCTUATION).split())
+
+
+def spliced(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
+    """A text with some spans replaced.
+
+    Args:
+        text: any text.
+        changes: (start, end, what stands there then), in order; spans do not overlap.
+    """
+    pieces, at = [], 0
+    for start, end, new in changes:
+        pieces += [text[at:start], new]
+        at = end
+    return "".join([*pieces, text[at:]])
 
 
 def printable(text: str) -> str:

@@ -12,10 +12,6 @@ from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option
 
 
-class NoOptions(Part):
-    """Nothing to choose."""
-
-
 class GoldOptions(Part):
     """Of ``gold``."""
 

@@ -17,7 +17,7 @@ from citeforge.systems import passages, rage
 from citeforge.systems.kalma import asking as asking_kalma
 from citeforge.systems.kalma import sentences as kalma
 from citeforge.systems.llm import asking
-from citeforge.systems.options import CellOptions, GoldOptions, NoOptions, RageOptions
+from citeforge.systems.options import CellOptions, GoldOptions, LlmOptions, RageOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -36,7 +36,7 @@ _PLAIN: dict[str, Lines] = {
 _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
     "rage": (asking.rage, RageOptions),
     "authorship": (asking.authorship, CellOptions),
-    "kalma": (asking_kalma.kalma_system, asking_kalma.KalmaOptions),
+    "kalma": (asking_kalma.kalma_system, LlmOptions),
 }
 _OPTIONS: dict[str, type[Part]] = {
     "gold": GoldOptions,
@@ -76,7 +76,7 @@ def systems() -> dict[str, System]:
 
 def options_of(system: System) -> type[Part]:
     """The record of a system's options."""
-    return system.options or _OPTIONS.get(system.name, NoOptions)
+    return system.options or _OPTIONS.get(system.name, Part)
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

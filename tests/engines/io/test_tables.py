@@ -6,6 +6,8 @@ import hashlib
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines.io import tables
 from citeforge.engines.io.tables import (
     TableWriter,
     iter_batches,
@@ -27,6 +30,15 @@ from citeforge.schemas.errors import InputError
 SCHEMA = pa.schema([("_id", pa.string()), ("n", pa.int64())])
 
 
+@contextmanager
+def cut_at(shard: int, group: int) -> Iterator[None]:
+    """Shards and row groups of so many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tables, "ROWS_PER_SHARD", shard)
+        patch.setattr(tables, "ROWS_PER_GROUP", group)
+        yield
+
+
 def numbered(start: int, stop: int) -> pa.Table:
     return pa.table({"_id": [f"i{n}" for n in range(start, stop)], "n": range(start, stop)}, SCHEMA)
 
@@ -37,11 +49,11 @@ def test_equal_rows_give_equal_bytes_however_they_arrive(
 ) -> None:
     folder = tmp_path_factory.mktemp("tables")
     at = 0
-    with TableWriter(folder / "a", "t", SCHEMA, rows_per_shard=30, rows_per_group=10) as pieces:
+    with cut_at(30, 10), TableWriter(folder / "a", "t", SCHEMA) as pieces:
         for size in sizes:
             pieces.write(numbered(at, at + size))
             at += size
-    with TableWriter(folder / "b", "t", SCHEMA, rows_per_shard=30, rows_per_group=10) as whole:
+    with cut_at(30, 10), TableWriter(folder / "b", "t", SCHEMA) as whole:
         whole.write(numbered(0, at))
     assert pieces.files == whole.files
     assert len(pieces.files) == -(-at // 30)
@@ -67,7 +79,8 @@ def test_a_table_without_rows_is_not_written(tmp_path: Path) -> None:
 def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
     with (
         pytest.raises(ZeroDivisionError),
-        TableWriter(tmp_path, "t", SCHEMA, rows_per_shard=10, rows_per_group=10) as writer,
+        cut_at(10, 10),
+        TableWriter(tmp_path, "t", SCHEMA) as writer,
     ):
         writer.write(numbered(0, 100))
         raise ZeroDivisionError
@@ -115,7 +128,7 @@ def test_missing_columns_and_damaged_files_are_named(tmp_path: Path) -> None:
 def test_reading_holds_no_more_of_a_long_file_than_of_a_short_one(tmp_path: Path) -> None:
     texts = [random.Random(i).randbytes(500).hex() for i in range(2000)]  # does not compress
     schema = pa.schema([("text", pa.string())])
-    with TableWriter(tmp_path, "t", schema, rows_per_group=100) as writer:
+    with cut_at(1 << 20, 100), TableWriter(tmp_path, "t", schema) as writer:
         writer.write(pa.table([texts], schema=schema))
     before = pa.total_allocated_bytes()
     held = [

@@ -60,7 +60,10 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
         for start, end in mentions_of(triple, text, words):
-            if triple.key == link.key or _says(text, start, end, triple, mentions, domain):
+            is_of_it = mentions.subject(start) == triple.qid
+            if triple.key == link.key or (
+                is_of_it and _is_announced(text, start, end, triple.relation, domain)
+            ):
                 # One mention rests on one fact: the first entity's comes first.
                 places.setdefault(end, triple)
                 break
@@ -74,13 +77,6 @@ def mentions_of(triple: Triple, text: str, words: set[str]) -> Iterator[tuple[in
         for match in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", text):
             if stands_alone(text, *match.span(), words):
                 yield match.span()
-
-
-def _says(text: str, start: int, end: int, triple: Triple, mentions: Names, domain: Domain) -> bool:
-    """Whether a mention of a fact's value is in a clause about its entity, and announced where the
-    domain knows the words."""
-    about_it = mentions.subject(start) == triple.qid
-    return about_it and _is_announced(text, start, end, triple.relation, domain)
 
 
 def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain) -> bool:

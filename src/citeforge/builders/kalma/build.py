@@ -251,7 +251,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
-        published = read_published(
+        questions, source = read_published(
             Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
         )
         domain, kg = load_domain(recipe.domain), None
@@ -262,7 +262,6 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         }
         if str(recipe.domain).endswith((".yaml", ".yml")):
             update["domain"] = domain.model_dump(mode="json")
-        source = published.source
         sources, licence = [source], recipe.licence or source.licence
         if recipe.retrieved:
             kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
@@ -272,7 +271,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        writer, questions = build.package(), published.questions
+        writer = build.package()
         stats, contexts, retrieved = _write(writer, recipe, domain, questions, [], kg)
         counts = source.counts | retrieved
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)

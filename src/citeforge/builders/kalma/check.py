@@ -49,16 +49,19 @@ def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
         if not any(_holds_word(text, shape) for shape in renderings(triple)):
             continue
         places = list(mentions_of(triple, text, words))
-        if not places:
-            return f"names {triple.value!r} only inside another name"
-        if all(_is_of_another(names, start, triple) for start, _ in places):
-            return f"says {triple.value!r} of somebody else"
+        if reason := _wrong_places(places, triple, names):
+            return reason
     return None
 
 
-def _is_of_another(names: Names, at: int, triple: Triple) -> bool:
-    """Whether the sentence of a place has named another entity last; a pronoun may be anybody's."""
-    return names.names_in_sentence(at) and names.subject(at) != triple.qid
+def _wrong_places(mentions: Sequence[tuple[int, int]], triple: Triple, names: Names) -> str | None:
+    """Why no mention of a value is one of its entity; a pronoun may be anybody's."""
+    if not mentions:
+        return f"names {triple.value!r} only inside another name"
+    for at, _ in mentions:
+        if not names.names_in_sentence(at) or names.subject(at) == triple.qid:
+            return None
+    return f"says {triple.value!r} of somebody else"
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
@@ -183,12 +186,7 @@ class ExtensionCheck:
         if begin < 0 or not spans:
             return None  # in another spelling, or in several places
         alone = [span for span in spans if stands_alone(text, *span, words)]
-        if not alone:
-            return f"names {triple.value!r} only inside another name"
-        names = Names(text, {t.qid: t.name for t in pool})
-        if all(_is_of_another(names, start, triple) for start, _ in alone):
-            return f"says {triple.value!r} of somebody else"
-        return None
+        return _wrong_places(alone, triple, Names(text, {t.qid: t.name for t in pool}))
 
     def _sentences(self, text: str) -> list[str]:
         return [text[s:e] for s, e in self.segmenter.split(text)]

@@ -211,17 +211,13 @@ class Evolver:
         for left_out in (self.kg.domain.uninformative, ()):
             askable = [t for values in wholes for t in values if t.relation not in left_out]
             if askable:
-                return [t for t in askable if self._has_words(t)] or askable
+                phrase, is_template = self.composer.phrasing.phrase, self.asker.is_template
+                return [t for t in askable if not is_template or phrase(t.relation)] or askable
         return []
 
     def _can_be_asked(self, triple: Triple, pair: EntityPair) -> bool:
         # Nobody can be asked for the id of an entity.
         return triple.has_label and not cannot_be_asked(triple, pair, self.composer.clause(triple))
-
-    def _has_words(self, triple: Triple) -> bool:
-        return (
-            not self.asker.is_template or self.composer.phrasing.phrase(triple.relation) is not None
-        )
 
     def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
         assert self.perplexity is not None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.builders.kalma.contexts import KalmaQuestion
@@ -16,21 +15,13 @@ LICENCE = "other"
 """S-Lab licence 1.0, non-commercial; it has no SPDX identifier."""
 
 
-@dataclass(frozen=True)
-class PublishedData:
-    """What the files hold, and which files they are."""
-
-    questions: list[KalmaQuestion]
-    source: SourceInfo
-
-
 def read_published(
     specific: Path,
     general: Path | None,
     gold: Path | None,
     limit: int | None,
     later: Path | None = None,
-) -> PublishedData:
+) -> tuple[list[KalmaQuestion], SourceInfo]:
     """Read the files together; entries belong together by their position.
 
     Args:
@@ -88,4 +79,4 @@ def read_published(
         )
     if strangers:
         source.counts["gold facts that no shown graph has"] = strangers
-    return PublishedData(questions, source)
+    return questions, source

@@ -28,6 +28,7 @@ from citeforge.engines.io.tables import (
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CORPUS
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.text import spliced
 
 _ROWS_PER_BUCKET = 1 << 16
 _ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
@@ -120,12 +121,9 @@ def _hidden_gold(row: dict[str, Any], places: Places, secret: bytes) -> dict[str
 
 def _renumbered(text: str, places: dict[int, int]) -> str:
     """A gold answer whose marks cite the same passages in their new places."""
-    pieces, at = [], 0
-    for mark in Grammar(base=1).parse(text, len(places)).markers:
-        numbers = [places.get(n - 1, n - 1) + 1 for n in mark.numbers]
-        pieces += [text[at : mark.start], "".join(f"[{n}]" for n in numbers)]
-        at = mark.end
-    return "".join([*pieces, text[at:]])
+    marks = Grammar(base=1).parse(text, len(places)).markers
+    new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
+    return spliced(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 
 
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:

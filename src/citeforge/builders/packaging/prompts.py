@@ -17,6 +17,7 @@ from citeforge.package.items import Item, Passage
 from citeforge.package.package import Package
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.text import spliced
 
 FOLDER = Path(__file__).parent.parent / "templates"
 TEMPLATES = {name: FOLDER / f"{name}.j2" for name in ("rage", "authorship", "kalma")}
@@ -64,13 +65,8 @@ class Labelling:
 
 def neutralise(text: str) -> str:
     """Put a passage's own citation marks into round brackets; they are not ours."""
-    pieces = []
-    at = 0
-    for marker in Grammar().parse(text, 1 << 30).markers:
-        inner = text[marker.start + 1 : marker.end - 1]
-        pieces += [text[at : marker.start], f"({inner})"]
-        at = marker.end
-    return "".join([*pieces, text[at:]])
+    marks = Grammar().parse(text, 1 << 30).markers
+    return spliced(text, ((m.start, m.end, f"({text[m.start + 1 : m.end - 1]})") for m in marks))
 
 
 def load_template(name: str) -> Template:

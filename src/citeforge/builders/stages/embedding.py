@@ -108,11 +108,9 @@ class CorpusEmbedding:
         draw = generator(self._seed, "calibration")
         sample = np.sort(np.array(distinct_below(self._size, _MEASURED, draw, ()), np.int64))
         texts = titled(take_rows(self._corpus, sample, ["title", "text"])).to_pylist()
-        return self._rough(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION]), sample
-
-    def _rough(self, calibration: Sequence[str]) -> Embedder:
         assert isinstance(self._embedder, Quantizable)
-        return self._embedder.quantized(calibration)
+        calibration = texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION]
+        return self._embedder.quantized(calibration), sample
 
     def _two_stages(self, vectors: np.ndarray) -> Embedded:
         embedder = self._embedder

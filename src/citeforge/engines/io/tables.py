@@ -47,21 +47,12 @@ class TableWriter:
         rows: number of rows written.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        name: str,
-        schema: pa.Schema,
-        rows_per_shard: int = ROWS_PER_SHARD,
-        rows_per_group: int = ROWS_PER_GROUP,
-    ) -> None:
+    def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
         self.folder = folder
         self.name = name
         self.schema = schema
         self.rows = 0
         self.files: dict[str, str] = {}
-        self._rows_per_shard = rows_per_shard
-        self._rows_per_group = rows_per_group
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="citeforge-parquet")
@@ -78,11 +69,11 @@ class TableWriter:
         for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
             at = 0
             while at < piece.num_rows:
-                take = min(piece.num_rows - at, self._rows_per_group - self._pending_rows)
+                take = min(piece.num_rows - at, ROWS_PER_GROUP - self._pending_rows)
                 self._pending.append(piece.slice(at, take))
                 self._pending_rows += take
                 at += take
-                if self._pending_rows == self._rows_per_group:
+                if self._pending_rows == ROWS_PER_GROUP:
                     self._send()
 
     def _send(self) -> None:
@@ -115,9 +106,9 @@ class TableWriter:
     def _encode(self, table: pa.Table) -> None:
         if self._writer is None:
             self._open_part()
-        self._writer.write_table(table, row_group_size=self._rows_per_group)
+        self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self._shard_rows += table.num_rows
-        if self._shard_rows >= self._rows_per_shard:
+        if self._shard_rows >= ROWS_PER_SHARD:
             self._close_part()
 
     def _open_part(self) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from citeforge.engines.models.files import loading_errors
 from citeforge.schemas.extras import require
@@ -12,72 +14,53 @@ _BYTES_PER_TOKEN = 3
 _PER_MESSAGE = 8
 
 
-class Counter(Protocol):
+@dataclass(frozen=True)
+class TokenCounter:
     """Measures texts.
 
     Attributes:
         name: what is said of it beside counts.
+        tokens_of: how many tokens a text has.
     """
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    tokens_of: Callable[[str], int]
 
     def count(self, text: str) -> int:
         """Tokens of a text, those around a message included."""
-        ...
+        return self.tokens_of(text) + _PER_MESSAGE
 
 
-class TokenEstimate:
-    """For models whose tokenizer is not at hand: a token for every three bytes, on the safe side
-    of the four characters that English words usually take."""
-
-    name = "estimate: a token for every 3 bytes"
-
-    def count(self, text: str) -> int:
-        size = len(text.encode("utf-8", "replace"))
-        return math.ceil(size / _BYTES_PER_TOKEN) + _PER_MESSAGE
+def _estimate(text: str) -> int:
+    """A token for every three bytes, on the safe side of the four characters that English words
+    usually take."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-class HfCounter:
-    """A tokenizer of the Hub, or of a folder."""
+def _hub_tokenizer(model: str) -> Callable[[str], int]:
+    """A tokenizer of the Hub, or of a folder.
 
-    def __init__(self, model: str) -> None:
-        """Load a tokenizer.
+    Raises:
+        MissingExtraError: transformers is not installed.
+        InputError: there is no such tokenizer here.
+    """
+    require("transformers")
+    from transformers import AutoTokenizer
 
-        Raises:
-            MissingExtraError: transformers is not installed.
-            InputError: there is no such tokenizer here.
-        """
-        require("transformers")
-        from transformers import AutoTokenizer
-
-        self.name = model
-        allowed = "a Hub id, a folder with tokenizer.json, or no --tokenizer for an estimate"
-        with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(model)
-
-    def count(self, text: str) -> int:
-        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
-        return len(ids) + _PER_MESSAGE
+    allowed = "a Hub id, a folder with tokenizer.json, or no --tokenizer for an estimate"
+    with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
+        tokenizer: Any = AutoTokenizer.from_pretrained(model)
+    return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-class _OfModel:
-    """What the model itself counts."""
-
-    def __init__(self, llm: Any) -> None:
-        self.name = str(llm.identity()["name"])
-        self._llm = llm
-
-    def count(self, text: str) -> int:
-        return int(self._llm.count_tokens(text)) + _PER_MESSAGE
-
-
-def make_counter(tokenizer: str | None, llm: object) -> Counter:
+def make_counter(tokenizer: str | None, llm: Any) -> TokenCounter:
     """The named tokenizer; else the model's own (``count_tokens``); else an estimate.
 
     Raises:
         InputError: there is no such tokenizer.
     """
     if tokenizer is not None:
-        return HfCounter(tokenizer)
-    return _OfModel(llm) if hasattr(llm, "count_tokens") else TokenEstimate()
+        return TokenCounter(tokenizer, _hub_tokenizer(tokenizer))
+    if hasattr(llm, "count_tokens"):
+        return TokenCounter(str(llm.identity()["name"]), llm.count_tokens)
+    return TokenCounter("estimate: a token for every 3 bytes", _estimate)

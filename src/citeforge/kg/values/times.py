@@ -21,15 +21,12 @@ def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int
         precision: wikibase:timePrecision, 6 to 14.
     """
     claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
-    stem = f"{entity_iri}statement/{qid}-{pid}-{hash_of(value)}"
+    # A number that names a statement; the same for the same text everywhere.
+    number = int.from_bytes(hashlib.sha256(value.encode()).digest()[:6])
+    stem = f"{entity_iri}statement/{qid}-{pid}-{number}"
     yield f"{iri(entity_iri + pid)} <{WIKIBASE}claim> {claim} .\n"
     yield f"{iri(entity_iri + pid)} <{WIKIBASE}statementValue> {psv} .\n"
     yield f"{iri(entity_iri + qid)} {claim} {iri(stem)} .\n"
     yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
     yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
     yield f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n'
-
-
-def hash_of(text: str) -> int:
-    """A number that names a statement; the same for the same text everywhere."""
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6])

@@ -9,11 +9,7 @@ from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.options import LlmOptions
 
 
-class KalmaOptions(LlmOptions):
-    """Of ``kalma``."""
-
-
-def kalma_system(setting: Setting[KalmaOptions]) -> MakeSteps:
+def kalma_system(setting: Setting[LlmOptions]) -> MakeSteps:
     """Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that
     all systems are shown the same; facts that do not fit are left out from the end.
     """

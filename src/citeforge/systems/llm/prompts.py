@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from jinja2 import Template
 
 from citeforge.builders.packaging.prompts import FOLDER, load_template, render_template
-from citeforge.engines.llm.tokens import Counter
+from citeforge.engines.llm.tokens import TokenCounter
 from citeforge.schemas.errors import UsageError
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ class WindowError(UsageError):
 class TokenWindow:
     """How many tokens prompt and reply may have together."""
 
-    def __init__(self, size: int | None, reply: int, counter: Counter) -> None:
+    def __init__(self, size: int | None, reply: int, counter: TokenCounter) -> None:
         """Prepare.
 
         Args:

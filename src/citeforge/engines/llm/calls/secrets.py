@@ -9,8 +9,10 @@ import base64
 import html
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote, quote_plus
+
+from citeforge.schemas.text import spliced
 
 PIECE = 8
 """Shortest piece of a key that is taken out: shorter ones are too many words of other texts."""
@@ -38,7 +40,7 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """A text with every trace of the key replaced by ``[key]``."""
-        return _replaced(text, self._spans(text))
+        return spliced(text, ((start, end, MARK) for start, end in self._spans(text)))
 
     def message(self, message: str, longest: int = 300) -> str:
         """One line for people: redacted, then cut."""
@@ -73,14 +75,6 @@ class Redactor:
             else:
                 merged.append((start, end))
         return merged
-
-
-def _replaced(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    parts, at = [], 0
-    for start, end in spans:
-        parts += [text[at:start], MARK]
-        at = end
-    return "".join([*parts, text[at:]])
 
 
 def _grams(form: str, unit: int) -> list[tuple[str, int]]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from citeforge.engines.text.segment import Span
 from citeforge.schemas.citations.triples import TripleCitation
+from citeforge.schemas.text import spliced
 
 _BOUNDARY = re.compile(r"(?<=[^A-Z].[?.]) +(?=[A-Z])")
 _NA = "[NA]"
@@ -45,11 +46,8 @@ def is_unreadable(output: str) -> bool:
 
 def without_brackets(text: str) -> str:
     """A text as its judge and its LLM see it."""
-    pieces, at = [], 0
-    for start, end in _brackets(text):
-        pieces.append(text[at:start])
-        at = end
-    return "".join([*pieces, text[at:]]).replace("  ", " ").replace(" .", ".")
+    plain = spliced(text, ((start, end, "") for start, end in _brackets(text)))
+    return plain.replace("  ", " ").replace(" .", ".")
 
 
 def has_na(text: str) -> bool:

@@ -9,6 +9,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.plugins.published_systems.attributed_ir.answers import closed
 from citeforge.plugins.published_systems.attributed_ir.options import GtrOptions
 from citeforge.plugins.published_systems.attributed_ir.search import Search
+from citeforge.schemas.text import spliced
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 
 _ENDS = ".!?。！？"
@@ -38,12 +39,6 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
 
 def _marked(text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]) -> str:
     """The text with citations before the end mark of each statement."""
-    pieces, at = [], 0
-    for (start, end), cited in zip(spans, numbers, strict=True):
-        marks = "".join(f"[{n}]" for n in cited)
-        body = text[start:end].rstrip()
-        plain = body.rstrip(_ENDS)
-        space = " " if marks else ""
-        pieces += [text[at:start], plain, space, marks, body[len(plain) :]]
-        at = start + len(body)
-    return "".join([*pieces, text[at:]])
+    ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
+    marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
+    return spliced(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))
