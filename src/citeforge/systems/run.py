@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,9 @@ def run_system(
         raise UsageError(f"{name}: {reason}")
     sets = _contexts(system, benchmark, contexts)
     if not system.llm:
-        lines = _plain_lines(system, benchmark, sets, runs, seed)
+        own = name in benchmark.kind.systems
+        make: Lines = benchmark.kind.lines if own else SYSTEMS.factory(name)
+        lines = make(name, benchmark, sets, runs, seed)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
@@ -90,8 +92,9 @@ def run_system(
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
-    make = SYSTEMS.factory(system.name)
-    answers = ask(system, make, benchmark, sets, runs, seed, llm, settings, limit, judge)
+    answers = ask(
+        system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
+    )
     if answers.failures and len(answers.failures) == len(answers.tasks):
         query, failure = answers.failures[0]
         raise FailuresError(
@@ -131,14 +134,6 @@ def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[st
             f"build one, or name another with --context: {', '.join(every)}"
         )
     return [system.context] if system.context else every
-
-
-def _plain_lines(
-    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
-) -> Iterator[dict[str, Any]]:
-    kind = benchmark.kind
-    make: Lines = kind.lines if system.name in kind.systems else SYSTEMS.factory(system.name)
-    return make(system.name, benchmark, contexts, runs, seed)
 
 
 def _header(title: str, benchmark: Benchmark, contexts: list[str], **more: Any) -> Any:

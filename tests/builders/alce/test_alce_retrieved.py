@@ -14,6 +14,7 @@ import pytest
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.alce.verify import wrong_candidates
 from citeforge.builders.frozen import build_alce
+from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
@@ -231,6 +232,9 @@ def test_summaries_and_snippets_stand_for_passages(tmp_path: Path) -> None:
     assert verify(tmp_path / "out") == []
     [item] = package.items("summary", show="summary")
     assert [p.text for p in item.passages] == ["1831"]
+    ((_, prompt),) = render_prompts(package, "summary", load_template("rage"), "summary")
+    assert "1831" in prompt
+    assert PASSAGES[item.passages[0].id] not in prompt
     [full] = package.items("summary")
     assert [p.text for p in full.passages] == [PASSAGES[item.passages[0].id]]
     assert manifest.counts["summary: passages for which the writer failed"] == 1

@@ -107,14 +107,10 @@ def test_same_seed_same_bytes_other_seed_other_draws(tmp_path: Path, small_beir:
 
 
 def test_every_pass_over_the_corpus_tells_how_far_it_is(
-    tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+    tmp_path: Path, small_beir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin = Lines.__init__
-
-    def impatient(self: Lines, stage: str, total: int | None, unit: str, interval: float) -> None:
-        begin(self, stage, total, unit, 0)
-
-    monkeypatch.setattr(Lines, "__init__", impatient)
+    stages: list[str] = []
+    monkeypatch.setattr(Lines, "advance", lambda self, *_: stages.append(self.stage))
     mining = Mining(seemingly_relevant=0)
     build(
         f"beir:{small_beir}",
@@ -122,7 +118,6 @@ def test_every_pass_over_the_corpus_tells_how_far_it_is(
         extra_corpus=f"beir:{EXAMPLES / 'facts'}",
         mining=mining,
     )
-    stages = [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()]
     assert list(dict.fromkeys(stages)) == [
         "reading the corpus", "reading the other corpus", "joining both corpora",
         "looking passages up", "looking for copies of relevant passages",

@@ -279,7 +279,7 @@ def test_a_half_done_build_of_another_recipe_is_refused(
     }[kind]
     with monkeypatch.context() as patch:
         # Nothing is tidied away when a process is killed.
-        patch.setattr(Workspace, "_discard_if_new", lambda self: None)
+        patch.setattr(Workspace, "_clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             make("refuse", False)
@@ -301,7 +301,7 @@ def test_a_half_done_build_from_before_recipes_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "_discard_if_new", lambda self: None)
+        patch.setattr(Workspace, "_clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             hagrid(out)

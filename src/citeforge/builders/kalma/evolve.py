@@ -309,7 +309,9 @@ class Evolver:
 
             def accept(e: Evolution, reply: str, task: str = task) -> str | None:
                 names = [e.pair.first.name, e.pair.second.name]
-                reason = check.wrong_question(reply, names) or self._given_away(e, reply)
+                reason = check.wrong_question(reply, names)
+                if reason is None and (leak := gives_away(reply, _further_facts(e))) is not None:
+                    reason = f"gives away {leak.relation}: {leak.value}"
                 if reason is None:
                     setattr(e, task, reply)
                 return reason
@@ -318,10 +320,6 @@ class Evolver:
             for e in active:
                 if not getattr(e, task):
                     e.dropped = f"the writer asked no {task} question"
-
-    def _given_away(self, e: Evolution, question: str) -> str | None:
-        leak = gives_away(question, _further_facts(e))
-        return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
 def _further_facts(e: Evolution) -> list[Triple]:

@@ -128,16 +128,7 @@ def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
             "round": r.number,
             "paragraph": r.paragraph,
             "triples": [as_row(t) for t in r.triples],
-            "candidates": [
-                {
-                    "triple": as_row(s.triple),
-                    "score": s.score,
-                    "specificity": s.specificity,
-                    "coherence": s.coherence,
-                    "perplexity": s.perplexity,
-                }
-                for s in r.candidates
-            ],
+            "candidates": [{**vars(s), "triple": as_row(s.triple)} for s in r.candidates],
             "refused": list(r.refused),
         }
         for e in evolutions

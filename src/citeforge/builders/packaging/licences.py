@@ -24,12 +24,10 @@ def restrictiveness(licence: str | None) -> int:
     """How restrictive a licence is; the higher, the more. Unknown ones rank highest."""
     name = (licence or "").lower()
     # The longest prefix wins: cc-by-nc-sa is not cc-by-nc.
-    best, rank = 0, _UNKNOWN
-    for number, (_, prefixes) in enumerate(_RANKS):
-        for prefix in prefixes:
-            if name.startswith(prefix) and len(prefix) > best:
-                best, rank = len(prefix), number
-    return rank
+    fitting = [
+        (len(p), rank) for rank, (_, ps) in enumerate(_RANKS) for p in ps if name.startswith(p)
+    ]
+    return max(fitting, default=(0, _UNKNOWN))[1]
 
 
 def licence_words(licence: str | None) -> str:

@@ -185,31 +185,17 @@ def render_prompts(
         InputError: the template uses something that is not there.
         UnknownValueError: the package has no such form.
     """
-    if package.has_graphs:
-        yield from _render_graphs(package, context, template)
-        return
     labelling: Labelling = package.kind.labelling(package, context) or Labelling()
     base = package.manifest.grammar.base
-    for item in package.items(context):
-        text = render_template(
-            template,
-            "query, base, note, docs with number, title, text, label",
-            query=item.query,
-            docs=docs_of(item, base, labelling),
-            base=base,
-            note=labelling.note,
-        )
-        yield item.query_id, text
-
-
-def _render_graphs(package: Package, context: str, template: Template) -> Iterator[tuple[str, str]]:
-    """Prompts with sub-graphs instead of passages."""
-    for item in package.items(context):
-        allowed = "query, and graphs with qid, name, triples (relation, value)"
-        yield (
-            item.query_id,
-            render_template(template, allowed, query=item.query, graphs=item.graphs),
-        )
+    for item in package.items(context, show=show):
+        if package.has_graphs:
+            allowed = "query, and graphs with qid, name, triples (relation, value)"
+            values = {"query": item.query, "graphs": item.graphs}
+        else:
+            allowed = "query, base, note, docs with number, title, text, label"
+            docs = docs_of(item, base, labelling)
+            values = {"query": item.query, "docs": docs, "base": base, "note": labelling.note}
+        yield item.query_id, render_template(template, allowed, **values)
 
 
 def docs_of(

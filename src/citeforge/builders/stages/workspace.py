@@ -75,7 +75,9 @@ class Workspace:
                 self._admit()
                 yield self
             except Exception:
-                self._discard_if_new()
+                # Nothing is left behind, unless finished work is worth resuming.
+                if not self._had_stages and not any(self.root.rglob("*.f16")):
+                    self._clear()
                 raise
             with storage_errors(self.out):
                 if self._taken is None:
@@ -183,8 +185,3 @@ class Workspace:
     def _clear(self) -> None:
         for name in _KNOWN:
             remove_tree(self.root / name)
-
-    def _discard_if_new(self) -> None:
-        """After an error: leave nothing behind, unless finished work is worth resuming."""
-        if not self._had_stages and not any(self.root.rglob("*.f16")):
-            self._clear()

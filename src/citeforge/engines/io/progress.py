@@ -103,41 +103,36 @@ class Lines:
     JSON lines, which are for programs, tell the end of whatever was done.
     """
 
-    def __init__(self, stage: str, total: int | None, unit: str, interval: float) -> None:
-        self.stage, self.total, self.unit, self.interval = stage, total, unit, interval
+    def __init__(self, stage: str, total: int | None, unit: str) -> None:
+        self.stage, self.total, self.unit = stage, total, unit
         self.done = 0
         self.note: str | None = None
         self._start = self._last = time.monotonic()
         self._as_json = is_json.get()
         self._lock, self._over = Lock(), Event()
-        # An interval of zero is a line an item.
-        self._clock = Thread(target=self._tick, daemon=True) if interval else None
+        self._clock = Thread(target=self._tick, daemon=True)
 
     def __enter__(self) -> Lines:
-        if self._clock is not None:
-            self._clock.start()
+        self._clock.start()
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
         self._over.set()
-        if self._clock is not None:
-            self._clock.join()
+        self._clock.join()
         if kind is None:
             self._finish()
 
     def _tick(self) -> None:
-        wait = min(FIRST, self.interval)
+        wait = FIRST
         while not self._over.wait(wait):
             self._write()
-            wait = self.interval
+            wait = INTERVAL
 
     def advance(self, items: int, note: str | None = None, /) -> None:
         """Count; the lines are written when it is time."""
         with self._lock:
             self.done += items
             self.note = note
-        if not self.interval:
-            self._write()
 
     def _finish(self) -> None:
         """The last line, where there was one before."""
@@ -173,19 +168,16 @@ class Lines:
 
 
 @contextmanager
-def progress(
-    label: str, total: int | None, unit: str, interval: float = INTERVAL
-) -> Iterator[Advance]:
+def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
     """Show how far the block has come: a bar on a terminal, else lines on standard error.
 
     Args:
         label: what is going on.
         total: number of items, or None when it is not known.
         unit: plural noun for the items.
-        interval: seconds between lines.
     """
     if is_json.get() or not sys.stderr.isatty():
-        with Lines(label, total, unit, interval) as lines:
+        with Lines(label, total, unit) as lines:
             yield lines.advance
         return
     from rich.console import Console

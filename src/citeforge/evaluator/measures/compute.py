@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.io.progress import INTERVAL, Lines
+from citeforge.engines.io.progress import Lines
 from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row
@@ -26,7 +26,7 @@ def compute(inputs: Any, measures: Sequence[Measure]) -> Results:
         measures: all of them read the same.
     """
     samples: dict[str, Measured | str] = {}
-    with Lines("measuring", len(measures), "measures", INTERVAL) as lines:
+    with Lines("measuring", len(measures), "measures") as lines:
         for function in dict.fromkeys(m.compute for m in measures):
             together = [m for m in measures if m.compute == function]
             lines.advance(0, together[0].name)
