@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from citeforge.kg.client.endpoint import TooLongError
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.engines import StoreEngine, make_engine
+from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.kg.snapshot import lexical_date, write_snapshot
@@ -213,7 +213,7 @@ def test_bad_graph_files_are_refused(tmp_path: Path, name: str, text: str, messa
     with pytest.raises(InputError, match=message):
         StoreEngine(path)
     with pytest.raises(UsageError, match="expected file:PATH"):
-        make_engine("wikidata")
+        GRAPHS.make("wikidata", GraphSettings())
 
 
 def test_commands(cli: Cli, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ import pytest
 from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
 from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import make_engine
+from citeforge.kg.engines import GRAPHS, GraphSettings
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES, Cli
@@ -179,7 +179,7 @@ def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
         engine.select(query)
     store.close()
     with pytest.raises(InputError, match="damaged reply"):
-        make_engine(f"replay:{path}").select(query)
+        GRAPHS.make(f"replay:{path}", GraphSettings()).select(query)
 
 
 def changed(name: str, value: str) -> Mutate:

@@ -113,21 +113,6 @@ class GraphSettings:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def make_engine(name: str, store: Path | None = None, **options: Any) -> SparqlEngine:
-    """The engine of ``--kg``: one of GRAPHS, or a plugin's.
-
-    Args:
-        name: name and argument.
-        store: where replies of an endpoint are kept.
-        options: of :class:`citeforge.kg.client.endpoint.EndpointOptions`.
-
-    Raises:
-        UsageError: another name.
-        InputError: a file that cannot be read, or a broken plugin.
-    """
-    return GRAPHS.make(name, GraphSettings(store, options))
-
-
 def open_file_graph(path: str, settings: GraphSettings) -> SparqlEngine:
     """``file:PATH``."""
     return StoreEngine(Path(path))

@@ -9,7 +9,7 @@ from typing import Any
 from citeforge.engines.io.textfiles import yaml_line
 from citeforge.kg.client.budget import Limits
 from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
+from citeforge.kg.engines import GRAPHS, GraphSettings, SparqlEngine, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import PlainModel, Translated
 from citeforge.schemas.errors import InputError, UsageError
@@ -31,7 +31,7 @@ def open_graph(
     if name.startswith("sparql:"):
         options = {"timeout": run.kg_timeout, "limits": Limits(seconds=run.kg_seconds)}
     record = load_domain(domain)
-    engine = make_engine(name, run.kg_store, **options)
+    engine = GRAPHS.make(name, GraphSettings(run.kg_store, options))
     translated = None
     if record.plain is not None:
         path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")

@@ -18,7 +18,7 @@ from citeforge.kg.client.endpoint import (
 )
 from citeforge.kg.client.replies import ReplayEngine, ReplyStore
 from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import StoreEngine, make_engine
+from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError
@@ -221,7 +221,9 @@ def test_replies_are_kept_and_replayed(
     assert (engine.requests, second.requests) == (1, 0)
     assert found == again == expected
     store.close()
-    replay = KnowledgeGraph(make_engine(f"replay:{tmp_path / 'replies.db'}"), load_domain("people"))
+    replay = KnowledgeGraph(
+        GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", GraphSettings()), load_domain("people")
+    )
     assert replay.subgraphs(PEOPLE) == expected
     with pytest.raises(InputError, match="no reply to one of the queries"):
         replay.subgraphs(["Q901"])

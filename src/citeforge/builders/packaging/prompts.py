@@ -190,7 +190,7 @@ def render_prompts(
     for item in package.items(context, show=show):
         if package.has_graphs:
             allowed = "query, and graphs with qid, name, triples (relation, value)"
-            values = {"query": item.query, "graphs": item.graphs}
+            values: dict[str, Any] = {"query": item.query, "graphs": item.graphs}
         else:
             allowed = "query, base, note, docs with number, title, text, label"
             docs = docs_of(item, base, labelling)

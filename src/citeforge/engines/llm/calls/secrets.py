@@ -91,14 +91,10 @@ def _forms(key: str) -> list[tuple[str, int]]:
     same = [quote(key, safe=""), quote_plus(key), json.dumps(key)[1:-1], repr(key)[1:-1]]
     same += [json.dumps(key)[1:-1].replace("/", "\\/"), html.escape(key), key.lower(), key.upper()]
     forms += [(form, 1) for form in same]
-    for encode in (
-        "".join(f"%{b:02x}" for b in raw),
-        "".join(f"%{b:02X}" for b in raw),
-        "".join(f"\\x{b:02x}" for b in raw),
-    ):
-        forms.append((encode, 3 if encode[0] == "%" else 4))
+    for pattern, unit in (("%{:02x}", 3), ("%{:02X}", 3), ("\\x{:02x}", 4)):
+        forms.append(("".join(map(pattern.format, raw)), unit))
     for pattern, unit in (("\\u{:04x}", 6), ("\\u{:04X}", 6), ("&#{};", 5), ("&#x{:x};", 5)):
-        forms.append(("".join(pattern.format(ord(c)) for c in key), unit))
+        forms.append(("".join(map(pattern.format, map(ord, key))), unit))
     forms += [(raw.hex(), 2), (raw.hex().upper(), 2)]
     for shift in range(3):  # base64 has three looks, by where in a text the key stands
         for encoded in (base64.b64encode, base64.urlsafe_b64encode):
