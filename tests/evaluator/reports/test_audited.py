@@ -65,7 +65,8 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
     found = audit(Package(tmp_path / "facts").hash)
     (tmp_path / "facts" / "audit.json").write_text(found.model_dump_json())
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
-    assert words in cli(*report).stdout
+    for table in ((), ("--best", "bold")):
+        assert words in cli(*report, *table).stdout
     scores = [load_scores(tmp_path / "r.json")]
     assert cli(*report, "--out", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text()
@@ -77,7 +78,8 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
     build_site(tmp_path / "facts", scores, tmp_path / "site")
     assert words in (tmp_path / "site" / "index.html").read_text()
     for wrong in (
-        (*report, "--out", "r.csv"), (*report, "--out", "r.svg"), ("report", "r.json", *plot),
+        (*report, "--out", "r.csv"), (*report, "--out", "r.tex", "--best", "bold"),
+        (*report, "--out", "r.svg"), ("report", "r.json", *plot),
     ):  # fmt: skip
         refused = cli(*wrong)
         assert (refused.returncode, "--benchmark" in refused.stderr) == (2, True), wrong

@@ -290,8 +290,10 @@ def test_two_boards_of_one_benchmark_are_told_apart(package: Path, tmp_path: Pat
     boards = [{"name": name, "benchmark": str(package)} for name in ("early", "late")]
     (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
     for name in ("early", "late"):
-        write(tmp_path, name, [made(package, "one", 0.5, rng)])
-    build_leaderboard(tmp_path)
+        control = made(package, "ideal", 0.9, rng).model_copy(update={"is_control": True})
+        write(tmp_path, name, [made(package, "one", 0.5, rng), control])
+    site = build_leaderboard(tmp_path).site
+    assert (site.systems, site.references) == (1, 1)  # each once, though both are on both boards
     page = (tmp_path / "site" / "index.html").read_text()
     for name in ("early", "late"):
         assert f'<a href="{name}/index.html">{name}</a>' in page

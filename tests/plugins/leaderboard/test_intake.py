@@ -62,7 +62,7 @@ def test_twice_is_once(root: Path) -> None:
     done = add_submissions(files, board)
     assert [f.system for (f,) in done.scored.values()] == ["random", "echo-relevant"]
     assert done.site is not None
-    assert done.site.systems == 2
+    assert done.site.references == 2
     once = content(board)
     assert {n for n in once if n.startswith("s") and n.endswith((".json", ".jsonl"))} == {
         "scores/facts/random.json", "scores/facts/echo-relevant.json",

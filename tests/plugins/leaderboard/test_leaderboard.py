@@ -214,7 +214,7 @@ def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -
     build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
     result = cli(*build, "--out", "site")
     assert result.returncode == 0, result.stderr
-    assert "2 systems, 30 queries" in result.stdout
+    assert "2 references, 30 queries" in result.stdout
     before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
     assert cli(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
     assert before == {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -93,3 +94,7 @@ def test_labels_below_a_star_stand_beside_their_dots(cli: Cli, tmp_path: Path) -
     stars = [s for page in query_pages(Package(tmp_path / "k")) for s in page.stars["full"]]
     assert 17 in {len(s.spokes) for s in stars}  # the lowest two are 180 / 17° from the middle
     assert all(sum(spoke.anchor == "middle" for spoke in s.spokes) <= 2 for s in stars)
+    for star in stars:  # a label is two lines: 10 above its dot's height, 13 + 3 below
+        for side in ("start", "end"):
+            heights = sorted(spoke.y for spoke in star.spokes if spoke.anchor == side)
+            assert all(below - above >= 10 + 13 + 3 for above, below in pairwise(heights))

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from citeforge.evaluator.reports.report import make_report
+from citeforge.evaluator.reports.rows import not_comparable
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.plugins.plots.paper import PAPER, paper_table
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.commands.command_options import ReportOptions, TableOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
@@ -197,3 +199,21 @@ def test_plain_tables_rank_nobody_across_contexts(files: list[ScoreFile], ending
         assert (first["rank_low"], first["rank_high"]) == ("2", "2")
     else:
         assert "not comparable: base_1 · mix and other · hard: ctx: mix / hard" in text
+
+
+def test_systems_that_differ_alike_stand_in_one_line(files: list[ScoreFile]) -> None:
+    mine = [files[0], in_context(files[1], "hard"), in_context(files[2], "easy")]
+    assert not_comparable(mine) == [
+        "base_1 and other, third & co: ctx: mix / hard, easy (CiteP, CiteR)"
+    ]
+    mine[2].measures.pop()
+    assert not_comparable(mine) == [
+        "base_1 and other: ctx: mix / hard (CiteP, CiteR)",
+        "base_1 and third & co: ctx: mix / easy (CiteP)",
+    ]
+
+
+def test_a_table_has_no_title(files: list[ScoreFile]) -> None:
+    for given in ({}, {"best": "bold"}):
+        with pytest.raises(UsageError, match="--title is a page's; a table has none"):
+            make_report(files, "md", None, ReportOptions(title="T", **given))  # type: ignore[arg-type]

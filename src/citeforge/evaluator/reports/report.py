@@ -145,16 +145,17 @@ def make_report(
     if form not in formats:
         raise UnknownValueError("format", form, formats)
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
-    n_beside = 0
-    if form not in TABLES or options.is_plot or not options.is_plain:
-        content, n_beside = find_pages().report(files, form, out, options, audit)
+    is_table, n_beside = form in TABLES and not options.is_plot, 0
+    if is_table and options.title is not None:
+        raise UsageError("--title is a page's; a table has none")
+    if is_table and audit is not None and form != "md":
+        raise UsageError(FOR_AN_AUDIT)
+    if is_table and options.is_plain:
+        content = TABLES[form](files, parts_across(options.across)).encode()
     else:
-        text = TABLES[form](files, parts_across(options.across))
-        if audit is not None:
-            if form != "md":
-                raise UsageError(FOR_AN_AUDIT)
-            text += "\n" + "".join(f"- {line}\n" for line in told_of_negatives(audit))
-        content = text.encode()
+        content, n_beside = find_pages().report(files, form, out, options, audit)
+    if is_table and audit is not None:
+        content += "".join(["\n", *(f"- {line}\n" for line in told_of_negatives(audit))]).encode()
     if out is not None:
         write_bytes(out, content)
     return content, n_beside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from citeforge.engines.io.textfiles import count_text
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import differing_parts, without_parts
 
@@ -56,18 +57,42 @@ def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     return sorted(files, key=lambda file: file.is_control)
 
 
+def counts_of(files: Sequence[ScoreFile]) -> tuple[int, int]:
+    """How many systems there are, and how many references."""
+    systems = {f.system for f in files if not f.is_control}
+    return len(systems), len({f.system for f in files} - systems)
+
+
+def systems_text(n_systems: int, n_references: int) -> str:
+    """Both in words; references alone have no ``0 systems`` before them."""
+    systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
+    references = [count_text(n_references, "reference")] if n_references else []
+    return " and ".join(systems + references)
+
+
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
-    """Pairs of systems whose signatures differ, with the parts that differ and the measures."""
+    """Systems whose signatures differ from another's, with the parts that differ and the measures.
+
+    Those that differ from one system in the same parts and measures stand in one line.
+    """
     first: dict[str, tuple[str, str]] = {}
-    pairs: dict[str, list[str]] = {}
+    pairs: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for file in files:
         for measure in file.measures:
             system, signature = first.setdefault(measure.name, (file.system, measure.signature))
-            parts = differing_parts(signature, measure.signature)
-            if parts:
-                text = f"{system} and {file.system}: {'; '.join(parts)}"
-                pairs.setdefault(text, []).append(measure.name)
-    return [f"{text} ({', '.join(names)})" for text, names in pairs.items()]
+            if parts := tuple(differing_parts(signature, measure.signature)):
+                pairs.setdefault((system, file.system, parts), []).append(measure.name)
+    alike: dict[tuple[str, str, tuple[str, ...]], dict[str, list[str]]] = {}
+    for (system, other, parts), names in pairs.items():
+        sides = [part.partition(" / ") for part in parts]
+        key = system, ", ".join(names), tuple(left for left, _, _ in sides)
+        alike.setdefault(key, {})[other] = [right for _, _, right in sides]
+    lines = []
+    for (system, measures, lefts), others in alike.items():
+        rights = [", ".join(dict.fromkeys(values)) for values in zip(*others.values(), strict=True)]
+        parts_text = "; ".join(map(" / ".join, zip(lefts, rights, strict=True)))
+        lines.append(f"{system} and {', '.join(others)}: {parts_text} ({measures})")
+    return lines
 
 
 def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.reports.markup import script_json
+from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
@@ -127,8 +128,9 @@ def growing_site(
             columns.append(board_column(bench.name, name, views, *choice, config))
             sites.append(site)
         data = compact_matrix(columns)
-        n_systems = len({f.system for c in columns for f in c.files if not f.is_control})
-        intro = introduce_all(about or Presentation(), sum(s.queries for s in sites), n_systems)
+        counts = counts_of([f for c in columns for f in c.files])
+        n_queries = sum(s.queries for s in sites)
+        intro = introduce_all(about or Presentation(), n_queries, counts[0])
         text = environment().get_template("matrix.html.j2").render(
             site={"title": title or "Leaderboard", "others": others}, root="",
             intro=intro, columns=columns, data=script_json(data),
@@ -136,7 +138,7 @@ def growing_site(
         write_text(root / "index.html", text)
         for asset in ("site.css", "site.js", "matrix.js"):
             write_text(root / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
-        yield Site(sum(s.systems for s in sites), sum(s.queries for s in sites), len(text.encode()))
+        yield Site(*counts, n_queries, len(text.encode()))
 
 
 def _ready(bench: SiteBenchmark, package: Package) -> Sequence[ScoreFile]:

@@ -46,7 +46,7 @@ def build(
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
     before their pages: --boards. A new system is one more file in a folder of score files.
     """
-    from citeforge.engines.io.textfiles import count_text
+    from citeforge.evaluator.reports.rows import systems_text
     from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
     from citeforge.schemas.errors import UsageError
 
@@ -63,8 +63,8 @@ def build(
             raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
         done, refused = build_one(benchmark, scores, out, title, gold), []
     click.echo(
-        f"{out / 'index.html'}: {count_text(done.systems, 'system')}, {done.queries:,} queries, "
-        f"first page {done.index_bytes / 1e3:,.0f} kB"
+        f"{out / 'index.html'}: {systems_text(done.systems, done.references)}, "
+        f"{done.queries:,} queries, first page {done.index_bytes / 1e3:,.0f} kB"
     )
     _tell(refused)
 

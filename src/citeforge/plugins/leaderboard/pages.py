@@ -16,7 +16,7 @@ from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.markup import page_templates, script_json
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.pages import find_pages
-from citeforge.evaluator.reports.rows import named_rows, references_last
+from citeforge.evaluator.reports.rows import counts_of, named_rows, references_last
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
 from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
@@ -40,12 +40,14 @@ class Site:
     """What was written.
 
     Attributes:
-        systems: number of systems and references; of several benchmarks, those of each.
+        systems: number of systems, each once, on however many benchmarks.
+        references: number of references, likewise.
         queries: number of query pages.
         index_bytes: size of the first page.
     """
 
     systems: int
+    references: int
     queries: int
     index_bytes: int
 
@@ -77,7 +79,7 @@ def write_pages(
         about: what the first page says beside what the package tells.
     """
     templates = environment()
-    views = make_views(files)
+    views = make_views(files, package.contexts)
     site: dict[str, Any] = {
         "title": title or package.name,
         "benchmark": package.name,
@@ -121,7 +123,7 @@ def write_pages(
             after=order[at + 1] if at + 1 < len(order) else None,
         )  # fmt: skip
         write_text(out / "queries" / f"{names[page.id]}.html", text)
-    return Site(len({f.system for f in files}), len(pages), len(index.encode())), views
+    return Site(*counts_of(files), len(pages), len(index.encode())), views
 
 
 def _answers(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.reports.missing import marked_name
+from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
 from citeforge.plugins.leaderboard.landing.definitions import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -57,8 +58,13 @@ def slug(text: str, used_slugs: set[str]) -> str:
     return name
 
 
-def make_views(files: Sequence[ScoreFile]) -> list[View]:
-    """One view for each context and protocol; scores whose signatures differ part ways, too."""
+def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list[View]:
+    """One view for each context and protocol; scores whose signatures differ part ways, too.
+
+    Args:
+        files: score files of one benchmark.
+        contexts: its context sets, in the order of views that have as many systems.
+    """
     used_slugs: set[str] = set()
     slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
     keyed: dict[tuple[str, ...], list[ScoreFile]] = {}
@@ -82,7 +88,8 @@ def make_views(files: Sequence[ScoreFile]) -> list[View]:
                 tuple(slugs[id(f)] for f in mine), entries, ranks, main,
             )
         )  # fmt: skip
-    views.sort(key=lambda v: -sum(not f.is_control for f in v.files))
+    order = [*contexts, *(f.context for f in files)]
+    views.sort(key=lambda v: (-counts_of(v.files)[0], order.index(v.files[0].context)))
     return views
 
 

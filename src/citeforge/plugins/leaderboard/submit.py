@@ -10,8 +10,7 @@ from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_bytes, write_text
 from citeforge.engines.io.folders import file_lock
-from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.reports.rows import main_measure
+from citeforge.evaluator.reports.rows import main_measure, systems_text
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.check import Findings
@@ -108,7 +107,8 @@ class Intake:
             )
         if self.site is not None:
             yield (
-                f"{self.folder / 'index.html'}: {count_text(self.site.systems, 'system')}, "
+                f"{self.folder / 'index.html'}: "
+                f"{systems_text(self.site.systems, self.site.references)}, "
                 f"{self.site.queries:,} queries"
             )
 

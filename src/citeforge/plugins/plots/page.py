@@ -10,17 +10,18 @@ from urllib.parse import quote
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
-from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.measures.authorship.tables import tables
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines, variance_lines
 from citeforge.evaluator.reports.rows import (
     compared_across,
+    counts_of,
     named_rows,
     not_comparable,
     of_cells,
     references_last,
+    systems_text,
 )
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.plugins.plots.charts.negatives import negatives_plot
@@ -53,14 +54,12 @@ def page_report(
     Raises:
         InputError: the folder of the chunks holds something else.
     """
-    systems = {f.system for f in files if not f.is_control}
-    references = {f.system for f in files} - systems
-    sizes = ((len(systems), "system"), (len(references), "reference"))
+    sizes = systems_text(*counts_of(files))
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})
     subtitle = (
-        f"{' and '.join(count_text(n, what) for n, what in sizes if n)} on {', '.join(names)}, "
+        f"{sizes} on {', '.join(names)}, "
         + ("all cells" if of_cells(files) else "context ")
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )

@@ -87,6 +87,24 @@ def test_plots_begin_with_the_best() -> None:
     ]
 
 
+def test_two_equal_systems_have_a_line_at_zero() -> None:
+    figure = query_differences(file("one", 0.5), file("other", 0.5), UP)
+    assert figure is not None
+    assert figure.title == f"{UP}: other is better than one on 0 queries, worse on 0, equal on 12"
+    assert figure.svg.count("mark-rule role-mark") == 1
+    unequal = query_differences(*FILES, UP)
+    assert unequal is not None
+    assert "mark-rule role-mark" not in unequal.svg
+
+
+def test_views_with_as_many_systems_come_in_the_order_of_the_benchmark() -> None:
+    contexts = ["full", "absent_1", "own"]
+    files = [f.model_copy(update={"context": c}) for c in reversed(contexts) for f in FILES]
+    files.append(file("third", 0.5).model_copy(update={"context": "own"}))
+    views = make_views(files, contexts[:2])
+    assert [v.title for v in views] == ["own, strict", "full, strict", "absent_1, strict"]
+
+
 def test_nobody_is_called_first_where_files_are_not_comparable() -> None:
     other = FILES[1].model_copy(deep=True)
     for measure in other.measures:

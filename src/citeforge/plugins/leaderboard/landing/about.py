@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import Field, field_validator
 
+from citeforge.evaluator.reports.rows import counts_of
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.landing.definitions import markdown
@@ -78,14 +79,13 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
-    systems = {f.system for f in files if not f.is_control}
-    references = {f.system for f in files if f.is_control}
+    systems, references = counts_of(files)
     facts = [
         ("Queries", _number(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),
         ("Passages", _number(stats.get("passages"))),
-        ("Systems", f"{len(systems):,}" if systems or not references else ""),
-        ("References", f"{len(references):,}" if references else ""),
+        ("Systems", f"{systems:,}" if systems or not references else ""),
+        ("References", f"{references:,}" if references else ""),
         *_facts(about),
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),

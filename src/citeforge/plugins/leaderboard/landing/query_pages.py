@@ -252,7 +252,7 @@ def _star(graph: Graph, gold: set[Key]) -> Star:
     for i, (relation, value, is_gold) in enumerate(ordered):
         angle = 2 * math.pi * i / max(len(ordered), 1) - math.pi / 2
         x = 400 + 190 * math.cos(angle)
-        y = 220 + 175 * math.sin(angle)
+        y = 260 + 215 * math.sin(angle)  # room for 18: neighbours are two lines apart
         # Only the very top and bottom: two neighbours in the middle would cover each other.
         anchor = "start" if math.cos(angle) > 0.1 else "end" if math.cos(angle) < -0.1 else "middle"
         spokes.append(Spoke(round(x, 1), round(y, 1), anchor, relation, value, is_gold))

@@ -101,9 +101,9 @@ def _title(measure: str, rows: Rows, comparable: Sequence[bool]) -> str:
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
     if all(r["reference"] for r in rows):
-        return f"{measure} of {len(rows)} references"
+        return f"{measure}: {len(rows)} scores of references"
     if not comparable[0]:
-        return f"{measure} of {len(rows)} systems that cannot be compared"
+        return f"{measure}: {len(rows)} scores that cannot be compared"
     if direction(measure) is None:
         return f"{measure} of {len(rows)} systems, from {value} down"
     extreme = "lowest" if direction(measure) is False else "highest"

@@ -170,6 +170,10 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         strokeWidth=alt.StrokeWidthValue(0.6), stroke=alt.Stroke("who:N", legend=None, scale=sides),
         color=alt.Color("who:N", legend=key, scale=sides),
     ).properties(width=WIDTH, height=240)  # fmt: skip
+    if not bars:
+        level = alt.Y("zero:Q", scale=alt.Scale(domain=[-1, 1]))
+        line = alt.Chart(values([{"zero": 0}])).mark_rule(color=palette.SOFT, strokeWidth=2)
+        chart = alt.layer(chart, line.encode(y=level))
     title = (
         f"{measure}: {second.system} is {more} than {first.system} on {better:,} queries, "
         f"{less} on {worse:,}, equal on {n - better - worse:,}"

@@ -56,9 +56,9 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         only = (of_systems or rows)[0]
         title = f"{only['system']}: {precision} {only['y']:.1f}, {recall} {only['x']:.1f}"
     elif not of_systems:
-        title = f"{precision} and {recall} of {len(rows)} references"
+        title = f"{precision} and {recall}: {len(rows)} scores of references"
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
-        title = f"{precision} and {recall} of {len(of_systems)} systems that cannot all be compared"
+        title = f"{precision} and {recall}: {len(of_systems)} scores that cannot all be compared"
     elif best["x"] is best["y"]:
         title = f"{best['x']['system']} is highest in both {precision} and {recall}"
     else:
