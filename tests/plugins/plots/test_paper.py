@@ -216,4 +216,4 @@ def test_systems_that_differ_alike_stand_in_one_line(files: list[ScoreFile]) -> 
 def test_a_table_has_no_title(files: list[ScoreFile]) -> None:
     for given in ({}, {"best": "bold"}):
         with pytest.raises(UsageError, match="--title is a page's; a table has none"):
-            make_report(files, "md", None, ReportOptions(title="T", **given))  # type: ignore[arg-type]
+            make_report(files, "md", None, ReportOptions(title="T", **given))
