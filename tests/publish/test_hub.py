@@ -259,7 +259,7 @@ def test_hidden_gold(hidden_package: Path, cli: Cli, tmp_path: Path) -> None:
         result = cli("score", "s.jsonl", *there, *half, "--out", "scores/s.json", **env)
         assert result.returncode == 0, result.stderr
         site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
-        assert "1 system," in cli(*site, **env).stdout
+        assert "1 reference," in cli(*site, **env).stdout
         # The submission names the public half; the scores are those of the whole benchmark.
         lines = (
             (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
