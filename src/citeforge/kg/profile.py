@@ -119,7 +119,7 @@ def draft(domain: Domain, profile: Profile) -> str:
     relations = questions.setdefault("relations", {})
     for relation in profile.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(relation.label, form_of(relation.label, domain), False)
+            words = plain_phrase(relation.label, form_of(relation.label, domain), is_entity=False)
             relations[relation.label] = words.model_dump(exclude_none=True)
     head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

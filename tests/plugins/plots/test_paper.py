@@ -206,6 +206,10 @@ def test_systems_that_differ_alike_stand_in_one_line(files: list[ScoreFile]) -> 
     assert not_comparable(mine) == [
         "base_1 and other, third & co: ctx: mix / hard, easy (CiteP, CiteR)"
     ]
+    once_more = in_context(files[1], "easy")  # of one name, in another context set
+    assert not_comparable([*mine[:2], once_more]) == [
+        "base_1 and other: ctx: mix / hard, easy (CiteP, CiteR)"
+    ]
     mine[2].measures.pop()
     assert not_comparable(mine) == [
         "base_1 and other: ctx: mix / hard (CiteP, CiteR)",
@@ -215,5 +219,5 @@ def test_systems_that_differ_alike_stand_in_one_line(files: list[ScoreFile]) -> 
 
 def test_a_table_has_no_title(files: list[ScoreFile]) -> None:
     for given in ({}, {"best": "bold"}):
-        with pytest.raises(UsageError, match="--title is a page's; a table has none"):
+        with pytest.raises(UsageError, match="--title: a table has none"):
             make_report(files, "md", None, ReportOptions(title="T", **given))

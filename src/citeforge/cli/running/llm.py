@@ -47,8 +47,8 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
     done = answer_prompts(prompts, options, how)
-    notes = [f"{n:,} {what}" for what, n in done.counts.items()]
-    text = ", ".join(notes).replace(CUT, f"{CUT} {options.max_answer}")
+    limit = {CUT: f" {options.max_answer}"}
+    text = ", ".join(f"{n:,} {what}{limit.get(what, '')}" for what, n in done.counts.items())
     click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({text})" if text else ""))
     if done.failures:
         for query, failure in done.failures[:5]:

@@ -16,7 +16,7 @@ _PER_MESSAGE = 8
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """Measures texts.
+    """Counts the tokens of texts.
 
     Attributes:
         name: what is said of it beside counts.

@@ -147,7 +147,7 @@ def make_report(
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     is_table, n_beside = form in TABLES and not options.is_plot, 0
     if is_table and options.title is not None:
-        raise UsageError("--title is a page's; a table has none")
+        raise UsageError("--title: a table has none; leave it out, or write --out PAGE.html")
     if is_table and audit is not None and form != "md":
         raise UsageError(FOR_AN_AUDIT)
     if is_table and options.is_plain:

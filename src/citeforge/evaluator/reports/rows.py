@@ -82,16 +82,16 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
             system, signature = first.setdefault(measure.name, (file.system, measure.signature))
             if parts := tuple(differing_parts(signature, measure.signature)):
                 pairs.setdefault((system, file.system, parts), []).append(measure.name)
-    alike: dict[tuple[str, str, tuple[str, ...]], dict[str, list[str]]] = {}
+    alike: dict[tuple[str, str, tuple[str, ...]], list[list[str]]] = {}
     for (system, other, parts), names in pairs.items():
         sides = [part.partition(" / ") for part in parts]
         key = system, ", ".join(names), tuple(left for left, _, _ in sides)
-        alike.setdefault(key, {})[other] = [right for _, _, right in sides]
+        alike.setdefault(key, []).append([other, *(right for _, _, right in sides)])
     lines = []
-    for (system, measures, lefts), others in alike.items():
-        rights = [", ".join(dict.fromkeys(values)) for values in zip(*others.values(), strict=True)]
+    for (system, measures, lefts), rows in alike.items():
+        others, *rights = (", ".join(dict.fromkeys(x)) for x in zip(*rows, strict=True))
         parts_text = "; ".join(map(" / ".join, zip(lefts, rights, strict=True)))
-        lines.append(f"{system} and {', '.join(others)}: {parts_text} ({measures})")
+        lines.append(f"{system} and {others}: {parts_text} ({measures})")
     return lines
 
 
