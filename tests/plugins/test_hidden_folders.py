@@ -50,6 +50,8 @@ class Without(PathFinder):
 
 # What forks this has imported no more of citeforge than its schemas.
 assert not {"citeforge.engines", "citeforge.plugins"} & {*sys.modules}
+# What forks this has imported no more of citeforge than its schemas.
+assert not {"citeforge.engines", "citeforge.plugins"} & {*sys.modules}
 sys.meta_path = [Without if finder is PathFinder else finder for finder in sys.meta_path]
 from citeforge.cli.main import main
 for args, expected in COMMANDS:

@@ -48,13 +48,13 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         InputError: another layout.
     """
     path = Path(argument)
-    rows = list(_rows(path))
+    rows = list(read_saved(path, _Row) if path.is_dir() else read_rows(path, _Row))
     collector = PassageCollector(path, options.skip_empty)
     texts: dict[str, tuple[int, str]] = {}
     judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
     listed: dict[tuple[str, str], int] = {}
     gold: list[dict[str, object]] = []
-    passages: dict[str, tuple[int, str, str]] = {}
+    passages: dict[str, tuple[int, str]] = {}
     for number, row in rows:
         query, listing = row.query, row.passages
         if len(listing.passage_text) != len(listing.is_selected):
@@ -71,7 +71,7 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
             ident = _ident(text)
             listed.setdefault((name, ident), rank)
             if collector.add(number, ident, "", text):
-                passages.setdefault(ident, (number, "", text))
+                passages.setdefault(ident, (number, text))
                 judged.add(number, name, ident, int(bool(selected)))
         answers = row.org_answers or row.answers
         aliases = [answers] if isinstance(answers, str) else list(answers or [])
@@ -81,8 +81,8 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
             )  # fmt: skip
 
     def stream() -> Iterator[tuple[Place, str, str, str]]:
-        for ident, (line, title, text) in passages.items():
-            yield Place(path, line), ident, title, text
+        for ident, (line, text) in passages.items():
+            yield Place(path, line), ident, "", text
 
     info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
     info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
@@ -101,10 +101,3 @@ def _ident(text: str) -> str:
     import hashlib
 
     return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-def _rows(path: Path) -> Iterator[tuple[int, _Row]]:
-    if path.is_dir():
-        yield from read_saved(path, _Row)
-        return
-    yield from read_rows(path, _Row)

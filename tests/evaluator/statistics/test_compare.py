@@ -23,10 +23,10 @@ from citeforge.evaluator.statistics.compare import (
     compare_many,
     load_scores,
 )
+from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.significance import (
     holm,
     paired_t,
-    permutation,
     permutation_tests,
     permutations_of,
 )
@@ -116,6 +116,10 @@ def test_t_test_against_scipy() -> None:
     a, b = rng.random(50), rng.random(50) + 0.1
     assert paired_t(b - a) == pytest.approx(stats.ttest_rel(b, a).pvalue)
     assert paired_t(np.zeros(5)) == 1.0
+
+
+def permutation(d: Floats) -> float:
+    return permutation_tests([d])[0]
 
 
 def test_exact_permutations() -> None:

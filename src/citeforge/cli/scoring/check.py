@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from citeforge.cli.options import benchmark_option
-from citeforge.cli.path_options import path_argument, path_option
+from citeforge.cli.path_options import path_argument
 from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
 
@@ -29,16 +29,8 @@ from citeforge.schemas.models.choices import FINDING, FORMATS, listed
     show_default=True,
     help="Findings of each kind to print.",
 )
-@path_option(
-    "--out", help="Write the answers in our format, marks put in, where there are no errors."
-)
 def check(
-    submission: Path,
-    benchmark: Path,
-    context: str | None,
-    file_format: str,
-    most: int,
-    out: Path | None,
+    submission: Path, benchmark: Path, context: str | None, file_format: str, most: int
 ) -> None:
     """Check a submission; never changes it.
 
@@ -48,7 +40,6 @@ def check(
     """
     from citeforge.engines.io.textfiles import count_text
     from citeforge.evaluator.submissions.check import check as find
-    from citeforge.evaluator.submissions.convert import convert
     from citeforge.library.benchmarks import load
     from citeforge.schemas.errors import InputError, UnknownValueError
 
@@ -65,6 +56,3 @@ def check(
     click.echo(result.summary())
     if result.errors:
         raise InputError(count_text(len(result.errors), "error"), path=submission)
-    if out is not None:
-        n_written = convert(submission, loaded, out, file_format)
-        click.echo(f"wrote {count_text(n_written, 'answer')} to {out}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
@@ -80,24 +81,15 @@ class Seq2SeqModel(NliModel):
         )
         logits = output.logits[:, 0].float()
         if self._no:
-            return _among(logits, self._yes, self._no, self.settings.threshold)
+            return self._among(logits)
         one = logits[:, self._yes].max(dim=1).values
         logits[:, self._yes] = -torch.inf
         margins: list[float] = (one - logits.max(dim=1).values).tolist()
         return margins
 
 
-def _among(logits: Any, yes: list[int], no: list[int], threshold: float) -> list[float]:
-    """Probability of ``yes`` among both, minus the threshold."""
-    share = logits[:, yes + no].softmax(dim=1)[:, : len(yes)].sum(dim=1)
-    margins: list[float] = (share - threshold).tolist()
-    return margins
-
-
 class ClassifierModel(NliModel):
     """A sequence classifier of a text pair, or of one text, always in float32."""
-
-    is_classifier = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
@@ -138,20 +130,14 @@ class ClassifierModel(NliModel):
             limits.append(self._positions)
         return int(min(limits))
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Encoded]:
+    def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
         if self.profile.prompt is not None:
-            return super().encode(pairs)
-        if not pairs:
-            return []
-        premises, hypotheses = [p.premise for p in pairs], [p.hypothesis for p in pairs]
-        encoded = self.tokenizer(premises, hypotheses, truncation=False, verbose=False)
-        types = encoded.get("token_type_ids") or [None] * len(pairs)
-        return [
-            Encoded(ids, kinds, False) if len(ids) <= self.limit else self._cut_pair(pair)
-            for pair, ids, kinds in zip(pairs, encoded.input_ids, types, strict=True)
-        ]
+            return super()._texts(pairs)
+        return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
-    def _cut_pair(self, pair: Pair) -> Encoded:
+    def _cut(self, pair: Pair, size: int) -> Encoded:
+        if self.profile.prompt is not None:
+            return super()._cut(pair, size)
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
         # A hypothesis that fills the input by itself has to be cut as well.
         how = "only_first" if alone + 8 < self.limit else "longest_first"
@@ -164,9 +150,7 @@ class ClassifierModel(NliModel):
         return self.model(**inputs).logits.float() if self._fast is None else self._fast(inputs)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        probability = self._logits(ids, mask, types).softmax(dim=1)[:, self._labels].sum(dim=1)
-        margins: list[float] = (probability - self.settings.threshold).tolist()
-        return margins
+        return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
 
 
 def label_indices(labels: dict[int, str], label: object) -> list[int]:
@@ -224,17 +208,15 @@ class ThreeHeadsModel(ClassifierModel):
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
             def forward(self, **given: Any) -> Any:
-                return self.tri_layer(self.base_model(**given).pooler_output)
+                return SimpleNamespace(
+                    logits=self.tri_layer(self.base_model(**given).pooler_output)
+                )
 
         network = Network()
         weights = _weights(settings)
         state = network.state_dict()
         network.load_state_dict({k: v for k, v in weights.items() if k in state})
         return network
-
-    def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
-        extra = {} if types is None else {"token_type_ids": types}
-        return self.model(input_ids=ids, attention_mask=mask, **extra).float()
 
 
 def _weights(settings: NliSettings) -> dict[str, Any]:
@@ -314,10 +296,8 @@ class CausalJudge(NliModel):
         )  # fmt: skip
         logits = output.logits[:, -1].float()
         if self._no:
-            return _among(logits, self._yes, self._no, self.settings.threshold)
-        probability = logits.softmax(dim=1)[:, self._yes].sum(dim=1)
-        margins: list[float] = (probability - self.settings.threshold).tolist()
-        return margins
+            return self._among(logits)
+        return self._above(logits.softmax(dim=1)[:, self._yes])
 
 
 ARCHITECTURES: dict[str, Callable[[NliSettings, Any], NliModel]] = {

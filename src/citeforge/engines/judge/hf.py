@@ -14,7 +14,6 @@ from citeforge.engines.judge.profiles import (
     built_in_profiles,
     in_signature,
     named_profile,
-    names,
     profile_of_model,
     prompt_version,
 )
@@ -110,7 +109,7 @@ class HfJudge:
             f"has no judge profile: how it is asked, and what its answers mean, is not known{more}",
             path=self.name,
             allowed="--judge-profile FILE.yaml or one of "
-            + names(built_in_profiles().values())
+            + ", ".join(built_in_profiles())
             + ("; or --entailment-label" if classifies else ""),
         )
 

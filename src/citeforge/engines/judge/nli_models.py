@@ -72,8 +72,9 @@ class NliModel(ABC):
     """
 
     engine: str | None = None
-    is_classifier = False
     pads_left = False
+    _yes: list[int]
+    _no: list[int]
 
     def __init__(self, settings: NliSettings, model: Any, dtype: str) -> None:
         import torch
@@ -104,13 +105,16 @@ class NliModel(ABC):
         """Tokens of every pair, the premise cut where the input would be too long."""
         if not pairs:
             return []
-        texts = [self.prompt(p.premise, p.hypothesis) for p in pairs]
-        encoded = self.tokenizer(texts, truncation=False, verbose=False)
+        encoded = self.tokenizer(*self._texts(pairs), truncation=False, verbose=False)
         types = encoded.get("token_type_ids") or [None] * len(pairs)
         return [
             Encoded(ids, kinds, False) if len(ids) <= self.limit else self._cut(pair, len(ids))
             for pair, ids, kinds in zip(pairs, encoded.input_ids, types, strict=True)
         ]
+
+    def _texts(self, pairs: Sequence[Pair]) -> tuple[list[str], ...]:
+        """What is tokenised: one text a pair, or premises and hypotheses."""
+        return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
         """Shorten the premise from its end until the prompt fits."""
@@ -124,6 +128,16 @@ class NliModel(ABC):
                 token_types = None if kinds is None else kinds[: self.limit]
                 return Encoded(ids[: self.limit], token_types, True)
             room = max(0, room - max(1, len(ids) - self.limit))
+
+    def _above(self, probabilities: Any) -> list[float]:
+        """Sums of the probabilities that mean support, minus the threshold."""
+        margins: list[float] = (probabilities.sum(dim=1) - self.settings.threshold).tolist()
+        return margins
+
+    def _among(self, logits: Any) -> list[float]:
+        """Likewise, of support among the verdicts."""
+        verdicts = logits[:, self._yes + self._no].softmax(dim=1)
+        return self._above(verdicts[:, : len(self._yes)])
 
     @abstractmethod
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]: ...

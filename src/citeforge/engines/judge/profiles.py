@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -94,8 +93,3 @@ def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "") -> str:
     """A prompt with its places filled in, in one pass: texts may hold places, too."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos}
     return _PLACE.sub(lambda place: texts[place[1]], text)
-
-
-def names(profiles: Iterable[JudgeProfile]) -> str:
-    """For messages."""
-    return ", ".join(p.name for p in profiles)

@@ -12,6 +12,7 @@ from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
+from citeforge.engines.judge.table import TableJudge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
@@ -77,18 +78,6 @@ def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     return llm_judge(model, replace(settings, client=client))
 
 
-def table_judge(file: str, settings: JudgeSettings) -> Judge:
-    """``table:FILE``."""
-    from citeforge.engines.judge.table import TableJudge
-
-    return TableJudge(Path(file))
-
-
-def lexical_judge(settings: JudgeSettings) -> Judge:
-    """``lexical``."""
-    return LexicalJudge()
-
-
 JUDGES: Registry[Choice, Judge] = Registry(
     "judge",
     "judges",
@@ -97,8 +86,8 @@ JUDGES: Registry[Choice, Judge] = Registry(
         "hf": local_judge,
         "openai": llm_judge,
         "vllm": vllm_judge,
-        "table": table_judge,
-        "lexical": lexical_judge,
+        "table": lambda file, settings: TableJudge(Path(file)),
+        "lexical": lambda settings: LexicalJudge(),
     },
     "signature comparable identity count_tokens decide",
     expected("--judge", CHOICES),

@@ -79,13 +79,11 @@ class Statements:
         statements: in order.
         stray: markers of an output without any statement.
         text: the output without markers, from which the statements were cut.
-        n_lists: reference lists, whose lines and marks are in nothing else.
     """
 
     statements: tuple[Statement, ...]
     stray: tuple[Marker, ...]
     text: str
-    n_lists: int = 0
 
 
 @dataclass
@@ -319,7 +317,7 @@ def strict_statements(
         markers = tuple(sorted(sentence.markers, key=lambda m: m.start))
         text = " ".join(reader.cut.text[sentence.start : sentence.end].split())
         statements.append(Statement(text, spans, markers))
-    return Statements(tuple(statements), tuple(reader.pending), reader.cut.text, len(parsed.lists))
+    return Statements(tuple(statements), tuple(reader.pending), reader.cut.text)
 
 
 def _has_letter(text: str) -> bool:

@@ -54,16 +54,6 @@ def permutations_of(family: int) -> int:
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 
 
-def permutation(d: Floats, patterns: int = PERMUTATIONS) -> float:
-    """Two-sided p of a paired permutation test: signs flipped at random.
-
-    Args:
-        d: differences, shape (queries,).
-        patterns: sign patterns to draw.
-    """
-    return permutation_tests([d], patterns)[0]
-
-
 def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -> list[float]:
     """Two-sided p of paired permutation tests of several measures over the same queries.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -83,8 +82,21 @@ def model_folder() -> Path:
         UsageError: see :func:`gguf_file`.
         InputError: see there; or the cache cannot be written.
     """
+    from filelock import FileLock
+    from huggingface_hub import cached_assets_path, constants
+
     path = gguf_file()
-    return made_once(MODEL, SHA256, lambda folder: _write(path, folder))
+    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
+        folder = cached_assets_path("citeforge", namespace=MODEL.lower()) / SHA256[:16]
+        if not folder.is_dir():
+            # One process makes it; what another left half made when it was killed goes.
+            with FileLock(f"{folder}.lock"):
+                if not folder.is_dir():
+                    half = folder.with_suffix(".partial")
+                    remove_tree(half)
+                    _write(path, half)
+                    half.rename(folder)
+    return folder
 
 
 @cache
@@ -131,31 +143,3 @@ def _write(path: Path, folder: Path) -> None:
     del model.config.quantization_config
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-
-
-def made_once(model: str, sha256: str, write: Callable[[Path], None]) -> Path:
-    """A folder in the cache of Hugging Face (``HF_ASSETS_CACHE``), made when it is not there.
-
-    Args:
-        model: its name.
-        sha256: of what it is made of.
-        write: fills a folder that does not exist yet.
-
-    Raises:
-        InputError: the cache cannot be written.
-    """
-    from filelock import FileLock
-    from huggingface_hub import cached_assets_path, constants
-
-    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
-        home = cached_assets_path("citeforge", namespace=model.lower())
-        folder = home / sha256[:16]
-        if not folder.is_dir():
-            # One process makes it; what another left half made when it was killed goes.
-            with FileLock(f"{folder}.lock"):
-                if not folder.is_dir():
-                    half = folder.with_suffix(".partial")
-                    remove_tree(half)
-                    write(half)
-                    half.rename(folder)
-    return folder

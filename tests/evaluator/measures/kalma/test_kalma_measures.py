@@ -29,6 +29,7 @@ from citeforge.evaluator.measures.kalma.inputs import (
 )
 from citeforge.evaluator.measures.kalma.judged import align_samples, na_samples
 from citeforge.evaluator.statistics.estimates import estimate_all
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from conftest import EXAMPLES, Cli, write_jsonl
 from conftest_evaluator import Facts, Scripted, World
@@ -58,7 +59,9 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    return KalmaInputs(world, protocol, [readings], SentenceSegmenter(), frozenset())
+    return KalmaInputs(
+        world, protocol, [readings], frozenset(), Tools(segmenter=SentenceSegmenter())
+    )
 
 
 def values(found: Any) -> dict[str, float]:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from citeforge.package.package import Package
+from citeforge.plugins.published_systems.attributed_ir.search import Search
 from conftest import Cli
 from servers.running import openai_server
 
@@ -139,22 +140,18 @@ def test_a_cross_encoder_is_the_second_stage(world: World, tmp_path: Path) -> No
         assert sorted(scores, reverse=True) == pytest.approx(list(scores))
 
 
-def test_over_the_passages_of_the_context_and_by_a_run(world: World) -> None:
+def test_over_the_passages_of_the_context(world: World) -> None:
     items = {item.query_id: item for item in world.opened.items("mix")}
     for row in world.lines("rtg-vanilla", "--over", "context"):
         assert {p["docid"] for p in row["passages"]} <= {
             p.id for p in items[row["query_id"]].passages
         }
-    first = [(i.query_id, i.passages[-1].id) for i in items.values()]
-    run = world.folder / "r.trec"
-    run.write_text("".join(f"{q} Q0 {p} 1 2.5 x\n" for q, p in first))
-    rows = world.lines("rtg-vanilla", "--retriever", "run:r.trec")
-    assert [(r["query_id"], r["passages"][0]["docid"]) for r in rows] == first[:3]
-    run.write_text(f"{first[0][0]} Q0 nowhere 1 2.5 x\n")
-    made = world.run("rtg-vanilla", "--retriever", "run:r.trec", out="t.jsonl")
-    assert made.returncode == 1
-    assert "r.trec:1" in made.stderr
-    assert "nowhere" in made.stderr
+
+
+def test_no_more_are_read_than_said(world: World) -> None:
+    """Of one passage that the first stage finds, the second cannot show two."""
+    rows = world.lines("rtg-vanilla", "--depth", "1")
+    assert [len(r["passages"]) for r in rows] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("fusion", ["sort", "rerank", "combsum", "combmnz", "pm2", "query:1"])
@@ -218,15 +215,22 @@ def test_gtr_cites_one_passage_a_statement(world: World) -> None:
 def test_nothing_found_is_counted_and_answered_without(world: World) -> None:
     assert {r["output"] for r in world.lines("gtr")} == {"Zyx qwv. ..."}
     assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
-    empty = world.folder / "r.trec"
-    empty.write_text(f"{world.opened.query_ids[-1]} Q0 {_any(world)} 1 2.5 x\n")
-    rows = world.lines("rtg-vanilla", "--retriever", "run:r.trec")
-    assert {(r["output"], len(r["passages"])) for r in rows} == {("Zyx qwv. ...", 0)}
+
+
+def test_without_passages_the_question_is_asked_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Search, "rankings", lambda self, item, queries, depth: [[]])
+    rows = world.lines("rtg-vanilla")
+    assert {(r["output"], len(r["passages"])) for r in rows} == {(CLOSED[1], 0)}
     assert header(world.folder / "s.jsonl")["counts"]["answered without passages"] == 3
 
 
-def _any(world: World) -> str:
-    return str(next(world.opened.passages(["_id"]))["_id"][0].as_py())
+@pytest.mark.parametrize("system", ["rtg-vanilla", "gtr"])
+def test_a_run_file_is_no_retriever_of_systems(world: World, system: str) -> None:
+    made = world.run(system, "--retriever", "run:r.trec")
+    assert made.returncode == 2
+    assert "--over context" in made.stderr
 
 
 @pytest.mark.parametrize(
@@ -236,7 +240,6 @@ def _any(world: World) -> str:
         (("rtg-query-gen", "--retriever", "run:x"), "knows the benchmark's queries alone"),
         (("gtr", "--retriever", "bm26"), "bm25, dense or run:FILE"),
         (("gtr", "--over", "context", "--retriever", "dense"), "are searched by bm25"),
-        (("gtr", "--over", "candidates"), "has no table of candidates"),
         (("g", "--context", "mix", "--context", "mix"), "brings its own passages"),
     ],
 )
@@ -245,22 +248,3 @@ def test_wrong_words(world: World, words: tuple[str, ...], said: str) -> None:
     assert made.returncode == 2
     assert said in made.stderr
     assert world.asked() == []
-
-
-def test_over_the_candidates_of_an_alce_benchmark(inline: Cli, tmp_path: Path) -> None:
-    from conftest import EXAMPLES
-
-    built = inline(
-        *("build", "alce", "--source", f"beir:{EXAMPLES / 'facts'}", "--corpus"),
-        *(f"beir:{EXAMPLES / 'facts'}", "--k", "3", "--depth", "4", "--out", "a"),
-    )
-    assert built.returncode == 0, built.stderr
-    with openai_server(tmp_path / "log", replies=[CLOSED, CITED, QUERIES]) as server:
-        world = World(inline, tmp_path / "a", tmp_path, server.url, server.requests)
-        rows = world.lines("rtg-vanilla", "--over", "candidates", "--k", "9")
-    candidates = world.opened.candidates()
-    for row in rows:
-        found = {r.docid for r in candidates[row["query_id"]]}
-        assert {p["docid"] for p in row["passages"]} == found
-        assert len(found) == 4
-    assert header(tmp_path / "s.jsonl")["contexts"] == ["top3"]

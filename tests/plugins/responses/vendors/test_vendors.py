@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.convert import convert
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.matching import Matching
@@ -396,37 +396,33 @@ def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_spans_go_through_a_conversion(tmp_path: Path, benchmark: Benchmark, name: str) -> None:
+def test_answers_of_our_own_with_spans_are_the_same(
+    tmp_path: Path, benchmark: Benchmark, name: str
+) -> None:
     out = tmp_path / "ours.jsonl"
-    assert convert(FILES[name], benchmark, out) == len(rows(name))
+    out.write_bytes(b"".join(
+        msgspec.json.encode(answer) + b"\n" for _, answer in answers_of(FILES[name], benchmark, name)
+    ))  # fmt: skip
     found = read(out, benchmark)
     assert found == read(FILES[name], benchmark)
     assert detect(out) == "citeforge"
     assert any(answer.spans for answer in found.values())
-    again = tmp_path / "again.jsonl"
-    convert(out, benchmark, again)
-    assert again.read_bytes() == out.read_bytes()
 
 
-def test_a_conversion_scores_the_same(cli: Cli, package: Path, tmp_path: Path) -> None:
-    done = cli("check", FILES["anthropic"], "--benchmark", package, "--out", "ours.jsonl")
+def test_responses_are_checked_and_scored(cli: Cli, package: Path, tmp_path: Path) -> None:
+    done = cli("check", FILES["anthropic"], "--benchmark", package)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "wrote 4 answers to ours.jsonl" in done.stdout
     assert "anthropic.jsonl:3: warning: spans[1]: quotes 'the only moon with a dense" in done.stdout
     assert (
         "anthropic.jsonl:4: warning: spans[0]: cites 'https://example.org/moons/triton', which"
         in done.stdout
     )
-    scored = cli("score", FILES["anthropic"], "ours.jsonl", "--benchmark", package, "--judge", "lexical",
-                 "--measures", "ALCE.CitRec,ALCE.CitPrec", "--out", "scores")  # fmt: skip
+    scored = cli("score", FILES["anthropic"], "--benchmark", package, "--judge", "lexical",
+                 "--measures", "ALCE.CitRec,ALCE.CitPrec", "--out", "s.json")  # fmt: skip
     assert scored.returncode == 0, scored.stderr
     assert "read as anthropic" in scored.stdout
-    values = [
-        [(m["name"], m["value"]) for m in json.loads(p.read_text())["measures"]]
-        for p in sorted((tmp_path / "scores").iterdir())
-    ]
-    assert len(values) == 2 and values[0] == values[1] and values[0][0][1] > 0
+    measures = json.loads((tmp_path / "s.json").read_text())["measures"]
+    assert [m["name"] for m in measures] == ["ALCE.CitRec", "ALCE.CitPrec"]
+    assert measures[0]["value"] > 0
     wrong = cli("check", FILES["openai"], "--benchmark", package, "--format", "openai:ids")
     assert wrong.returncode == 2 and "did you mean 'id'" in wrong.stderr
-    same = cli("check", FILES["openai"], "--benchmark", package, "--out", FILES["openai"])
-    assert same.returncode == 2 and "is the submission" in same.stderr

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from citeforge.evaluator.measures.alce.answers import ALCE, reference_claims, strict_claims
+from citeforge.evaluator.measures.alce.qampari import options
 from citeforge.evaluator.measures.bounds import Bounds, extreme_mean
 from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
@@ -66,7 +67,7 @@ def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: 
 
 def _options(tools: Tools, protocol: str) -> str | None:
     if protocol == "strict":
-        return "cot" if tools.options.cot else None
+        return options(tools, protocol)
     most = tools.options.at_most_citations
     return None if most == MOST_CITATIONS else f"at-most-{most}"
 

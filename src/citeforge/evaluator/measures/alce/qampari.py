@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple
 
 from citeforge.evaluator.measures.alce.answers import ALCE, alce_text, answer_part, split_list
 from citeforge.evaluator.measures.columns import means_by_answer
@@ -15,21 +14,10 @@ from citeforge.schemas.text import normalise_answer
 LISTS = "answer lists (QAMPARI)"
 
 
-class Qampari(NamedTuple):
-    """List scores of one answer."""
+def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
+    """QAMPARI's P, R, R5, F1 and F1-5 of list items, and their number; None without answer lists.
 
-    precision: float
-    recall: float
-    recall5: float
-    f1: float
-    f1_5: float
-    n_items: float
-
-
-def qampari_of(item: AnswerItem, inputs: Inputs) -> Qampari | None:
-    """QAMPARI's precision and recall of list items; None without answer lists.
-
-    Recall-5 is min(5, hits) / min(5, number of gold answers).
+    R5 is min(5, hits) / min(5, number of gold answers).
     """
     gold = inputs.gold[item.row].answer_lists
     answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
@@ -44,8 +32,8 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> Qampari | None:
     hits = sum(any(a in listed for a in aliases) for aliases in answers)
     recall = hits / len(answers)
     recall5 = min(5, hits) / min(5, len(answers))
-    f1, f1_5 = _f1(precision, recall), _f1(precision, recall5)
-    return Qampari(precision, recall, recall5, f1, f1_5, len(listed))
+    f1s = _f1(precision, recall), _f1(precision, recall5)
+    return precision, recall, recall5, *f1s, float(len(listed))
 
 
 def _f1(p: float, r: float) -> float:

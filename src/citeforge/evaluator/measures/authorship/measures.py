@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.statistics.significance import paired_t
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, LabelSet
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design
 from citeforge.schemas.scores import NotComputed
 
 
@@ -54,7 +54,7 @@ class OriginComparison:
         first: cell of the first term.
         second: cell of the second term.
         omega: +1 when in the first one the relevant passages carry the human label and the others
-            the LLM label, else −1 (equation 3).
+            the LLM label, else −1 (equation 3); 0 where the sign means nothing: sensitivity.
     """
 
     first: Cell
@@ -144,35 +144,23 @@ def _differences(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | No
             pair = comparison([c for c in group if c.labels == labels.name])
             # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                compared = _CellPair(cell, vanilla, 0, cell.context, labels)
-                yield from _difference(cells, measures, "CAS", compared)
+                compared = OriginComparison(cell, vanilla, 0)
+                yield from _difference(cells, measures, compared, cell.context)
             place = f"{vanilla.origins}_{labels.name}"
-            compared = _CellPair(pair.first, pair.second, pair.omega, place, labels)
-            yield from _difference(cells, measures, "CAB", compared)
-
-
-@dataclass(frozen=True)
-class _CellPair:
-    """Two cells whose difference is a measure; ``omega`` is 0 where its sign means nothing."""
-
-    first: Cell
-    second: Cell
-    omega: int
-    place: str
-    labels: LabelSet
+            yield from _difference(cells, measures, pair, place)
 
 
 def _difference(
-    cells: Cells, measures: Sequence[Measure], table: str, pair: _CellPair
+    cells: Cells, measures: Sequence[Measure], pair: OriginComparison, place: str
 ) -> Iterator[Row | NotComputed]:
-    names = {pair.first.context, pair.second.context}
-    absent = sorted(names - set(cells.scores))
+    table = "CAB" if pair.omega else "CAS"
+    absent = sorted({pair.first.context, pair.second.context} - set(cells.scores))
     for measure in measures:
         if measure.parameters.get("table") != table:
             continue
         if absent:
             yield NotComputed(
-                name=f"{measure.name}[{pair.place}]",
+                name=f"{measure.name}[{place}]",
                 reason=f"needs the cell {' and '.join(absent)}",
             )
             continue
@@ -182,8 +170,8 @@ def _difference(
         means = change[:, ~np.isnan(change).any(axis=0)].mean(axis=0)
         sample = mean_sample(pair.omega * change if pair.omega else np.abs(change))
         # The placebo is a control, and stays out of the table that is adjusted.
-        adjusted = None if pair.labels.name == PLACEBO else table
-        yield Row(measure, Measured(sample), pair.place, paired_t(means), adjusted)
+        adjusted = None if pair.first.labels == PLACEBO else table
+        yield Row(measure, Measured(sample), place, paired_t(means), adjusted)
 
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"

@@ -74,7 +74,6 @@ class GraphReading(SubmissionReader):
             self.benchmark,
             self.protocol,
             [list(run.values()) for run in runs],
-            self.tools.segmenter,
             self._relations,
             self.tools,
             self._marker,

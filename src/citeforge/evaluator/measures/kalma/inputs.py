@@ -111,16 +111,14 @@ class KalmaInputs:
         benchmark: what it answers.
         protocol: ``strict`` or ``reference``.
         runs: one list a run; ``strict`` has one reading for every query.
-        segmenter: splits sentences; None when no measure needs it. ``reference`` has its own.
         relations: relation names of the whole benchmark.
-        tools: judge and segmenter.
+        tools: judge and segmenter, which ``reference`` does not use.
         marker: gives marks; None without an LLM.
     """
 
     benchmark: Benchmark
     protocol: str
     runs: list[list[ParsedAnswer]]
-    segmenter: Segmenter | None
     relations: frozenset[str]
     tools: Tools = field(default_factory=Tools)
     marker: LlmGrader | None = None
@@ -133,14 +131,15 @@ class KalmaInputs:
             if self.protocol == "reference":
                 self._claims[key] = reference_triple_claims(reading.output)
             else:
-                assert self.segmenter is not None
-                self._claims[key] = read_triple_claims(reading, self.segmenter, self.relations)
+                segmenter = self.tools.segmenter
+                assert segmenter is not None
+                self._claims[key] = read_triple_claims(reading, segmenter, self.relations)
         return self._claims[key]
 
     @property
     def can_split(self) -> bool:
         """Whether answers can be cut into statements."""
-        return self.protocol == "reference" or self.segmenter is not None
+        return self.protocol == "reference" or self.tools.segmenter is not None
 
 
 def read_triple_claims(

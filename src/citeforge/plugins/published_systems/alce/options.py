@@ -32,13 +32,11 @@ class AlceOptions(ShotOptions):
     """Spell the task out, or say it in one sentence."""
 
 
-class CondensedOptions(ShotOptions):
+class CondensedOptions(AlceOptions):
     """Of ``summ`` and ``snippet``."""
 
     k: int = Field(10, ge=1)
     """Take the first so many passages of the context; those that do not help are left out."""
-    instruction: Literal["full", "short"] = "full"
-    """Spell the task out, or say it in one sentence."""
 
     @property
     def later_calls(self) -> int:

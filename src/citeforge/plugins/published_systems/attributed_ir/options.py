@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from citeforge.plugins.published_systems.attributed_ir.fusion import FUSIONS
-from citeforge.schemas.models.choices import EMBEDDERS, RETRIEVERS, listed
+from citeforge.schemas.models.choices import EMBEDDERS, listed
 from citeforge.schemas.recipes.option import Option
 from citeforge.systems.options import LlmOptions
-
-S = TypeVar("S", bound="RetrievalOptions")
 
 
 class GenerateOptions(LlmOptions):
@@ -28,11 +26,10 @@ class GoldPassagesOptions(LlmOptions):
 class RetrievalOptions(LlmOptions):
     """Of systems that retrieve."""
 
-    over: Literal["corpus", "candidates", "context"] = "corpus"
-    """Search the benchmark's corpus, the passages that were retrieved for the query when it was
-    built, or those of the query's context."""
-    retriever: str = Field("bm25", description=f"First stage: {listed(RETRIEVERS)}.")
-    """What finds passages."""
+    over: Literal["corpus", "context"] = "corpus"
+    """Search the benchmark's corpus, or the passages of the query's context."""
+    retriever: str = "bm25"
+    """First stage: bm25, dense, or a plugin's."""
     reranker: Annotated[str | None, Option(metavar="MODEL")] = None
     """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
     embedder: str = Field(
@@ -44,13 +41,15 @@ class RetrievalOptions(LlmOptions):
     depth: int = Field(100, ge=1)
     """Passages of the first stage that the second one reads."""
 
-
-def _refuse_run_file(options: S) -> S:
-    if options.retriever.startswith("run:"):
-        raise ValueError(
-            "--retriever run: knows the benchmark's queries alone; this system asks others, too"
-        )
-    return options
+    @field_validator("retriever")
+    @classmethod
+    def _refuse_run_file(cls, retriever: str) -> str:
+        if retriever.startswith("run:"):
+            raise ValueError(
+                "a run file knows the benchmark's queries alone; `build alce --retriever run:FILE` "
+                "makes contexts of it, which --over context searches"
+            )
+        return retriever
 
 
 class VanillaOptions(RetrievalOptions):
@@ -88,13 +87,9 @@ class QueryGenOptions(VanillaOptions):
             raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")
         return fusion
 
-    _searchable = model_validator(mode="after")(_refuse_run_file)
-
 
 class GtrOptions(RetrievalOptions):
     """Of ``gtr``."""
 
     per_statement: int = Field(1, ge=1)
     """Passages that each statement cites."""
-
-    _searchable = model_validator(mode="after")(_refuse_run_file)

@@ -106,4 +106,4 @@ def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) ->
         number = int(how.removeprefix("query:"))
         ranking = rankings[number] if number < len(rankings) else rankings[0]
         return [name for name, _ in ranking]
-    return [name for name, _ in fuse(how, rankings, search.scorer(item))]
+    return [name for name, _ in fuse(how, rankings, search.scorer(item, item.query))]

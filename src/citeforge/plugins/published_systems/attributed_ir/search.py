@@ -13,18 +13,14 @@ import pyarrow as pa
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.records import Rankings, Retriever, RetrieverSettings
+from citeforge.engines.retrieval.records import Retriever, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.retrieval.reranker import Reranker, make_reranker
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
-from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer
+from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer, rerank
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
-from citeforge.plugins.published_systems.attributed_ir.two_stage import (
-    EmbeddingReranker,
-    TwoStage,
-    scorer_of,
-)
+from citeforge.plugins.published_systems.attributed_ir.reranking import EmbeddingReranker
 from citeforge.schemas.errors import UsageError
 from citeforge.systems.llm.system import Setting
 
@@ -68,51 +64,41 @@ class Search:
             depth: most passages of each.
         """
         self._setting.counts[self._note] += len(queries)
-        texts = {
-            item.query_id if text == item.query else f"{item.query_id}#{n}": text
-            for n, text in enumerate(queries)
-        }
-        retriever = self._retriever(item)
-        rankings = retriever.rank(texts, depth)
-        return [[(r.docid, r.score) for r in rankings[name]] for name in texts]
+        texts = {str(n): text for n, text in enumerate(queries)}
+        nominated = self._options.depth if self._has_second else depth
+        found = self._retriever(item).rank(texts, nominated)
+        rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in found.items()}
+        if not self._has_second:
+            return [rankings[name] for name in texts]
+        return [
+            rerank([rankings[name]], self.scorer(item, text))[:depth]
+            for name, text in texts.items()
+        ]
 
-    def scorer(self, item: Item) -> Scorer:
-        """Scores of the second stage for the benchmark's own query."""
-        return scorer_of(self._second, item.query, lambda ids: self._read(item, ids))
+    def scorer(self, item: Item, text: str) -> Scorer:
+        """Scores of the second stage for a text, to 6 decimals."""
+
+        def score(ids: Sequence[str]) -> list[float]:
+            pairs = [(text, passage) for passage in self._read(item, ids)]
+            return [round(s, 6) + 0.0 for s in self._second.scores(pairs)]
+
+        return score
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by their ids."""
-        by_id = {p.id: p for p in self._pool(item) or ()}
-        return tuple(by_id.get(i) or self._corpus.get(i) for i in ids)
-
-    def _pool(self, item: Item) -> Sequence[Passage] | None:
-        """The few passages that are searched for a query; None for the corpus."""
-        if self._options.over == "context":
-            return item.passages
-        return None if self._candidates is None else self._candidates[item.query_id]
-
-    @cached_property
-    def _candidates(self) -> dict[str, list[Passage]] | None:
-        if self._options.over != "candidates":
-            return None
-        benchmark = self._setting.benchmark
-        rankings = benchmark.candidates()
-        texts = benchmark.texts({r.docid for rows in rankings.values() for r in rows})
-        return {
-            q: [Passage(r.docid, *texts[r.docid]) for r in rows] for q, rows in rankings.items()
-        }
+        if self._options.over == "corpus":
+            return tuple(map(self._corpus.get, ids))
+        by_id = {p.id: p for p in item.passages}
+        return tuple(by_id[i] for i in ids)
 
     def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
         return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
 
     def _retriever(self, item: Item) -> Retriever:
-        first, pool = self._first, self._pool(item)
-        if pool is not None:
-            ids = [p.id for p in pool]
-            first = Bm25(ids, self._read(item, ids))
-        if not self._has_second:
-            return first
-        return TwoStage(first, self._second, lambda ids: self._read(item, ids), self._options.depth)
+        if self._options.over == "corpus":
+            return self._first
+        ids = [p.id for p in item.passages]
+        return Bm25(ids, self._read(item, ids))
 
     @cached_property
     def _first(self) -> Retriever:
@@ -123,8 +109,7 @@ class Search:
         settings = RetrieverSettings(
             self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
         )
-        retriever = make_retriever(o.retriever, settings)
-        return _Run(retriever, self._setting) if o.retriever.startswith("run:") else retriever
+        return make_retriever(o.retriever, settings)
 
     @cached_property
     def _second(self) -> Reranker:
@@ -166,30 +151,7 @@ def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None
     over, retriever = options.over, options.retriever
     if over == "corpus" and not benchmark.corpus:
         raise UsageError(f"{benchmark.name} has no corpus to search; give --over context")
-    if over == "candidates" and not any(benchmark.candidates().values()):
-        raise UsageError(
-            f"--over candidates: {benchmark.name} has no table of candidates; "
-            "`build alce --corpus` makes one, or give --over corpus"
-        )
     if over != "corpus" and retriever != "bm25":
         raise UsageError(
             f"--over {over} --retriever {retriever}: so few passages are searched by bm25"
         )
-
-
-class _Run:
-    """A run file, read once for all queries of the benchmark."""
-
-    def __init__(self, run: Retriever, setting: Setting[Any]) -> None:
-        self._run, self._setting = run, setting
-
-    def identity(self) -> dict[str, Any]:
-        return self._run.identity()
-
-    @cached_property
-    def _run_rankings(self) -> Rankings:
-        queries = dict.fromkeys(self._setting.benchmark.query_ids, "")
-        return self._run.rank(queries, 1 << 31)
-
-    def rank(self, queries: Any, depth: int = 0) -> Rankings:
-        return {query: self._run_rankings[query][:depth] for query in queries}
