@@ -7,7 +7,7 @@ reads the environment or asks for plugins when it is imported.
 
 What imports read of the environment is read once. A command that changes a variable which is not
 among `FREE` is therefore started as ever, and so is what measures starts, imports or kills. For
-commands with other variables HF_… there are servers that have not imported what reads these.
+commands with other variables HF_… the first server forks one before it imports what reads these.
 """
 
 from __future__ import annotations
@@ -54,7 +54,6 @@ FREE = (
 
 def _serve(address: str, owner: int) -> dict[str, Any]:
     """Fork for every caller while ``owner`` lives; returns in each command's own process."""
-    with_hub = not address.endswith(WITHOUT_HUB)
     server = os.getpid()
 
     class OwnFinalize(weakref.finalize):  # type: ignore[type-arg]
@@ -68,8 +67,15 @@ def _serve(address: str, owner: int) -> dict[str, Any]:
             self.atexit = os.getpid() != server
 
     weakref.finalize = OwnFinalize  # type: ignore[misc]
-    for name in IMPORTS + OF_HUGGING_FACE * with_hub:
+    for name in IMPORTS:
         import_module(name)
+    with_hub = not address.endswith("0") or os.fork() != 0
+    if with_hub:
+        for name in OF_HUGGING_FACE:
+            import_module(name)
+    else:
+        address += WITHOUT_HUB
+        server = os.getpid()
     import citeforge.schemas
 
     ours = citeforge if with_hub else citeforge.schemas
@@ -216,9 +222,10 @@ def server_for(env: dict[str, str], number: int = 0) -> Path | None:
     if not all(name.startswith("HF_") or (name == "PYTHONPATH" and has_more) for name in changed):
         return None
     address = folder / (f"0{WITHOUT_HUB}" if changed else str(number))
-    with suppress(FileExistsError), (folder / f"{address.name}.log").open("x") as log:
+    first = str(address).removesuffix(WITHOUT_HUB)
+    with suppress(FileExistsError), Path(f"{first}.log").open("x") as log:
         subprocess.Popen(
-            [sys.executable, __file__, str(address), str(known["owner"])],
+            [sys.executable, __file__, first, str(known["owner"])],
             env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     return address if address.exists() else None
