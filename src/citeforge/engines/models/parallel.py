@@ -7,9 +7,8 @@ the number of cores can change the time that a list of pieces takes, and never a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -58,15 +57,3 @@ def one_thread_each(
         pool.shutdown(cancel_futures=True)
         # A thread that starts later takes over whatever was set last in any thread.
         torch.set_num_threads(workers)
-
-
-def one_ahead(pieces: Iterator[T]) -> Generator[T, None, None]:
-    """The same pieces; the next is made in a thread while one is worked on.
-
-    A piece must stay what it is while the next is made, and no longer.
-    """
-    with ThreadPoolExecutor(1, thread_name_prefix="citeforge-ahead") as pool:
-        coming = pool.submit(lambda: list(islice(pieces, 1)))
-        while result := coming.result():
-            coming = pool.submit(lambda: list(islice(pieces, 1)))
-            yield result[0]

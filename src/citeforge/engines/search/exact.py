@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
@@ -19,7 +18,6 @@ import numpy.typing as npt
 
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.models.parallel import one_ahead
 from citeforge.engines.search.torch_search import Best, Floats, TorchSearch
 from citeforge.schemas.extras import extras_named
 
@@ -68,10 +66,11 @@ def retrieve_candidates(
     best = Best(len(queries), k)
     work = 2.0 * queries.size * sum(s.rows for s in shards)
     search = choose_first_stage(queries, work, device)
-    with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
-        for start, block in blocks:
-            search.search(block, start, best)
-            advance(len(block))
+    start = 0
+    for block in iter_blocks(shards, block_rows):
+        search.search(block, start, best)
+        start += len(block)
+        advance(len(block))
     return best.scores, best.where
 
 
