@@ -7,12 +7,17 @@ the number of cores can change the time that a list of pieces takes, and never a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Items in batches that are cut at fixed places: what is computed may depend on its batch."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def one_thread_each(
