@@ -1,4 +1,4 @@
-"""Matrix products against FAISS on a CPU: figures behind ``choose`` of ``engines/search/exact.py``.
+"""Matrix products against FAISS on a CPU: figures behind :func:`choose_first_stage`.
 
 Processor seconds of one thread each, the ways in turn, the best of three rounds after a first one:
 other work on the machine changes them little. Run it again with what cuts a processor's
@@ -27,7 +27,7 @@ def unit(vectors: Any) -> Any:
 
 def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
-    from citeforge.engines.search.gemm import Best
+    from citeforge.engines.search.torch_search import Best
 
     best, begun = Best(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
@@ -41,29 +41,27 @@ def main() -> None:
     import faiss
     import torch
 
-    from citeforge.engines.models.compute import cpu_has_bfloat16
     from citeforge.engines.search.exact import Faiss, choose_first_stage
-    from citeforge.engines.search.gemm import Gemm
+    from citeforge.engines.search.torch_search import TorchSearch
 
     faiss.omp_set_num_threads(1)
     torch.set_num_threads(1)
-    precision: Any = "bfloat16" if cpu_has_bfloat16() else "float32"
     print("##", machine("faiss-cpu", "torch"), flush=True)
     rng = np.random.default_rng(0)
     themes = rng.normal(size=(500, DIMENSION)) + 1.0
     corpus = unit(themes[rng.integers(0, 500, ROWS)] + rng.normal(size=(ROWS, DIMENSION)))
     for n in QUERIES:
         queries = unit(themes[rng.integers(0, 500, n)] + rng.normal(size=(n, DIMENSION)))
-        times: dict[type, list[float]] = {Faiss: [], Gemm: []}
+        times: dict[type, list[float]] = {Faiss: [], TorchSearch: []}
         for _ in range(ROUNDS):
-            for way in (Faiss(queries), Gemm(queries, precision)):
+            for way in (Faiss(queries), TorchSearch(queries, "cpu")):
                 times[type(way)].append(seconds(way, queries, corpus))
         least = {way: min(taken[1:]) for way, taken in times.items()}
         choice = type(choose_first_stage(queries, 1e13, "cpu"))
+        ratio, loss = least[TorchSearch] / least[Faiss], least[choice] / min(least.values())
         print(
-            f"{n:5} queries: faiss.knn {least[Faiss]:.3f} s, products in {precision} "
-            f"{least[Gemm]:.3f} s ({least[Gemm] / least[Faiss]:.2f}×); {choice.__name__} is chosen,"
-            f" {least[choice] / min(least.values()):.2f}× the better",
+            f"{n:5} queries: faiss.knn {least[Faiss]:.3f} s, products {least[TorchSearch]:.3f} s "
+            f"({ratio:.2f}×); {choice.__name__} is chosen, {loss:.2f}× the better",
             flush=True,
         )
 

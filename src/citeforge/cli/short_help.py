@@ -19,7 +19,7 @@ SECTIONS = {
         "strong_judge cross_encoder least_score contained"
     ),
     "Embedding": (
-        "embedder_revision compute query_prefix passage_prefix input_type vectors query_vectors "
+        "embedder_revision compute query_prefix passage_prefix vectors query_vectors "
         "vectors_model embeddings shard_rows"
     ),
     "Which negatives are mined": (

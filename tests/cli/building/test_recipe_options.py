@@ -78,7 +78,7 @@ def drawn(draw: st.DrawFn) -> Recipe:
     if record is AuthorshipRecipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
     if record is RageRecipe:
-        chosen |= {("candidates",): None, ("input_type",): False}
+        chosen |= {("candidates",): None}
         names = ("vectors", "query_vectors", "vectors_model")  # all or none
         if None in [chosen.get((name,)) for name in names]:
             chosen |= {(name,): None for name in names}
@@ -153,7 +153,7 @@ OPTIONS_OF = {
     "n-seemingly n-irrelevant skip-top max-score margin exclude-answers keep-self remine "
     "mixture corpus base allow-no-relevant skip-empty skip-dangling skip-contradictions "
     "extra-fields drop-suspects overwrite resume candidates judge verdicts revision batch-size "
-    "threshold max-tokens entailment-label judge-profile compute input-type "
+    "threshold max-tokens entailment-label judge-profile compute "
     "relative-margin contained exclude-contained decided vectors query-vectors "
     "vectors-model extra-prefix extra-licence from-shards runtime",
     "hagrid": f"{HIDING} source out name licence skip-empty extra-fields overwrite resume",

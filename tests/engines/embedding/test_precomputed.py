@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from citeforge.engines.embedding.precomputed import open_vectors, passage_shards, query_rows
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
@@ -67,7 +65,7 @@ def test_every_layout_gives_the_same_vectors(
     else:
         path = save(tmp_path / "v.npy", vectors.astype(layout))
     shards = shards_of(path, tmp_path / "made")
-    found = np.concatenate([b.copy() for _, b in iter_blocks(shards, 3)])
+    found = np.concatenate(list(iter_blocks(shards, 3)))
     assert np.allclose(found, unit(vectors), atol=1e-3)
     assert np.allclose(
         unit(gather(shards, np.array([0, 4, 9]))), unit(vectors)[[0, 4, 9]], atol=1e-3
@@ -116,14 +114,6 @@ def test_vectors_that_are_none(
         shards_of(path, tmp_path / "made")
 
 
-@given(st.binary(min_size=2, max_size=2))
-def test_what_is_finite_in_float16_is_told_by_its_bits(raw: bytes) -> None:
-    value = np.frombuffer(raw, "<f2")
-    bits = value.view(np.uint16)
-    assert bool((bits & 0x7C00) == 0x7C00) == (not np.isfinite(value[0]))
-    assert bool(bits << 1) == (value[0] != 0)
-
-
 def test_other_passages(tmp_path: Path, vectors: np.ndarray) -> None:
     path = save(tmp_path / "v.parquet", vectors, [*IDS[:6], "p7", "p6", *IDS[8:]])
     said = r"v.parquet:7 _id: has the vector of 'p7' where the corpus has 'p6'; .* in its order"
@@ -148,14 +138,17 @@ def test_files_that_hold_no_vectors(tmp_path: Path, vectors: np.ndarray) -> None
     (tmp_path / "v.txt").write_text("1 2 3")
     refused(tmp_path / "v.txt", "is neither .npy nor .parquet")
     (tmp_path / "v.npy").write_text("1 2 3")
-    refused(tmp_path / "v.npy", "is no .npy file")
+    refused(tmp_path / "v.npy", "is no whole .npy file")
     for array in (vectors[0], vectors.astype(int), vectors.T.copy().T, vectors[:0]):
         refused(save(tmp_path / "v.npy", array), "holds (float|int).* of shape")
     np.save(tmp_path / "v.npy", np.array([[{"a": 1}]], object), allow_pickle=True)
-    refused(tmp_path / "v.npy", "holds object of shape")
+    refused(tmp_path / "v.npy", "is no whole .npy file .*Python objects")
     path = save(tmp_path / "v.npy", vectors)
-    path.write_bytes(path.read_bytes()[:-1])
-    refused(path, "has 367 bytes, and its head says 368")  # 128 of head, 10 × 3 × 8
+    content = path.read_bytes()
+    path.write_bytes(content[:-1])
+    refused(path, "is no whole .npy file .*greater than file size")
+    path.write_bytes(content + b"0")
+    refused(path, "has 369 bytes, and its head says 368")  # 128 of head, 10 × 3 × 8
     save(tmp_path / "odd" / "a.npy", vectors)
     save(tmp_path / "odd" / "b.npy", vectors[:, :2])
     refused(tmp_path / "odd", r"b.npy: has 2 values a vector, and the file before 3")
@@ -197,11 +190,11 @@ def test_a_table_that_begins_with_nothing_or_names_lists(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        ("(-2, -4)", r"holds float32 of shape \(-2, -4\)"),
-        ("(True, True)", r"holds float32 of shape \(True, True\)"),
-        ("(((((", "is no .npy file"),  # an end that the reader of the head waits for
-        ("(1L, '''", "is no .npy file"),
-        ("-" * 9000 + "1", "is no .npy file"),  # deeper than Python's own parser goes
+        ("(-2, -4)", "is no whole .npy file"),
+        ("(True, True)", "is no whole .npy file"),
+        ("(((((", "is no whole .npy file"),  # an end that the reader of the head waits for
+        ("(1L, '''", "is no whole .npy file"),
+        ("-" * 9000 + "1", "is no whole .npy file"),  # deeper than Python's own parser goes
     ],
 )
 def test_heads_of_npy_files_that_mean_harm(tmp_path: Path, shape: str, said: str) -> None:

@@ -130,12 +130,10 @@ def vectors() -> np.ndarray:
 
 @pytest.mark.parametrize("block_rows", [1, 7, 64, 1000])
 def test_blocks_cover_everything_once(tmp_path: Path, vectors: np.ndarray, block_rows: int) -> None:
-    blocks = [
-        (start, block.copy())
-        for start, block in iter_blocks(write_shards(tmp_path, vectors, 90), block_rows)
-    ]
-    assert [start for start, _ in blocks] == list(range(0, 500, min(block_rows, 500)))
-    joined = np.concatenate([block for _, block in blocks])
+    blocks = list(iter_blocks(write_shards(tmp_path, vectors, 90), block_rows))
+    whole, rest = divmod(500, block_rows)
+    assert [len(block) for block in blocks] == [block_rows] * whole + [rest] * (rest > 0)
+    joined = np.concatenate(blocks)
     assert np.allclose(joined, vectors, atol=1e-3)
     assert np.allclose(np.linalg.norm(joined, axis=1), 1, atol=1e-6)
 

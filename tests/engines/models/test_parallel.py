@@ -7,14 +7,12 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.engines.models.parallel import one_ahead, one_thread_each
+from citeforge.engines.models.parallel import one_thread_each
 from patience import patience
 from servers.float_work import WORK, make_models
 
@@ -105,20 +103,3 @@ def test_another_device_is_left_to_itself() -> None:
     here = threading.current_thread().name
     found = one_thread_each(lambda i: threading.current_thread().name, range(3), "cuda")
     assert list(found) == [here] * 3
-
-
-def test_one_ahead_keeps_order_and_errors() -> None:
-    def pieces() -> Iterator[int]:
-        yield 1
-        yield 2
-        raise ValueError("no third")
-
-    found = []
-    with pytest.raises(ValueError, match="no third"):
-        for piece in one_ahead(pieces()):
-            found.append(piece)
-    assert found == [1, 2]
-    assert list(one_ahead(iter(range(5)))) == [0, 1, 2, 3, 4]
-    endless = one_ahead(count())
-    assert next(endless) == 0
-    endless.close()  # the thread ends with it

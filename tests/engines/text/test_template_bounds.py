@@ -85,7 +85,8 @@ def test_what_prompts_do_is_within_the_bounds(tmp_path: Path) -> None:
     path = tmp_path / "t.j2"
     path.write_text(
         "{% for d in docs %}{{ loop.index }}/{{ loop.length }} {{ '%03d' % d.n }} {{ d.t }}"
-        "{{ d.t.replace('a', 'bb')|upper|indent(2) }}{{ '-' * 3 }}{{ 'x' ~ d.n ~ none }}"
+        "{{ d.t.replace('a', 'bb')|upper|indent(2) }}"
+        "{{ '-' * 3 * (10**9 * 10**9 // 10**18) }}{{ 'x' ~ d.n ~ none }}"
         "{% if not loop.last %}, {% endif %}{% else %}none{% endfor %} {{ 12345678 + big }}"
         "{{ '{}'.format(big) }}{{ ', '.join(['a', 'b']) }}{{ docs|map(attribute='n')|sum }}"
     )

@@ -18,8 +18,8 @@ from citeforge.engines.embedding.vectors import (
     PLURALS,
     VectorShard,
     ensure_shards,
-    iter_blocks,
     require_shards,
+    unit_vectors,
 )
 from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
 from citeforge.engines.io.progress import progress
@@ -89,8 +89,7 @@ class CorpusEmbedding:
         """
         texts = pa.concat_arrays(queries.chunks)
         query_vectors = self._stored_vectors("queries", texts, self._embedder, "query")
-        blocks = [block.copy() for _, block in iter_blocks(query_vectors, len(texts))]
-        vectors = np.concatenate(blocks)
+        vectors = unit_vectors(query_vectors)
         if self.has_two_stages(len(texts), mining):
             return self._two_stages(vectors)
         shards = self._passages("passages", self._embedder)
@@ -186,7 +185,5 @@ def from_others(
 
 def of_shards(passages: list[VectorShard], queries: list[VectorShard]) -> Embedded:
     """Vectors that are all there."""
-    vectors = np.concatenate(
-        [block.copy() for _, block in iter_blocks(queries, sum(s.rows for s in queries))]
-    )
+    vectors = unit_vectors(queries)
     return Embedded([s.key for s in passages], lambda: ExactSearch(vectors, passages))

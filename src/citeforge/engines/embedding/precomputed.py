@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -16,36 +15,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from citeforge.engines.embedding.vectors import VectorShard, keep_shard
 from citeforge.engines.io.files import digest, digest_folder, sha256_file
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.io.tables import iter_batches, parquet_errors, read_schema
+from citeforge.engines.io.tables import iter_batches, parquet_errors
 from citeforge.schemas.errors import InputError
 
 ALLOWED = "FILE.npy (rows × values, floats), FILE.parquet (_id, vector), or a folder of one kind"
 _COLUMNS = ("vector", "embedding")
-_INFINITE = np.uint16(0x7C00)
-"""Exponent bits of a float16; all of them are set in infinities and NaN (IEEE 754)."""
-
-
-@dataclass(frozen=True)
-class NpyFile:
-    """A matrix in NumPy's format.
-
-    Attributes:
-        path: the file.
-        rows: vectors in it.
-        dimension: values a vector.
-        dtype: of the values.
-        offset: bytes before the first value.
-    """
-
-    path: Path
-    rows: int
-    dimension: int
-    dtype: np.dtype[Any]
-    offset: int
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_ROWS = pa.schema([("_id", pa.string()), ("vector", pa.list_(pa.float64()))])
+Matrix = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -55,12 +38,14 @@ class PrecomputedVectors:
     Attributes:
         path: as the user named it.
         files: the files in order.
+        rows: vectors in all of them.
         dimension: values a vector.
         sha256: of the file, or of the folder's files.
     """
 
     path: Path
     files: Sequence[Path]
+    rows: int
     dimension: int
     sha256: str
 
@@ -68,6 +53,19 @@ class PrecomputedVectors:
     def has_ids(self) -> bool:
         """Whether rows say what they are of."""
         return self.files[0].suffix == ".parquet"
+
+    def require_rows(self, total: int) -> None:
+        """Stop unless there are so many vectors.
+
+        Raises:
+            InputError: another number.
+        """
+        if self.rows != total:
+            raise InputError(
+                f"has {self.rows:,} vectors, and there are {total:,} texts",
+                path=self.path,
+                allowed="one vector each, in their order",
+            )
 
 
 def open_vectors(path: Path) -> PrecomputedVectors:
@@ -81,17 +79,22 @@ def open_vectors(path: Path) -> PrecomputedVectors:
         raise InputError("does not exist", path=path, allowed=ALLOWED)
     files = [path]
     if path.is_dir():
-        files = sorted(p for p in path.iterdir() if p.suffix in (".npy", ".parquet"))
-    if not files or len({p.suffix for p in files}) > 1:
+        files = sorted(p for p in path.iterdir() if p.suffix in _SHAPES)
+    kinds = {p.suffix for p in files}
+    if len(kinds) != 1:
         raise InputError("holds no vectors, or files of two kinds", path=path, allowed=ALLOWED)
-    if files[0].suffix not in (".npy", ".parquet"):
+    if not kinds <= _SHAPES.keys():
         raise InputError("is neither .npy nor .parquet", path=path, allowed=ALLOWED)
-    dimensions = [_dimension(p) for p in files]
-    for file, (one, other) in zip(files[1:], pairwise(dimensions), strict=True):
-        if one != other:
-            raise InputError(f"has {other} values a vector, and the file before {one}", path=file)
+    total = dimension = 0
+    for file in files:
+        rows, width = _SHAPES[file.suffix](file)
+        if total and width != dimension:
+            raise InputError(
+                f"has {width} values a vector, and the file before {dimension}", path=file
+            )
+        total, dimension = total + rows, width
     whole = digest_folder(path) if path.is_dir() else sha256_file(path)
-    return PrecomputedVectors(path, files, dimensions[0], whole)
+    return PrecomputedVectors(path, files, total, dimension, whole)
 
 
 def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:
@@ -111,73 +114,68 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
     return both
 
 
-def _dimension(path: Path) -> int:
-    if path.suffix == ".npy":
-        return npy_file(path).dimension
-    schema = read_schema(path)
-    column = _column(schema, path)
-    kind = schema.field(column).type
+def _table_shape(path: Path) -> tuple[int, int]:
+    """Rows and dimension of a Parquet file."""
+    with parquet_errors(path):
+        metadata = pq.read_metadata(path)
+    column, schema = _column(path)
     if "_id" not in schema.names:
         raise InputError("lacks the column _id", path=path, allowed=ALLOWED)
-    ids = schema.field("_id").type
+    ids, kind = schema.field("_id").type, schema.field(column).type
     if pa.types.is_nested(ids):
         raise InputError(f"is of type {ids}", path=path, field="_id", allowed="texts")
     if pa.types.is_fixed_size_list(kind):
-        return int(kind.list_size)
+        return metadata.num_rows, int(kind.list_size)
     for batch in iter_batches([path], [column], rows=1):
-        first = batch[column][0].as_py()
-        if not first:
-            raise InputError(
-                "is empty", path=path, line=1, field=column, allowed="lists of floats, in each row"
-            )
-        return len(first)
+        if first := batch[column][0].as_py():
+            return metadata.num_rows, len(first)
+        raise InputError(
+            "is empty", path=path, line=1, field=column, allowed="lists of floats, in each row"
+        )
     raise InputError("has no rows", path=path, allowed=ALLOWED)
 
 
-def _column(schema: pa.Schema, path: Path) -> str:
-    for name in _COLUMNS:
-        if name in schema.names:
-            kind = schema.field(name).type
-            lists = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-            if any(is_of(kind) for is_of in lists) and pa.types.is_floating(kind.value_type):
-                return name
-            raise InputError(f"is of type {kind}", path=path, field=name, allowed="lists of floats")
-    raise InputError("lacks the column vector", path=path, allowed=ALLOWED)
+def _column(path: Path) -> tuple[str, pa.Schema]:
+    """The column of a Parquet file that has the vectors, and its schema."""
+    with parquet_errors(path):
+        schema = pq.read_schema(path)
+    name = next((n for n in _COLUMNS if n in schema.names), None)
+    if name is None:
+        raise InputError("lacks the column vector", path=path, allowed=ALLOWED)
+    kind = schema.field(name).type
+    if not (any(is_of(kind) for is_of in _LISTS) and pa.types.is_floating(kind.value_type)):
+        raise InputError(f"is of type {kind}", path=path, field=name, allowed="lists of floats")
+    return name, schema
 
 
-def npy_file(path: Path) -> NpyFile:
-    """What the head of a .npy file says. Objects in it are never loaded.
+def _npy(path: Path) -> np.memmap[Any, Any]:
+    """The matrix of a .npy file, which is not read yet. Objects in it are never loaded.
 
     Raises:
         InputError: it is not of that format, holds no matrix of floats, or was cut short.
     """
     try:
-        with path.open("rb") as file:
-            version = np.lib.format.read_magic(file)
-            read = np.lib.format.read_array_header_1_0
-            if version != (1, 0):
-                read = np.lib.format.read_array_header_2_0
-            shape, by_columns, dtype = read(file)
-            offset = file.tell()
+        matrix = np.lib.format.open_memmap(path, "r")
     # NumPy hands the head to Python's own parser, which ends in errors of its own.
-    except (OSError, ValueError, TokenError, MemoryError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, TokenError, MemoryError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:120]
-        raise InputError(f"is no .npy file ({reason})", path=path, allowed=ALLOWED) from error
+        raise InputError(f"is no whole .npy file ({reason})", path=path, allowed=ALLOWED) from error
+    dtype, is_matrix = matrix.dtype, matrix.ndim == 2 and matrix.size > 0
     is_float = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 8
-    is_matrix = len(shape) == 2 and all(type(n) is int and n > 0 for n in shape)
-    if not is_matrix or not is_float or by_columns:
-        order = ", in the order of columns" if by_columns else ""
+    if not (is_matrix and is_float and matrix.flags.c_contiguous):
+        order = "" if matrix.flags.c_contiguous else ", in the order of columns"
         raise InputError(
-            f"holds {dtype} of shape {shape}{order}",
+            f"holds {dtype} of shape {matrix.shape}{order}",
             path=path,
             allowed="a matrix of float16, float32 or float64, one row a passage (C order)",
         )
-    expected = offset + shape[0] * shape[1] * dtype.itemsize
-    if path.stat().st_size != expected:
-        raise InputError(
-            f"has {path.stat().st_size:,} bytes, and its head says {expected:,}", path=path
-        )
-    return NpyFile(path, shape[0], shape[1], dtype, offset)
+    size, expected = path.stat().st_size, matrix.offset + matrix.nbytes
+    if size != expected:
+        raise InputError(f"has {size:,} bytes, and its head says {expected:,}", path=path)
+    return matrix
+
+
+_SHAPES = {".npy": lambda path: _npy(path).shape, ".parquet": _table_shape}
 
 
 def passage_shards(
@@ -198,29 +196,29 @@ def passage_shards(
         InputError: another number of vectors than passages, another order or other ids, a number
             that is not finite, or a vector without a direction; names the row and the passage.
     """
-    _require_size(source, total)
+    source.require_rows(total)
     shards: list[VectorShard] = []
-    rows = _Rows(source)
+    rows = _Tables(source) if source.has_ids else _Matrices(source)
+    start = 0
     for number, names in enumerate(ids):
-        start = rows.at
-        vectors, their = rows.take(len(names))
-        if their is not None and not their.equals(names):
-            _refuse_ids(source, start, their, names)
+        n = len(names)
+        vectors, theirs = rows.take(n)
+        if theirs is not None and not theirs.equals(names):
+            _refuse_ids(source, start, theirs, names)
         _check(source, vectors, start, names)
-        key = digest({"given": source.sha256, "rows": [start, rows.at]})
-        place = rows.place(start, len(names), key)
-        if place is None:
+        key = digest({"given": source.sha256, "rows": [start, start + n]})
+        shard = rows.shard(start, n, key)
+        if shard is None:
             made_from: dict[str, object] = {"given": source.sha256}
             path = folder / f"passages-{number:05d}.f16"
-            place = keep_shard(path, _unit(vectors), key, made_from)
-        shards.append(place)
-        advance(len(names))
+            shard = keep_shard(path, _unit(vectors), key, made_from)
+        shards.append(shard)
+        start += n
+        advance(n)
     return shards
 
 
-def query_rows(
-    source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]
-) -> npt.NDArray[Any]:
+def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence[str]) -> Matrix:
     """Unit vectors of some queries, float32.
 
     Args:
@@ -231,14 +229,14 @@ def query_rows(
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.
     """
-    if not source.has_ids:
-        _require_size(source, len(all_ids))
-    rows = _Rows(source)
-    count = len(all_ids) if not source.has_ids else _length(source)
-    vectors, names = rows.take(count)
-    listed = list(all_ids) if names is None else names.to_pylist()
-    where = {name: row for row, name in enumerate(listed)}
-    if len(where) < len(listed):
+    if source.has_ids:
+        vectors, names = _Tables(source).take(source.rows)
+        all_ids = names.to_pylist()
+    else:
+        source.require_rows(len(all_ids))
+        vectors, _ = _Matrices(source).take(source.rows)
+    where = {name: row for row, name in enumerate(all_ids)}
+    if len(where) < len(all_ids):
         raise InputError("names a query twice", path=source.path, field="_id")
     missing = [name for name in ids if name not in where]
     if missing:
@@ -250,50 +248,20 @@ def query_rows(
     return _unit(ordered)
 
 
-def _require_size(source: PrecomputedVectors, total: int) -> None:
-    rows = _length(source)
-    if rows != total:
-        raise InputError(
-            f"has {rows:,} vectors, and there are {total:,} texts",
-            path=source.path,
-            allowed="one vector each, in their order",
-        )
-
-
-def _length(source: PrecomputedVectors) -> int:
-    if not source.has_ids:
-        return sum(npy_file(p).rows for p in source.files)
-    import pyarrow.parquet as pq
-
-    rows = 0
-    for path in source.files:
-        with parquet_errors(path):
-            rows += pq.read_metadata(path).num_rows
-    return rows
-
-
 def _refuse_ids(source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array) -> None:
-    for row, (their, our) in enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True)):
-        if their != our:
-            raise InputError(
-                f"has the vector of {their!r} where the corpus has {our!r}",
-                path=source.path,
-                line=start + row + 1,
-                field="_id",
-                allowed="the passages of this corpus, in its order",
-            )
+    pairs = enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True), start + 1)
+    line, their, our = next((line, their, our) for line, (their, our) in pairs if their != our)
+    raise InputError(
+        f"has the vector of {their!r} where the corpus has {our!r}",
+        path=source.path,
+        line=line,
+        field="_id",
+        allowed="the passages of this corpus, in its order",
+    )
 
 
-def _check(
-    source: PrecomputedVectors, vectors: npt.NDArray[Any], start: int | None, names: pa.Array
-) -> None:
-    if vectors.dtype == np.float16:
-        bits = vectors.view(np.uint16)
-        bad = ((bits & _INFINITE) == _INFINITE).any(axis=1)
-        empty = ~((bits << 1).any(axis=1))
-    else:
-        bad = ~np.isfinite(vectors).all(axis=1)
-        empty = ~vectors.any(axis=1)
+def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
+    bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "holds NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
             row = int(np.flatnonzero(rows)[0])
@@ -305,7 +273,7 @@ def _check(
             )
 
 
-def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _unit(vectors: Matrix) -> npt.NDArray[np.float32]:
     wide: npt.NDArray[np.float64] = vectors.astype(np.float64)
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
     wide = np.ldexp(wide, -np.frexp(np.abs(wide).max(axis=1, keepdims=True))[1])
@@ -314,85 +282,77 @@ def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     return rows
 
 
-class _Rows:
-    """Reads rows of all files one after another."""
+class _Matrices:
+    """Rows of .npy files, one after another."""
 
     def __init__(self, source: PrecomputedVectors) -> None:
-        self.at = 0
-        self._source = source
-        self._npy = [] if source.has_ids else [npy_file(p) for p in source.files]
-        self._batches = self._tables() if source.has_ids else iter(())
-        self._rest: list[pa.RecordBatch] = []
+        self._matrices = [(path, _npy(path)) for path in source.files]
+        self._at = 0
 
-    def take(self, n: int) -> tuple[npt.NDArray[Any], pa.Array | None]:
-        """The next n vectors, and their ids where they have some."""
-        if self._source.has_ids:
-            return self._from_tables(n)
-        pieces = [_read(file, first, count) for file, first, count in self._spans(self.at, n)]
-        self.at += n
-        return (pieces[0] if len(pieces) == 1 else np.concatenate(pieces)), None
+    def take(self, n: int) -> tuple[Matrix, None]:
+        """The next n vectors."""
+        pieces = []
+        for path, matrix, first, rows in self._spans(self._at, n):
+            size = rows * matrix.shape[1]
+            at = matrix.offset + first * matrix.strides[0]
+            # Not by the map itself: what it holds would count as memory of this process.
+            values: Matrix = np.fromfile(path, matrix.dtype, size, offset=at)
+            if len(values) != size:
+                raise InputError("was cut short while it was read", path=path)
+            pieces.append(values.reshape(rows, -1))
+        self._at += n
+        return np.concatenate(pieces), None
 
-    def _spans(self, start: int, n: int) -> Iterator[tuple[NpyFile, int, int]]:
-        before = 0
-        for file in self._npy:
-            first, last = max(start - before, 0), min(start + n - before, file.rows)
-            if first < last:
-                yield file, first, last - first
-            before += file.rows
-
-    def place(self, start: int, n: int, key: str) -> VectorShard | None:
+    def shard(self, start: int, n: int, key: str) -> VectorShard | None:
         """Rows where they lie, if they can be read there: float16, in one file."""
-        spans = list(self._spans(start, n))
-        if len(spans) != 1 or spans[0][0].dtype != np.dtype("<f2"):
+        (path, matrix, first, _), *others = self._spans(start, n)
+        if others or matrix.dtype != np.dtype("<f2"):
             return None
-        file, first, _ = spans[0]
-        offset = file.offset + 2 * first * file.dimension
-        return VectorShard(file.path, n, file.dimension, key, offset)
+        at = matrix.offset + first * matrix.strides[0]
+        return VectorShard(path, n, matrix.shape[1], key, at)
 
-    def _tables(self) -> Iterator[pa.RecordBatch]:
-        for path in self._source.files:
-            names = ["_id", _column(read_schema(path), path)]
-            for batch in iter_batches([path], names, rows=1 << 12):
-                columns = [batch["_id"].cast(pa.string()), batch[names[1]]]
-                yield pa.RecordBatch.from_arrays(columns, ["_id", "vector"])
+    def _spans(self, start: int, n: int) -> Iterator[tuple[Path, np.memmap[Any, Any], int, int]]:
+        for path, matrix in self._matrices:
+            first, end = max(start, 0), min(start + n, len(matrix))
+            if first < end:
+                yield path, matrix, first, end - first
+            start -= len(matrix)
 
-    def _from_tables(self, n: int) -> tuple[npt.NDArray[Any], pa.Array]:
-        while sum(b.num_rows for b in self._rest) < n:
-            self._rest.append(next(self._batches))
-        table = pa.Table.from_batches(self._rest).combine_chunks()
-        head = table.slice(0, n)
-        self._rest = table.slice(n).to_batches()
-        vectors = np.concatenate(
-            [self._matrix(chunk, self.at) for chunk in head["vector"].chunks]
-            or [np.empty((0, self._source.dimension), np.float32)]
-        )
-        self.at += n
-        return vectors, pa.concat_arrays(head["_id"].chunks)
 
-    def _matrix(self, lists: pa.Array, start: int) -> npt.NDArray[Any]:
-        dimension = self._source.dimension
-        flat = lists.flatten()
-        lengths = lists.value_lengths() if not pa.types.is_fixed_size_list(lists.type) else None
-        odd = lists.null_count or flat.null_count or len(flat) != len(lists) * dimension
-        if odd or (lengths is not None and lengths.unique().to_pylist() not in ([], [dimension])):
-            sizes = [None if v is None else len(v) for v in lists.to_pylist()]
-            row = next((i for i, size in enumerate(sizes) if size != dimension), 0)
+class _Tables:
+    """Rows of Parquet files, one after another."""
+
+    def __init__(self, source: PrecomputedVectors) -> None:
+        self._source = source
+        self._batches = self._read()
+        self._rest = _ROWS.empty_table()
+        self._at = 0
+
+    def take(self, n: int) -> tuple[Matrix, pa.Array]:
+        """The next n vectors, and their ids."""
+        while self._rest.num_rows < n:
+            self._rest = pa.concat_tables([self._rest, next(self._batches)])
+        head, self._rest = self._rest.slice(0, n).combine_chunks(), self._rest.slice(n)
+        lists, dimension = pa.concat_arrays(head["vector"].chunks), self._source.dimension
+        sizes = pc.list_value_length(lists).to_pylist()
+        if lists.flatten().null_count or sizes.count(dimension) < n:
+            rows = enumerate(lists.to_pylist())
+            row = next(i for i, r in rows if r is None or None in r or len(r) != dimension)
             raise InputError(
                 f"has {sizes[row]} values, or nothing among them, and others have {dimension}",
                 path=self._source.path,
-                line=start + row + 1,
+                line=self._at + row + 1,
                 field="vector",
             )
-        values: npt.NDArray[Any] = flat.to_numpy(zero_copy_only=False)
-        return values.reshape(len(lists), dimension)
+        self._at += n
+        values: Matrix = lists.flatten().to_numpy(zero_copy_only=False)
+        return values.reshape(n, dimension), pa.concat_arrays(head["_id"].chunks)
 
+    def shard(self, start: int, n: int, key: str) -> None:
+        """Nothing: rows of a table cannot be read where they lie."""
 
-def _read(file: NpyFile, first: int, rows: int) -> npt.NDArray[Any]:
-    size = rows * file.dimension
-    with file.path.open("rb") as handle:
-        handle.seek(file.offset + first * file.dimension * file.dtype.itemsize)
-        values: npt.NDArray[Any] = np.fromfile(handle, file.dtype, size)
-    if len(values) != size:
-        raise InputError("was cut short while it was read", path=file.path)
-    matrix: npt.NDArray[Any] = values.reshape(rows, file.dimension)
-    return matrix
+    def _read(self) -> Iterator[pa.Table]:
+        for path in self._source.files:
+            names = ["_id", _column(path)[0]]
+            for batch in iter_batches([path], names, rows=1 << 12):
+                yield pa.Table.from_batches([batch]).rename_columns(_ROWS.names).cast(_ROWS)

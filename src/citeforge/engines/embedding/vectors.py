@@ -4,19 +4,26 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.embedding.embedder import Embedder, FailedShard, Kind, Vectors
-from citeforge.engines.io.files import atomic_file, canonical_json, digest, read_json, sha256_file
-from citeforge.engines.io.files import write_text as write_atomically
+from citeforge.engines.io.files import (
+    canonical_json,
+    digest,
+    read_json,
+    sha256_file,
+    write_bytes,
+    write_text,
+)
 from citeforge.engines.io.progress import Advance
+from citeforge.engines.io.tables import regroup
 from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
@@ -112,17 +119,14 @@ def ensure_shards(
     def to_embed() -> Iterator[pa.Array]:
         start = 0
         for number, texts in enumerate(shards_of_texts):
-            key, path = _key(recipe, texts), _path(folder, name, number)
-            is_mine = share is None or share(number)
-            shard = _existing(path, key) if is_mine else None
-            if not is_mine:
-                pass
-            elif shard is None:
-                missing.append(_Missing(number, path, key, start, len(texts)))
-                yield texts
-            else:
-                shards[number] = shard
-                advance(len(texts))
+            if share is None or share(number):
+                key, path = _key(recipe, texts), _path(folder, name, number)
+                try:
+                    shards[number] = _stored(path, key, recipe)
+                    advance(len(texts))
+                except InputError:
+                    missing.append(_Missing(number, path, key, start, len(texts)))
+                    yield texts
             start += len(texts)
 
     lost: list[tuple[_Missing, FailedShard]] = []
@@ -137,8 +141,7 @@ def ensure_shards(
     return [shards[number] for number in sorted(shards)]
 
 
-@dataclass(frozen=True)
-class _Missing:
+class _Missing(NamedTuple):
     """A shard that is to be made."""
 
     number: int
@@ -169,7 +172,7 @@ def _embedded(
 
 
 def _failure(lost: list[tuple[_Missing, FailedShard]], n_made: int) -> FailuresError:
-    place, why = min(lost, key=lambda pair: pair[0].number)
+    place, why = min(lost)
     rows = f"texts {place.start + 1:,} to {place.start + place.rows:,}"
     names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
     return FailuresError(
@@ -202,11 +205,7 @@ def require_shards(
     recipe = _recipe(fingerprint, kind)
     shards = []
     for number, texts in enumerate(shards_of_texts):
-        path = _path(folder, name, number)
-        shard = _existing(path, _key(recipe, texts))
-        if shard is None:
-            raise _refusal(path, recipe)
-        shards.append(shard)
+        shards.append(_stored(_path(folder, name, number), _key(recipe, texts), recipe))
         advance(len(texts))
     return shards
 
@@ -223,50 +222,45 @@ def _path(folder: Path, name: str, number: int) -> Path:
     return folder / f"{name}-{number:05d}.f16"
 
 
-def _refusal(path: Path, recipe: dict[str, object]) -> InputError:
-    """Why there is no shard at ``path`` that could be taken."""
-    again = "the `shard embed --shard` that made it, run again with the options of this build"
+def _stored(path: Path, key: str, recipe: dict[str, object]) -> VectorShard:
+    """A shard that was made before.
+
+    Raises:
+        InputError: it is missing, damaged, or made of something else.
+    """
     marker = path.with_suffix(".json")
+    again = "with the options of this build"
     if not (path.is_file() and marker.is_file()):
-        again = "`shard embed --shard` of every share, with the options of this build"
-        return InputError("is missing", path=path, allowed=again)
-    try:
+        allowed = f"`shard embed --shard` of every share, {again}"
+        raise InputError("is missing", path=path, allowed=allowed)
+    reason = "is damaged"  # a damaged marker vouches for nothing
+    with suppress(InputError, KeyError, TypeError, ValueError):
         content = read_json(marker)
         if canonical_json(content["recipe"]) != canonical_json(recipe):
-            return InputError("was made by another model", path=path, allowed=again)
-        if content["sha256"] == sha256_file(path):
-            return InputError("holds vectors of other texts", path=path, allowed=again)
-    except (InputError, KeyError, TypeError):
-        pass
-    return InputError("is damaged", path=path, allowed=again)
-
-
-def _existing(path: Path, key: str) -> VectorShard | None:
-    marker = path.with_suffix(".json")
-    if not (path.is_file() and marker.is_file()):
-        return None
-    try:
-        content = read_json(marker)
-        if content["key"] != key or content["sha256"] != sha256_file(path):
-            return None
-        return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
-    except (InputError, KeyError, TypeError, ValueError):
-        return None  # a damaged marker vouches for nothing: the shard is made again
+            reason = "was made by another model"
+        elif content["sha256"] == sha256_file(path):
+            if content["key"] == key:
+                return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
+            reason = "holds vectors of other texts"
+    allowed = f"the `shard embed --shard` that made it, run again {again}"
+    raise InputError(reason, path=path, allowed=allowed)
 
 
 def keep_shard(
     path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
 ) -> VectorShard:
     """The shard at ``path``, written unless it is there with this key."""
-    return _existing(path, key) or _write(path, vectors, key, recipe)
+    try:
+        return _stored(path, key, recipe)
+    except InputError:
+        return _write(path, vectors, key, recipe)
 
 
 def _write(
     path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
 ) -> VectorShard:
     content = vectors.astype("<f2").tobytes()
-    with atomic_file(path) as file:
-        file.write(content)
+    write_bytes(path, content)
     rows, dimension = vectors.shape
     marker = {
         "key": key,
@@ -276,47 +270,19 @@ def _write(
         "recipe": recipe,
     }
     # The marker comes last: a shard without one is not complete.
-    write_atomically(path.with_suffix(".json"), canonical_json(marker) + "\n")
+    write_text(path.with_suffix(".json"), canonical_json(marker) + "\n")
     return VectorShard(path, rows, dimension, key)
 
 
-def iter_blocks(
-    shards: Sequence[VectorShard], block_rows: int, buffers: int = 1
-) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
-    """Blocks of unit vectors, renormalised after float16 rounding.
+def iter_blocks(shards: Sequence[VectorShard], block_rows: int) -> Iterator[Vectors]:
+    """Unit vectors, renormalised after float16 rounding, in blocks of at most ``block_rows``."""
+    for pieces in regroup((shard.read() for shard in shards), block_rows):
+        yield unit_rows(np.concatenate(pieces, dtype=np.float32))
 
-    Args:
-        shards: all vectors, in order.
-        block_rows: vectors a block.
-        buffers: arrays that are filled in turn.
 
-    Yields:
-        (position of the first vector, float32 array of shape (at most block_rows, dimension)).
-        The array is overwritten by the next block but ``buffers - 1``.
-    """
-    if not shards:
-        return
-    dimension = shards[0].dimension
-    total = sum(s.rows for s in shards)
-    turn = cycle(
-        [np.empty((min(block_rows, total), dimension), np.float32) for _ in range(buffers)]
-    )
-    buffer = next(turn)
-    start = filled = 0
-    for shard in shards:
-        vectors = shard.read()
-        at = 0
-        while at < shard.rows:
-            take = min(shard.rows - at, len(buffer) - filled)
-            buffer[filled : filled + take] = vectors[at : at + take]
-            filled += take
-            at += take
-            if filled == len(buffer):
-                yield start, unit_rows(buffer)
-                start, filled = start + filled, 0
-                buffer = next(turn)
-    if filled:
-        yield start, unit_rows(buffer[:filled])
+def unit_vectors(shards: Sequence[VectorShard]) -> Vectors:
+    """All unit vectors of shards, which are few."""
+    return unit_rows(np.concatenate([shard.read() for shard in shards], dtype=np.float32))
 
 
 def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -11,27 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import ROWS_PER_GROUP, iter_batches
+from citeforge.engines.io.tables import ROWS_PER_GROUP, iter_batches, regroup
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.text import normalise_passages
 
 
 def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
     """What the embedder reads of each passage, title and text, in arrays of ``shard_rows``."""
-    pending: list[pa.Array] = []
-    count = 0
-    for batch in iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP)):
-        texts = titled(batch)
-        while len(texts):
-            piece = texts.slice(0, shard_rows - count)
-            pending.append(piece)
-            count += len(piece)
-            texts = texts.slice(len(piece))
-            if count == shard_rows:
-                yield pa.concat_arrays(pending)
-                pending, count = [], 0
-    if pending:
-        yield pa.concat_arrays(pending)
+    batches = iter_batches(corpus, ["title", "text"], rows=min(shard_rows, ROWS_PER_GROUP))
+    return map(pa.concat_arrays, regroup(map(titled, batches), shard_rows))
 
 
 def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:

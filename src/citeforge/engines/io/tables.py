@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -19,6 +20,7 @@ from citeforge.engines.io.pages import unpacked
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T", pa.Table, pa.RecordBatch)
+P = TypeVar("P", pa.Array, pa.RecordBatch, "npt.NDArray[Any]")
 
 ROWS_PER_GROUP = 1 << 13
 ROWS_PER_SHARD = 1 << 20
@@ -143,6 +145,26 @@ class TableWriter:
             name = f"{self.name}-{number:05d}-of-{len(self._parts):05d}.parquet"
             path.replace(self.folder / name)
             self.files[name] = sha256_file(self.folder / name)
+
+
+def regroup(pieces: Iterable[P], size: int) -> Iterator[list[P]]:
+    """The same rows in groups of ``size`` and a last one of what is left.
+
+    Args:
+        pieces: arrays or batches of any length; cut where a group ends.
+        size: rows of a group.
+    """
+    group: list[P] = []
+    room = size
+    for piece in pieces:
+        while len(piece):
+            group.append(piece[:room])
+            piece, room = piece[len(group[-1]) :], room - len(group[-1])
+            if not room:
+                yield group
+                group, room = [], size
+    if group:
+        yield group
 
 
 def write_table(folder: Path, name: str, table: pa.Table) -> dict[str, str]:

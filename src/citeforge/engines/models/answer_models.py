@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from citeforge.engines.models.files import find_model
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.models.parallel import batched, one_thread_each
 from citeforge.schemas.commands.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named, require
@@ -60,10 +60,7 @@ class BertScore:
         ]
         best = [(0.0, 0.0, 0.0)] * len(outputs)
         states = self._states({text for _, *both in pairs for text in both})
-        batches = [
-            pairs[start : start + _BERTSCORE_BATCH]
-            for start in range(0, len(pairs), _BERTSCORE_BATCH)
-        ]
+        batches = batched(pairs, _BERTSCORE_BATCH)
         matched = one_thread_each(lambda batch: _matched(batch, states), batches)
         for batch, values in zip(batches, matched, strict=True):
             for (i, _, _), scores in zip(batch, values, strict=True):
@@ -83,10 +80,7 @@ class BertScore:
         weights: defaultdict[int, float] = defaultdict(lambda: 1.0)
         weights |= {tokenizer.sep_token_id: 0.0, tokenizer.cls_token_id: 0.0}
         order = sorted(texts, key=lambda t: (-len(t.split(" ")), t))
-        batches = [
-            order[start : start + _BERTSCORE_BATCH]
-            for start in range(0, len(order), _BERTSCORE_BATCH)
-        ]
+        batches = batched(order, _BERTSCORE_BATCH)
         collated = (collate_idf(batch, tokenizer, weights, device="cpu") for batch in batches)
 
         def encoded(batch: tuple[Any, Any, Any, Any]) -> list[tuple[Any, Any]]:
@@ -166,19 +160,16 @@ def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
         for t in texts
         if t
     ]
-    batches = [
-        tokens[start : start + _MAUVE_BATCH] for start in range(0, len(tokens), _MAUVE_BATCH)
-    ]
 
-    def of(batch: list[Any]) -> Any:
-        ids = pad_sequence(batch, batch_first=True, padding_value=0)
+    def of(batch: Sequence[Any]) -> Any:
+        ids = pad_sequence(list(batch), batch_first=True, padding_value=0)
         mask = pad_sequence([torch.ones_like(t) for t in batch], batch_first=True)
         with torch.inference_mode():
             output = network(input_ids=ids, attention_mask=mask, output_hidden_states=True)
         last = torch.tensor([len(t) - 1 for t in batch])
         return output.hidden_states[-1][torch.arange(len(batch)), last]
 
-    states = list(one_thread_each(of, batches))
+    states = list(one_thread_each(of, batched(tokens, _MAUVE_BATCH)))
     if not states:
         raise ValueError("every text is empty")
     return torch.cat(states).numpy()

@@ -7,13 +7,17 @@ the number of cores can change the time that a list of pieces takes, and never a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from itertools import islice
 from typing import TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    """Items in batches that are cut at fixed places: what is computed may depend on its batch."""
+    return [items[start : start + size] for start in range(0, len(items), size)]
 
 
 def one_thread_each(
@@ -58,15 +62,3 @@ def one_thread_each(
         pool.shutdown(cancel_futures=True)
         # A thread that starts later takes over whatever was set last in any thread.
         torch.set_num_threads(workers)
-
-
-def one_ahead(pieces: Iterator[T]) -> Generator[T, None, None]:
-    """The same pieces; the next is made in a thread while one is worked on.
-
-    A piece must stay what it is while the next is made, and no longer.
-    """
-    with ThreadPoolExecutor(1, thread_name_prefix="citeforge-ahead") as pool:
-        coming = pool.submit(lambda: list(islice(pieces, 1)))
-        while result := coming.result():
-            coming = pool.submit(lambda: list(islice(pieces, 1)))
-            yield result[0]

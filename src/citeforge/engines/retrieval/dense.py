@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_shards, iter_blocks
+from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_shards, unit_vectors
 from citeforge.engines.io.corpus import embedding_texts, names_at
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
@@ -74,9 +74,7 @@ class DenseCorpus:
             query_shards = ensure_shards(
                 self._folder, "queries", iter([texts]), self._embedder, "query", advance
             )
-        vectors = np.concatenate(
-            [block.copy() for _, block in iter_blocks(query_shards, len(texts))]
-        )
+        vectors = unit_vectors(query_shards)
         positions, scores = nearest(self._corpus, self.shards, vectors, depth, self._nominate)
         names, _ = names_at(self._corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from citeforge.engines.models.compute import device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
-from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.models.parallel import batched, one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
 from citeforge.schemas.recipes.compute import Runtime
@@ -84,7 +84,7 @@ class _Local:
     def _batched(self, pairs: Pairs, tokens_of: Any, work: Any) -> list[float]:
         """Scores of pairs, longest first, in batches."""
         order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
-        batches = [order[start : start + BATCH] for start in range(0, len(order), BATCH)]
+        batches = batched(order, BATCH)
         tokens = (tokens_of([pairs[i] for i in rows]) for rows in batches)
         scores = [0.0] * len(pairs)
         device = self.device.split(":")[0]

@@ -1,15 +1,14 @@
 """Exact nearest-neighbour search over vectors on disk.
 
-FAISS or matrix products nominate, in blocks; scores in float32 change with threads and blocking.
-Each nominated pair is then rescored in float64 in a fixed order and rounded, and only that score
-decides: which of the two nominates (:func:`choose`) changes the time and nothing else.
+FAISS or matrix products retrieve candidates, in blocks; scores in float32 change with threads and
+blocking. Each pair is then rescored in float64 in a fixed order and rounded, and only that score
+decides: which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
@@ -19,9 +18,7 @@ import numpy.typing as npt
 
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.models.compute import cpu_has_bfloat16, cpu_has_vnni
-from citeforge.engines.models.parallel import one_ahead
-from citeforge.engines.search.gemm import Best, Floats, Gemm
+from citeforge.engines.search.torch_search import Best, Floats, TorchSearch
 from citeforge.schemas.extras import extras_named
 
 BLOCK_ROWS = 1 << 14
@@ -34,7 +31,7 @@ _IMPORTED = 4e11
 _FEW_QUERIES = 4
 """With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
 _MANY_QUERIES = 352
-"""From here on FAISS multiplies matrices, too, and faster than torch on processors without VNNI."""
+"""From here on FAISS multiplies matrices, too, and no slower than torch."""
 
 
 class Searcher(Protocol):
@@ -69,15 +66,16 @@ def retrieve_candidates(
     best = Best(len(queries), k)
     work = 2.0 * queries.size * sum(s.rows for s in shards)
     search = choose_first_stage(queries, work, device)
-    with closing(one_ahead(iter_blocks(shards, block_rows, 2))) as blocks:
-        for start, block in blocks:
-            search.search(block, start, best)
-            advance(len(block))
+    start = 0
+    for block in iter_blocks(shards, block_rows):
+        search.search(block, start, best)
+        start += len(block)
+        advance(len(block))
     return best.scores, best.where
 
 
 class FirstStage(Protocol):
-    """:func:`nominate`, wherever it is done."""
+    """:func:`retrieve_candidates`, wherever it is done."""
 
     def __call__(
         self, queries: Floats, shards: Sequence[VectorShard], k: int, advance: Advance
@@ -113,48 +111,27 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def on_torch(device: str) -> str | None:
-    """The device of torch that searches; None where FAISS or this processor does."""
-    if device == "auto":
-        if find_spec("torch") is None:
-            return None
-        import torch
-
-        return "cuda" if torch.cuda.is_available() else None
-    return None if device == "cpu" else device
-
-
 def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Searcher:
-    """What nominates: a GPU where there is one, else matrix products or FAISS.
+    """What retrieves candidates: a GPU where there is one, else matrix products or FAISS.
 
-    FAISS where torch is missing or rounds its products, for fewer than 4 queries, and for 352 and
-    more on a processor without VNNI; products anywhere else, in bfloat16 where the processor has
-    it. All nominate the same passages, but for ties and the last digits of float32.
+    On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
+    anywhere else. All find the same passages, but for ties and the last digits of float32.
 
     Args:
         queries: unit vectors.
         work: floating-point operations of the whole search.
         device: where: ``auto``, ``cpu``, ``cuda``, …
     """
-    pays = "torch" in sys.modules or work >= _IMPORTED
-    there = on_torch(device) if pays or device != "auto" else None
-    if there is not None:
-        from citeforge.engines.search.torch_search import TorchSearch
+    if device not in ("auto", "cpu"):
+        return TorchSearch(queries, device)
+    if find_spec("torch") is not None and ("torch" in sys.modules or work >= _IMPORTED):
+        import torch
 
-        return TorchSearch(queries, there)
-    multiplies = len(queries) >= _FEW_QUERIES and (len(queries) < _MANY_QUERIES or cpu_has_vnni())
-    if not (pays and multiplies and _torch_is_exact()) or has_gpu():
-        return Faiss(queries)
-    return Gemm(queries, "bfloat16" if cpu_has_bfloat16() else "float32")
-
-
-def _torch_is_exact() -> bool:
-    """Whether torch is there and does not round products in float32."""
-    if find_spec("torch") is None:
-        return False
-    import torch
-
-    return torch.get_float32_matmul_precision() == "highest"
+        if device == "auto" and torch.cuda.is_available():
+            return TorchSearch(queries, "cuda")
+        if _FEW_QUERIES <= len(queries) < _MANY_QUERIES and not has_gpu():
+            return TorchSearch(queries, "cpu")
+    return Faiss(queries)
 
 
 def rescore(

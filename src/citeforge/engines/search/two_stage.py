@@ -64,7 +64,7 @@ class ExactSearch:
         Args:
             queries: unit vectors, shape (n queries, dimension).
             shards: vectors of the corpus, in order.
-            nominate: what searches them.
+            retrieve_candidates: what searches them.
         """
         self._nominate = retrieve_candidates
         self._queries, self._shards = queries, shards

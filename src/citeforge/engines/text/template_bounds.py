@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
 from itertools import chain
 from typing import Any
 
 from jinja2 import StrictUndefined, Template, nodes, pass_context
-from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from jinja2.visitor import NodeTransformer
 
 LARGEST = 1 << 22
 """Characters or items of a value, and of all that a template writes; a long prompt has 1 in 10."""
@@ -21,43 +22,26 @@ MOST_STEPS = 100_000
 _PADDING = frozenset(
     ("center", "ljust", "rjust", "zfill", "batch", "slice", "indent", "expandtabs", "tojson")
 )
-"""Functions and filters with a number that says how large the result is."""
-_PER_LINE = frozenset(("indent", "expandtabs", "tojson"))
-"""Of these, those that make every line or item so much larger."""
+"""Functions and filters with a number that says how large the result, or each line of it, is."""
 _USED = "citeforge_used"
 _WIDTH = re.compile(r"\d+")
 
 
-class Used:
-    """What one rendering has used so far."""
+class _Rewriter(NodeTransformer):
+    """Puts what is bounded where Jinja would count nothing."""
 
-    def __init__(self) -> None:
-        self.steps = self.characters = 0
+    def visit_For(self, node: nodes.For) -> nodes.Node:
+        """Loops count their turns."""
+        node.iter = _filter(node.iter, _USED)
+        return self.generic_visit(node)
 
-    def write(self, value: Any) -> Any:
-        """Count what an expression writes."""
-        text = value if isinstance(value, str) else str(_bounded(value))
-        self.characters += len(text)
-        _require(self.characters)
-        return text
-
-    def each(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Count the turns of a loop."""
-        for item in items:
-            self.steps += 1
-            if self.steps > MOST_STEPS:
-                raise SecurityError(f"its loops take more than {MOST_STEPS:,} turns")
-            yield item
+    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
+        """``~`` makes texts as ``join`` does."""
+        return self.generic_visit(_filter(nodes.List(node.nodes, lineno=node.lineno), "join"))
 
 
-class _Generator(CodeGenerator):
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:
-        """``~`` makes texts as ``+`` does, and is bounded as it is."""
-        self.write("environment.joined((")
-        for part in node.nodes:
-            self.visit(part, frame)
-            self.write(", ")
-        self.write("))")
+def _filter(node: nodes.Node, name: str) -> nodes.Filter:
+    return nodes.Filter(node, name, [], [], None, None, lineno=node.lineno)
 
 
 class BoundedEnvironment(ImmutableSandboxedEnvironment):
@@ -67,23 +51,20 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     """
 
     intercepted_binops = frozenset(("+", "*", "**", "%"))
-    code_generator_class = _Generator
 
     def __init__(self) -> None:
         # Without the optimiser, which would work out constants when a template is read.
-        super().__init__(undefined=StrictUndefined, optimized=False, finalize=_finalize)
+        super().__init__(undefined=StrictUndefined, optimized=False, finalize=_write)
         self.filters = {name: _bounded_filter(f) for name, f in self.filters.items()}
         self.filters[_USED] = _each
         self.globals.pop("lipsum")
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        tree = super()._parse(source, name, filename)
-        for loop in tree.find_all(nodes.For):
-            loop.iter = nodes.Filter(loop.iter, _USED, [], [], None, None, lineno=loop.lineno)
+        tree: nodes.Template = _Rewriter().visit(super()._parse(source, name, filename))
         return tree
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        _require_operands(operator, left, right)
+        _require_arguments(operator, (left, right), {})
         return _bounded(super().call_binop(context, operator, left, right))
 
     def call(self, context: Context, function: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -92,12 +73,6 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         _require_arguments(getattr(function, "__name__", ""), (owner, *args), kwargs)
         return _bounded(super().call(context, function, *args, **kwargs))
 
-    def joined(self, parts: Iterable[Any]) -> str:
-        """The texts of values in one."""
-        texts = [str(_bounded(part)) for part in parts]
-        _require(sum(map(len, texts)))
-        return "".join(texts)
-
 
 def bounded_text(template: Template, values: Mapping[str, Any]) -> str:
     """A template of a :class:`BoundedEnvironment`, filled in.
@@ -105,19 +80,30 @@ def bounded_text(template: Template, values: Mapping[str, Any]) -> str:
     Raises:
         SecurityError: it goes beyond the bounds, or does what the sandbox forbids.
     """
-    return "".join(template.generate(**values, **{_USED: Used()}))
+    return "".join(template.generate(**values, **{_USED: Counter()}))
 
 
 @pass_context
-def _finalize(context: Context, value: Any) -> Any:
-    usage = context.parent.get(_USED)
-    return value if usage is None else usage.write(value)  # None: a constant
+def _write(context: Context, value: Any) -> Any:
+    """Count what an expression writes."""
+    used = context.parent.get(_USED)
+    if used is None:  # a constant
+        return value
+    text = value if isinstance(value, str) else str(_bounded(value))
+    used["characters"] += len(text)
+    _require(used["characters"])
+    return text
 
 
 @pass_context
-def _each(context: Context, items: Iterable[Any]) -> Iterable[Any]:
-    usage: Used = context.parent[_USED]
-    return usage.each(items)
+def _each(context: Context, items: Iterable[Any]) -> Iterator[Any]:
+    """Count the turns of a loop."""
+    used = context.parent[_USED]
+    for item in items:
+        used["turns"] += 1
+        if used["turns"] > MOST_STEPS:
+            raise SecurityError(f"its loops take more than {MOST_STEPS:,} turns")
+        yield item
 
 
 def _bounded_filter(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,46 +117,35 @@ def _bounded_filter(function: Callable[..., Any]) -> Callable[..., Any]:
     return bounded
 
 
-def _require_operands(operator: str, left: Any, right: Any) -> None:
-    if operator == "**" and isinstance(left, int) and isinstance(right, int):
-        _require(left.bit_length() * right)
-    if operator == "*":
-        for value, factor in ((left, right), (right, left)):
-            if isinstance(factor, int):
-                _require(_size(value) * factor)
-    if operator == "+":
-        _require(_size(left) + _size(right))
-    if operator == "%" and isinstance(left, str):
-        _require_widths(left, right)
-
-
 def _require_arguments(name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Refuse a call whose result would be larger than a value may be.
+    """Refuse what would make something larger than a value may be.
 
     Args:
-        name: of the function or filter.
+        name: operator, or name of a function or filter.
         args: the value that it is of, and its arguments.
         kwargs: its arguments with names.
     """
-    rest = [*args[1:], *kwargs.values()]
-    texts = [value for value in rest if isinstance(value, str)]
+    value, rest = args[0], [*args[1:], *kwargs.values()]
+    numbers = [number for number in rest if isinstance(number, int)]
+    texts = [text for text in rest if isinstance(text, str)]
     if name in _PADDING:
-        for width in (value for value in rest if isinstance(value, int)):
-            _require(_size(args[0]) + (_lines(args[0]) if name in _PER_LINE else 1) * width)
-    if name in ("format", "format_map") and isinstance(args[0], str):
-        _require_widths(args[0], *rest)
-    if name == "replace" and isinstance(args[0], str) and len(texts) > 1:
-        _require(len(args[0]) + args[0].count(texts[0]) * len(texts[1]))
+        for number in numbers:
+            _require((_size(value) + 1) * number)
+    if name == "*":
+        for factor, other in (args, args[::-1]):
+            if isinstance(factor, int) and not isinstance(other, int):
+                _require(_size(other) * factor)
+    if name == "**" and isinstance(value, int) and numbers:
+        _require(value.bit_length() * numbers[0])
+    if name in ("%", "format", "format_map") and isinstance(value, str):
+        _require_widths(value, *rest)
+    if name == "replace" and isinstance(value, str) and len(texts) > 1:
+        _require(len(value) + value.count(texts[0]) * len(texts[1]))
     if name == "join":
         # "a".join(items), or items|join("a")
-        items, mark = (rest[0], args[0]) if isinstance(args[0], str) else (args[0], "".join(texts))
+        items, mark = (rest[0], value) if isinstance(value, str) else (value, "".join(texts))
         if isinstance(items, list | tuple):
             _require(sum(map(_size, items)) + len(items) * len(mark))
-
-
-def _lines(value: Any) -> int:
-    """Places of a text that padding widens."""
-    return value.count("\n") + value.count("\t") + 1 if isinstance(value, str) else _size(value)
 
 
 def _require_widths(pattern: str, *values: Any) -> None:
@@ -179,8 +154,7 @@ def _require_widths(pattern: str, *values: Any) -> None:
     widths = [int(w[:20]) for w in _WIDTH.findall(pattern)]
     if "*" in pattern or ":{" in pattern:  # a width may be a value
         widths += [v for v in inside if isinstance(v, int)]
-    for width in widths:
-        _require(width)
+    _require(max(widths, default=0))
 
 
 def _size(value: Any) -> int:

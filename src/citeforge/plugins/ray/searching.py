@@ -13,7 +13,7 @@ from citeforge.engines.embedding.embedder import FailedShard
 from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.search.exact import Searcher, choose_first_stage
-from citeforge.engines.search.gemm import Best, Floats
+from citeforge.engines.search.torch_search import Best, Floats
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.worker import Worked
