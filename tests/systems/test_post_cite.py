@@ -15,7 +15,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.published_systems.alce import options as o
 from citeforge.schemas.recipes.records import AlceRecipe
-from citeforge.systems.options import RageOptions
+from citeforge.systems.options import EditedOptions
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint
 from servers.running import openai_server
@@ -88,7 +88,7 @@ def test_what_was_shown_keeps_its_numbers_and_candidates_follow(frozen: Endpoint
 @pytest.mark.parametrize(
     ("system", "options", "replies"),
     [
-        ("rage", RageOptions(post_cite=True), [[".", "S."]]),
+        ("rage", EditedOptions(post_cite=True), [[".", "S."]]),
         ("oracle", o.AlceOptions(shots=0, post_cite=True), [[".", "S."]]),
         ("summ", o.CondensedOptions(shots=0, post_cite=True), [["short|Short", "X."], [".", "S."]]),
         (

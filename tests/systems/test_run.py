@@ -174,32 +174,6 @@ def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
     assert "(RAGE, 4; needs an LLM)" in found.stdout
 
 
-def test_prompts_of_another_benchmark_are_refused_by_their_hash(
-    inline: Cli, package: Path, tmp_path: Path
-) -> None:
-    inline("export", "prompts", package, "--out", "p.jsonl")
-    rows = [json.loads(x) for x in (tmp_path / "p.jsonl").read_text().splitlines()]
-    words = ("run", "rage", "--benchmark", package, "--out", "s.jsonl", "--llm", "openai:m")
-    with openai_server(tmp_path / "log") as server:
-        there = ("--base-url", server.url, "--prompts", "p.jsonl")
-        assert inline(*words, *there, **KEY).returncode == 0
-        assert {r["text"] for r in server.requests()} == {r["prompt"] for r in rows}
-        for change, said in (
-            (
-                {"benchmark_hash": "f" * 64},
-                "p.jsonl benchmark_hash: its prompts have the hash ffff",
-            ),
-            ({"benchmark_hash": None}, "no hash of a benchmark"),
-            ({"context": "other"}, "lacks 30 of 30 queries in context 'mix' (first: 'q01')"),
-        ):
-            changed = [json.dumps(row | change) + "\n" for row in rows]
-            (tmp_path / "p.jsonl").write_text("".join(changed))
-            refused = inline(*words, *there, **KEY)
-            assert refused.returncode == 1
-            assert said in refused.stderr
-        assert len(server.requests()) == 30
-
-
 def test_every_system_stands_in_the_docs() -> None:
     page = (ROOT / "docs" / "systems.md").read_text()
     assert not [s.name for s in SYSTEMS if f"`{s.name}`" not in page]

@@ -86,7 +86,7 @@ class KalmaKind(Kind):
     def lines(
         self, system: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
     ) -> Iterator[dict[str, Any]]:
-        from citeforge.systems.kalma.sentences import lines
+        from citeforge.systems.kalma import lines
 
         return lines(system, benchmark, contexts, runs, seed)
 

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from citeforge.engines.draws import generator
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.schemas.benchmarks.authorship import Cell, design_of
+from citeforge.systems.rage import citing
 
 _PLAIN = {True: 0.7, False: 0.15}
 _FIRST = {True: 0.9, False: 0.35}
@@ -26,19 +27,15 @@ def lines(
 ) -> Iterator[dict[str, Any]]:
     """Lines of a submission to an authorship benchmark; other kinds refuse these systems."""
     design = design_of(benchmark.manifest)
-    base = benchmark.grammar.base
-    for context in contexts:
-        cell, table = design.find(context), benchmark.context(context)
-        for run in range(runs):
-            for row, query in enumerate(benchmark.query_ids):
-                cited = [
-                    base + position
-                    for position, passage in enumerate(table.ids_of(row))
-                    if _draw(seed, context, query, run, passage)
-                    < _chance(name, cell, position in table.relevant[row])
-                ]
-                text = "".join(f"[{n}]" for n in cited)
-                yield {"query_id": query, "output": text, "context": context, "run": run}
+
+    def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
+        cell, relevant = design.find(table.name), table.relevant[row]
+        for place, passage in enumerate(table.ids_of(row)):
+            chance = _chance(name, cell, place in relevant)
+            if _draw(seed, table.name, query, run, passage) < chance:
+                yield place
+
+    return citing(benchmark, contexts, runs, choose)
 
 
 def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:

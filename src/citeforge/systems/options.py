@@ -59,17 +59,3 @@ class EditedOptions(LlmOptions):
     """What --post-cite compares by."""
     judging: Judging = Judging()
     """What --rerank asks."""
-
-
-class RageOptions(EditedOptions):
-    """Of ``rage``."""
-
-    prompts: Path | None = None
-    """Take the prompts of a file that `citeforge export prompts` wrote for this benchmark."""
-
-
-class CellOptions(LlmOptions):
-    """Of ``authorship``."""
-
-    prompts: Path | None = None
-    """Take the prompts of a file that `citeforge export prompts` wrote for this benchmark."""

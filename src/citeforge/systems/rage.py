@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from citeforge.engines.draws import generator
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.schemas.errors import InputError
+
+Choose = Callable[[ContextTable, int, str, int], Iterable[int]]
+"""(context set, row of a query, its id, run) to the places of the passages that are cited."""
+
+
+def citing(
+    benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
+) -> Iterator[dict[str, Any]]:
+    """Lines of a submission that says nothing but citations."""
+    base = benchmark.manifest.grammar.base
+    for context in contexts:
+        table = benchmark.context(context)
+        for run in range(runs):
+            for row, query in enumerate(benchmark.query_ids):
+                text = "".join(f"[{base + place}]" for place in choose(table, row, query, run))
+                yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
 def lines(
@@ -18,28 +35,19 @@ def lines(
     Raises:
         InputError: the relevant passages are to be cited, and nothing says which they are.
     """
-    if name == "echo-relevant" and not any(
-        benchmark.context(c).is_relevant.any() for c in contexts
-    ):
+    if name == "random":
+        return citing(benchmark, contexts, runs, partial(_drawn, seed))
+    if not any(benchmark.context(c).is_relevant.any() for c in contexts):
         raise InputError(
             f"{name} needs gold, and no passage of {', '.join(contexts)} is marked as relevant",
             path=benchmark.folder,
             allowed="the whole package; a public half holds no gold, and another system answers it",
         )
-    base = benchmark.manifest.grammar.base
-    for context in contexts:
-        table = benchmark.context(context)
-        for run in range(runs):
-            for row, query in enumerate(benchmark.query_ids):
-                if name == "random":
-                    cited = _drawn(table, row, query, run, seed)
-                else:  # what a perfect system would cite
-                    cited = sorted(table.relevant[row])
-                text = "".join(f"[{base + position}]" for position in cited)
-                yield {"query_id": query, "output": text, "context": context, "run": run}
+    # What a perfect system would cite.
+    return citing(benchmark, contexts, runs, lambda table, row, *_: sorted(table.relevant[row]))
 
 
-def _drawn(table: ContextTable, row: int, query: str, run: int, seed: int) -> list[int]:
+def _drawn(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
     """One to three distinct passages, all equally likely (the baseline of RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
     size = table.sizes[row]

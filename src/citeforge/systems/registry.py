@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from citeforge.engines.registry import Registry
@@ -12,12 +13,9 @@ from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
-from citeforge.systems import authorship as controls
-from citeforge.systems import passages, rage
-from citeforge.systems.kalma import asking as asking_kalma
-from citeforge.systems.kalma import sentences as kalma
-from citeforge.systems.llm import asking
-from citeforge.systems.options import CellOptions, GoldOptions, LlmOptions, RageOptions
+from citeforge.systems import authorship, kalma, passages, rage
+from citeforge.systems.llm.asking import from_graphs, from_passages
+from citeforge.systems.options import EditedOptions, GoldOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -30,13 +28,13 @@ def _unknown(name: str) -> UsageError:
 _PLAIN: dict[str, Lines] = {
     **dict.fromkeys(("random", "echo-relevant"), rage.lines),
     **dict.fromkeys(("gold", "all-gold", "top-1", "top-1-two-sentences"), passages.lines),
-    **dict.fromkeys(("label-blind", "label-follower"), controls.lines),
+    **dict.fromkeys(("label-blind", "label-follower"), authorship.lines),
     **dict.fromkeys(("absent-blind", "absent-aware"), kalma.lines),
 }
 _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
-    "rage": (asking.rage, RageOptions),
-    "authorship": (asking.authorship, CellOptions),
-    "kalma": (asking_kalma.kalma_system, LlmOptions),
+    "rage": (partial(from_passages, "rage"), EditedOptions),
+    "authorship": (partial(from_passages, "authorship"), LlmOptions),
+    "kalma": (from_graphs, LlmOptions),
 }
 _OPTIONS: dict[str, type[Part]] = {
     "gold": GoldOptions,

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from pydantic import ValidationError
 
-from citeforge.engines.io.files import atomic_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -22,6 +22,7 @@ from citeforge.schemas.submission import CONTROL, make_header
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.names import fault_of
 from citeforge.systems.llm.ask import ask
+from citeforge.systems.llm.writing import write_submission
 from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of
 
 
@@ -79,16 +80,22 @@ def run_system(
     if reason := refusal(system, benchmark):
         raise UsageError(f"{name}: {reason}")
     sets = _contexts(system, benchmark, contexts)
+    manifest = benchmark.manifest
+    start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
     if not system.llm:
         own = name in benchmark.kind.systems
         make: Lines = benchmark.kind.lines if own else SYSTEMS.factory(name)
         lines = make(name, benchmark, sets, runs, seed)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
+        if (first := next(rows, None)) is None:
+            raise UsageError(
+                f"{manifest.name} has nothing for the system {title or name!r} to answer with"
+            )
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
-        count = _write(out, _header(title or name, benchmark, sets, **more), rows, benchmark)
-        return Ran(title or name, count)
+        header = start(title or name, contexts=sets, **more)
+        return Ran(title or name, write_submission(out, header, chain([first], rows)))
     if llm is None:
         raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
     settings = options if options is not None else options_of(system)()
@@ -102,9 +109,9 @@ def run_system(
             f"{query!r}: {failure.reason}: {failure.message}"
         )
     title = title or f"{name} ({llm.identity()['name']})"
-    header = _header(title, benchmark, sets, **answers.recipe(runs, seed, limit))
-    count = _write(out, header, answers.lines(), benchmark)
-    return Ran(title, count, answers.failures, +answers.counts)
+    header = start(title, contexts=sets, **answers.recipe)
+    count = write_submission(out, header, answers.lines())
+    return Ran(title, count, answers.failures, answers.counts)
 
 
 def _require_amount(runs: int, seed: int, limit: int | None) -> None:
@@ -134,23 +141,3 @@ def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[st
             f"build one, or name another with --context: {', '.join(every)}"
         )
     return [system.context] if system.context else every
-
-
-def _header(title: str, benchmark: Benchmark, contexts: list[str], **more: Any) -> Any:
-    manifest = benchmark.manifest
-    return make_header(title, manifest.name, manifest.benchmark_hash, contexts, **more)
-
-
-def _write(out: Path, header: Any, lines: Iterable[dict[str, Any]], benchmark: Benchmark) -> int:
-    system = header.submission["system"]
-    count = 0
-    with atomic_file(out) as file:
-        file.write(msgspec.json.encode(header) + b"\n")
-        for line in lines:
-            file.write(msgspec.json.encode(line) + b"\n")
-            count += 1
-        if not count:
-            raise UsageError(
-                f"{benchmark.manifest.name} has nothing for the system {system!r} to answer with"
-            )
-    return count

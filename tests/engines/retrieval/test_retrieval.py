@@ -16,7 +16,7 @@ from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.plugins.published_systems.alce.searching import DensePassages
+from citeforge.plugins.published_systems.alce.searching import by_vectors
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -65,12 +65,9 @@ class Letters:
         return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def test_dense_search_in_memory_gives_cosines() -> None:
-    index = DensePassages(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
-    found = index.rank({"q": "a"}, depth=3)["q"]
-    assert [r.docid for r in found] == ["one", "two", "mid"]
-    assert [r.score for r in found] == pytest.approx([1, 1, 1 / math.sqrt(2)], abs=1e-3)
-    assert index.rank({}) == {}
+def test_a_search_by_vectors_in_memory_finds_the_nearest() -> None:
+    best = by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
+    assert [best(words) for words in ("a", "b", "ab")] == ["one", "far", "mid"]  # of equals by id
 
 
 def test_runs_name_the_line_of_an_unknown_passage(tmp_path: Path) -> None:

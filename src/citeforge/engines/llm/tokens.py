@@ -4,31 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from citeforge.engines.models.files import loading_errors
 from citeforge.schemas.extras import require
 
+Count = Callable[[str], int]
+"""A text to its tokens."""
+
 _BYTES_PER_TOKEN = 3
-_PER_MESSAGE = 8
-
-
-@dataclass(frozen=True)
-class TokenCounter:
-    """Counts the tokens of texts.
-
-    Attributes:
-        name: what is said of it beside counts.
-        tokens_of: how many tokens a text has.
-    """
-
-    name: str
-    tokens_of: Callable[[str], int]
-
-    def count(self, text: str) -> int:
-        """Tokens of a text, those around a message included."""
-        return self.tokens_of(text) + _PER_MESSAGE
 
 
 def _estimate(text: str) -> int:
@@ -37,7 +21,7 @@ def _estimate(text: str) -> int:
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def _hub_tokenizer(model: str) -> Callable[[str], int]:
+def _hub_tokenizer(model: str) -> Count:
     """A tokenizer of the Hub, or of a folder.
 
     Raises:
@@ -53,14 +37,17 @@ def _hub_tokenizer(model: str) -> Callable[[str], int]:
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def make_counter(tokenizer: str | None, llm: Any) -> TokenCounter:
+def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
     """The named tokenizer; else the model's own (``count_tokens``); else an estimate.
+
+    Returns:
+        What is said of it beside counts, and what counts.
 
     Raises:
         InputError: there is no such tokenizer.
     """
     if tokenizer is not None:
-        return TokenCounter(tokenizer, _hub_tokenizer(tokenizer))
+        return tokenizer, _hub_tokenizer(tokenizer)
     if hasattr(llm, "count_tokens"):
-        return TokenCounter(str(llm.identity()["name"]), llm.count_tokens)
-    return TokenCounter("estimate: a token for every 3 bytes", _estimate)
+        return str(llm.identity()["name"]), llm.count_tokens
+    return "estimate: a token for every 3 bytes", _estimate

@@ -1,16 +1,17 @@
 """Any causal language model through transformers.
 
-Texts that begin alike (a paragraph, and one candidate sentence after the other) are read once as
-far as they are alike; what follows is read behind the kept keys and values.
+What all texts of a call begin with (a paragraph, and one candidate sentence after the other) is
+read once; what follows is read behind the kept keys and values.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,42 +21,9 @@ from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.perplexity.records import PerplexitySettings
 from citeforge.plugins.offline_models import smollm
 from citeforge.plugins.offline_models.packed import pack_linears
-from citeforge.plugins.offline_models.prefill import common_length
 
 _TOKENS = 512
 """Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""
-_GROUPS = 16
-"""Groups whose beginnings are kept at a time."""
-
-
-@dataclass(frozen=True)
-class _Group:
-    """Texts that begin alike.
-
-    Attributes:
-        texts: numbers of the texts.
-        ids: their tokens.
-        shared: how many of these are the same.
-    """
-
-    texts: list[int]
-    ids: list[list[int]]
-    shared: int
-
-
-@dataclass(frozen=True)
-class _Head:
-    """What is known of a group's beginning.
-
-    Attributes:
-        total: sum of the log probabilities of its tokens, the first left out.
-        last: log probabilities of what follows it, shape (vocabulary,).
-        kept: keys and values, one row.
-    """
-
-    total: float
-    last: Any
-    kept: Any
 
 
 class CausalModel:
@@ -82,83 +50,61 @@ class CausalModel:
         return {"name": self.title, **self._located.identity}
 
     @cached_property
-    def _loaded(self) -> tuple[Any, Any, Any]:
-        import torch
-
+    def _loaded(self) -> tuple[Any, Any]:
         device = device_of(self._device)
         tokenizer, model = self._load(device)
-        return tokenizer, model.to(device).eval(), torch.device(device)
+        return tokenizer, model.to(device).eval()
 
     def _load(self, device: str) -> tuple[Any, Any]:
-        from transformers import AutoModelForCausalLM, AutoTokenizer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         with loading_errors("is no causal language model", self.name):
-            tokenizer: Any = AutoTokenizer.from_pretrained(self._located.folder)
-            model: Any = AutoModelForCausalLM.from_pretrained(self._located.folder)
+            tokenizer, model = smollm.load_causal(self._located.folder)
         if device == "cpu":
             pack_linears(model)
         return tokenizer, model
 
     def of(self, texts: Sequence[str]) -> list[float]:
         """Perplexities; the first token of each text conditions and is not counted."""
-        tokenizer, model, device = self._loaded
+        tokenizer, model = self._loaded
         limit = getattr(model.config, "max_position_embeddings", None) or 1024
         ids = tokenizer(list(texts), truncation=True, max_length=limit)["input_ids"]
-        totals = [0.0] * len(texts)
-        groups = list(_groups(ids))
-        for at in range(0, len(groups), _GROUPS):
-            some = groups[at : at + _GROUPS]
-            heads = list(one_thread_each(self._head, some, device.type))
-            work = [p for g, h in zip(some, heads, strict=True) for p in _pieces(g, h)]
-            for totals_of_piece in one_thread_each(self._rest, work, device.type):
-                for text, total in totals_of_piece:
-                    totals[text] = total
-        sizes = [len(one) - 1 for one in ids]
-        return [math.exp(-t / n) if n > 0 else math.inf for t, n in zip(totals, sizes, strict=True)]
+        # It compares any sequences.
+        head = os.path.commonprefix(ids) if len(ids) > 1 else []  # noqa: RUF071
+        device = model.device.type
+        ((before, cache),) = one_thread_each(self._read, [[head]], device)
 
-    def _head(self, group: _Group) -> _Head | None:
-        """The common beginning of a group, read once."""
+        def logs(batch: list[list[int]]) -> list[float]:
+            import torch
+
+            kept = copy.deepcopy(cache)
+            if kept is not None:
+                kept.batch_repeat_interleave(len(batch))
+            # What fills a row up stands behind all that is read there, so that nothing looks at it.
+            rest = [text[len(head) :] for text in batch]
+            width = max(map(len, rest))
+            rows, _ = self._read([one + [0] * (width - len(one)) for one in rest], kept)
+            means = []
+            for text, row in zip(batch, rows, strict=True):
+                logits = torch.cat([before[0], row])[: max(0, len(text) - 1)]
+                chosen = logits.gather(1, torch.tensor([text[1:]], device=logits.device).T.long())
+                means.append((chosen[:, 0] - logits.logsumexp(dim=1)).double().mean().item())
+            return means
+
+        size = max(1, _TOKENS // max(1, max(map(len, ids), default=0) - len(head)))
+        batches = [ids[at : at + size] for at in range(0, len(ids), size)]
+        means = chain.from_iterable(one_thread_each(logs, batches, device))
+        return [math.inf if math.isnan(mean) else math.exp(-mean) for mean in means]
+
+    def _read(self, rows: list[list[int]], cache: Any = None) -> tuple[Any, Any]:
+        """Logits of what follows each token, shape (rows, tokens, vocabulary), and what is kept."""
         import torch
 
-        if not group.shared:
-            return None
-        _, model, device = self._loaded
-        ids = torch.tensor([group.ids[0][: group.shared]], device=device)
+        _, model = self._loaded
+        tokens = torch.tensor(rows, dtype=torch.long, device=model.device)
+        if not tokens.numel():
+            return torch.empty((*tokens.shape, model.config.vocab_size), device=model.device), cache
         with torch.inference_mode():
-            out = model(input_ids=ids, use_cache=True)
-            logs = _logs(out.logits[:, :-1], ids[:, 1:])
-            last = out.logits[0, -1].float().log_softmax(dim=0)
-        return _Head(math.fsum(logs[0].tolist()), last, out.past_key_values)
-
-    def _rest(self, piece: tuple[_Group, _Head | None, list[int]]) -> list[tuple[int, float]]:
-        """Text number and sum of log probabilities of some texts of a group."""
-        import torch
-
-        group, head, rows = piece
-        _, model, device = self._loaded
-        rest = [group.ids[row][group.shared :] for row in rows]
-        width = max(map(len, rest), default=0)
-        logs: list[list[float]] = [[] for _ in rows]
-        if width:
-            ids = torch.tensor([r + [0] * (width - len(r)) for r in rest], device=device)
-            # What pads a row stands behind all that is read there, so that nothing looks at it.
-            mask = torch.ones((len(rows), group.shared + width), dtype=torch.long, device=device)
-            for n, one in enumerate(rest):
-                mask[n, group.shared + len(one) :] = 0
-            cache = None
-            if head is not None:
-                cache = copy.deepcopy(head.kept)
-                cache.batch_repeat_interleave(len(rows))
-            with torch.inference_mode():
-                out = model(input_ids=ids, attention_mask=mask, past_key_values=cache)
-                logs = _logs(out.logits[:, :-1], ids[:, 1:]).tolist()
-        totals = []
-        for row, one, values in zip(rows, rest, logs, strict=True):
-            total = 0.0 if head is None else head.total + (float(head.last[one[0]]) if one else 0.0)
-            totals.append((group.texts[row], total + math.fsum(values[: max(0, len(one) - 1)])))
-        return totals
+            out = model(input_ids=tokens, past_key_values=cache, use_cache=True)
+        return out.logits.float(), out.past_key_values
 
 
 class _Embedded(CausalModel):
@@ -166,47 +112,6 @@ class _Embedded(CausalModel):
 
     def _load(self, device: str) -> tuple[Any, Any]:
         return smollm.loaded() if device == "cpu" else super()._load(device)
-
-
-def _logs(logits: Any, tokens: Any) -> Any:
-    """Log probabilities of tokens, shape (rows, tokens), in float64."""
-    import torch
-
-    logits = logits.float()
-    chosen = logits.gather(2, tokens[:, :, None]).squeeze(2)
-    return (chosen - logits.logsumexp(dim=2)).to(torch.float64)
-
-
-def _groups(ids: Sequence[list[int]]) -> Iterator[_Group]:
-    """Texts, sorted by their tokens, cut where less than half of a text is common to its group."""
-    order = sorted(range(len(ids)), key=lambda n: ids[n])
-    texts: list[int] = []
-    for n in order:
-        both = common_length([ids[texts[0]], ids[n]]) if texts else 0
-        if texts and 2 * both < len(ids[n]):
-            yield _group(ids, texts)
-            texts = []
-        texts.append(n)
-    if texts:
-        yield _group(ids, texts)
-
-
-def _group(ids: Sequence[list[int]], texts: list[int]) -> _Group:
-    mine = [ids[n] for n in texts]
-    return _Group(texts, mine, common_length(mine))
-
-
-def _pieces(group: _Group, head: _Head | None) -> Iterator[tuple[_Group, _Head | None, list[int]]]:
-    """Batches of a group's rows, of like length."""
-    rows: list[int] = []
-    for row in sorted(range(len(group.ids)), key=lambda r: -len(group.ids[r])):
-        longest = len(group.ids[rows[0] if rows else row]) - group.shared
-        if rows and longest * (len(rows) + 1) > _TOKENS:
-            yield group, head, rows
-            rows = []
-        rows.append(row)
-    if rows:
-        yield group, head, rows
 
 
 def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:

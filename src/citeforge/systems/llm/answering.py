@@ -7,13 +7,21 @@ from pathlib import Path
 
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.run import RunOptions
-from citeforge.systems.llm.writing import endings, read_prompts, requests_of, write_submission
+from citeforge.schemas.submission import make_header
+from citeforge.systems.llm.writing import (
+    answer_line,
+    endings,
+    read_prompts,
+    requests_of,
+    write_submission,
+)
 from citeforge.systems.run import Ran
 
 
@@ -35,9 +43,18 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     model = make_llm(options.llm, store=store, options=client_options(run))
     results = model.complete(requests_of(rows, options))
     system = options.system or model.identity()["name"]
-    failures = write_submission(run.folder, system, rows, results, options.runs)
-    n_answers = len(results) - len(failures)
-    return Ran(system, n_answers, failures, +Counter(endings(results, options.logprobs)))
+    answers, failures = [], []
+    keys = ((number, row) for number in range(options.runs) for row in rows)
+    for (number, row), result in zip(keys, results, strict=True):
+        if isinstance(result, Failure):  # left out, and scored as missing
+            failures.append((row.query_id, result))
+        else:
+            place = {} if row.context is None else {"context": row.context}
+            answers.append(answer_line(row.query_id, number, place, result))
+    contexts = [row.context for row in rows if row.context is not None]
+    header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
+    count = write_submission(run.folder, header, answers)
+    return Ran(system, count, failures, +Counter(endings(results, options.logprobs)))
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:

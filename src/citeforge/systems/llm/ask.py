@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -23,7 +23,6 @@ from citeforge.systems.llm.editing import (
     cites_candidates,
     post_cite,
     require_editing,
-    with_candidates,
 )
 from citeforge.systems.llm.prompts import Prompts, TokenWindow
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Task
@@ -33,49 +32,27 @@ from citeforge.systems.options import EditedOptions, LlmOptions
 Make = Callable[[Setting[Any]], MakeSteps]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Asked:
     """What a system said to every query.
 
     Attributes:
         tasks: what was asked, run by run and context by context.
         replies: one a task.
-        llm: what the LLM says of itself.
-        options: of the system.
-        prompts: hashes of its templates.
-        counter: what measured prompts.
+        recipe: what the header says of how the answers were made.
         counts: what is told of the run.
-        facts: what else the header says of how the answers were made.
     """
 
     tasks: Sequence[Task]
     replies: Sequence[Reply | Failure]
-    llm: Mapping[str, Any]
-    options: Part
-    prompts: Mapping[str, str]
-    counter: str
-    counts: Counter[str] = field(default_factory=Counter)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    recipe: dict[str, Any]
+    counts: Counter[str]
 
     @property
     def failures(self) -> list[tuple[str, Failure]]:
         """(query id, failure) of every task without a reply."""
         pairs = zip(self.tasks, self.replies, strict=True)
         return [(t.item.query_id, r) for t, r in pairs if isinstance(r, Failure)]
-
-    def recipe(self, runs: int, seed: int, limit: int | None) -> dict[str, Any]:
-        """What the header says of how the answers were made."""
-        values = {
-            "llm": dict(self.llm),
-            "options": self.options.model_dump(mode="json", exclude_none=True),
-            "prompts": dict(self.prompts),
-            "runs": runs,
-            "seed": seed,
-            "counts": {name: n for name, n in sorted(self.counts.items()) if n},
-            "tokens": self.counter,
-            **self.facts,
-        }
-        return values if limit is None else {**values, "limit": limit}
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Lines of the submission; failures are left out, and scored as missing."""
@@ -111,9 +88,8 @@ def ask(
         raise UsageError(f"--template: {system.name} has no main prompt that could be replaced")
     instead = {} if options.template is None else {system.template: options.template}
     prompts = Prompts(instead, system.templates)
-    counter = make_counter(options.tokenizer, llm)
     size = options.window or getattr(llm, "window", None)
-    window = TokenWindow(size, options.max_answer, counter)
+    window = TokenWindow(size, options.max_answer, *make_counter(options.tokenizer, llm))
     counts: Counter[str] = Counter()
     facts: dict[str, Any] = {}
     jobs: list[tuple[Task, MakeSteps]] = []
@@ -134,13 +110,23 @@ def ask(
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
-        if cites_candidates(edited, benchmark):
-            replies = with_candidates(tasks, replies, benchmark)
-        replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
+        over_own = not cites_candidates(edited, benchmark)
+        embedder = make_embedder(edited.embedder)
+        replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
         counts["statements cited afterwards"] += n
     counts.update(endings(replies, options.logprobs))
-    identity = llm.identity()
-    return Asked(tasks, replies, identity, options, prompts.hashes, counter.name, counts, facts)
+    recipe = {
+        "llm": dict(llm.identity()),
+        "options": options.model_dump(mode="json", exclude_none=True),
+        "prompts": prompts.hashes,
+        "runs": runs,
+        "seed": seed,
+        "counts": {name: n for name, n in sorted(counts.items()) if n},
+        "tokens": window.counter,
+        **facts,
+        **({} if limit is None else {"limit": limit}),
+    }
+    return Asked(tasks, replies, recipe, +counts)
 
 
 def _line(task: Task, reply: Reply) -> dict[str, Any]:

@@ -4,8 +4,9 @@ for statements that have none."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.session import JudgeSession
@@ -21,6 +22,7 @@ from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.text import spliced
 from citeforge.systems.llm.system import Reply, Task
 from citeforge.systems.options import EditedOptions
 
@@ -101,33 +103,31 @@ def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
     return applies and "candidates" in benchmark.splits
 
 
-def with_candidates(
+def _with_candidates(
     tasks: Sequence[Task], ends: Ends, benchmark: Benchmark
-) -> list[Reply | Failure]:
+) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
     """Answers that may be given citations of any candidate of their question (ALCE, section 3.2).
 
     What such an answer cites is its own list: first what was shown, whose numbers stay, then what
     is added. Numbers that count nothing are raised, so that they do not come to count what is.
 
-    Args:
-        tasks: what was asked.
-        ends: one a task; failures stay.
-        benchmark: names the candidates.
+    Returns:
+        The answers, failures among them, and the passages that each place may be given.
     """
     queries = {task.item.query_id for task in tasks}
     ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
     texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
-    results: list[Reply | Failure] = []
-    for task, end in zip(tasks, ends, strict=True):
+    results = list(ends)
+    pools: dict[int, Sequence[Passage]] = {}
+    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
         if isinstance(end, Reply):
             passages = counted_passages(task, end)
             names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
-            pool = (*passages, *(Passage(i, *texts[i]) for i in others))
-            text = _raised(end.text, benchmark.grammar, len(passages), len(pool))
-            end = replace(end, text=text, passages=passages, pool=pool)
-        results.append(end)
-    return results
+            pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
+            text = _raised(end.text, benchmark.grammar, len(passages), len(pools[place]))
+            results[place] = replace(end, text=text, passages=passages)
+    return results, pools
 
 
 def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
@@ -142,7 +142,7 @@ def _raised(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
 
 
 def post_cite(
-    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, embedder: Embedder
+    tasks: Sequence[Task], ends: Ends, benchmark: Benchmark, embedder: Embedder, over_own: bool
 ) -> tuple[list[Reply | Failure], int]:
     """Give each statement without a citation the passage whose vector is nearest to its own.
 
@@ -151,74 +151,63 @@ def post_cite(
         ends: one a task; failures stay.
         benchmark: what they answer.
         embedder: compares statements, as queries, with passages (title and text).
+        over_own: choose among what was shown, not among the candidates of the question.
 
     Returns:
         The answers, and how many statements were given a citation.
     """
+    edited = list(ends)
+    pools: dict[int, Sequence[Passage]] = {
+        place: counted_passages(task, end)
+        for place, (task, end) in enumerate(zip(tasks, ends, strict=True))
+        if isinstance(end, Reply)
+    }
+    if not over_own:
+        edited, pools = _with_candidates(tasks, ends, benchmark)
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
     bare: list[tuple[int, Statement]] = []
-    for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):
-        if isinstance(end, Reply) and (passages := _pool(task, end)):
-            reading = strict_statements(end.text, grammar, segmenter, len(passages))
+    for place, end in enumerate(edited):
+        if isinstance(end, Reply) and (pool := pools[place]):
+            reading = strict_statements(end.text, grammar, segmenter, len(pool))
             bare += [(place, s) for s in reading.statements if not s.markers]
-    nearest = _nearest(bare, tasks, ends, embedder)
-    edited = list(ends)
-    numbers = [
-        _number(edited, place, passage) + grammar.base
-        for (place, _), passage in zip(bare, nearest, strict=True)
-    ]
-    # From the last statement on, so that places before it stay where they are.
-    for (place, statement), number in reversed(list(zip(bare, numbers, strict=True))):
+    nearest = _nearest(bare, pools, embedder)
+    for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
         reply = edited[place]
         assert isinstance(reply, Reply)
-        text = _cited(reply.text, statement, number)
-        edited[place] = replace(reply, text=text, logprobs=None)
+        counted = list(counted_passages(tasks[place], reply))
+        marks = []
+        for (_, statement), passage in pairs:
+            if passage not in counted:
+                counted.append(passage)
+            number = counted.index(passage) + grammar.base
+            marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
+        passages = reply.passages if over_own else tuple(counted)
+        text = spliced(reply.text, marks)
+        edited[place] = replace(reply, text=text, passages=passages, logprobs=None)
     return edited, len(bare)
 
 
-def _pool(task: Task, reply: Reply) -> tuple[Passage, ...]:
-    """Passages that a citation is chosen from."""
-    return counted_passages(task, reply) if reply.pool is None else reply.pool
-
-
-def _number(edited: list[Reply | Failure], place: int, passage: int) -> int:
-    """Place among what the answer's citations count of a passage of its pool; put there if new."""
-    reply = edited[place]
-    assert isinstance(reply, Reply)
-    if reply.pool is None:
-        return passage
-    listed = reply.passages or ()
-    if reply.pool[passage] not in listed:
-        listed = (*listed, reply.pool[passage])
-        edited[place] = replace(reply, passages=listed)
-    return listed.index(reply.pool[passage])
-
-
 def _nearest(
-    bare: Sequence[tuple[int, Statement]], tasks: Sequence[Task], ends: Ends, embedder: Embedder
-) -> list[int]:
-    """Place of the passage nearest to each statement; the first of equals."""
+    bare: Sequence[tuple[int, Statement]],
+    pools: Mapping[int, Sequence[Passage]],
+    embedder: Embedder,
+) -> list[Passage]:
+    """The passage nearest to each statement; the first of equals."""
     if not bare:
         return []
-    pools = {}
-    for place, _ in bare:
-        end = ends[place]
-        assert isinstance(end, Reply)
-        pools[place] = [f"{p.title} {p.text}".strip() for p in _pool(tasks[place], end)]
-    texts = sorted({text for pool in pools.values() for text in pool})
-    row = {text: i for i, text in enumerate(texts)}
-    passages = embedder.encode(texts, "passage")
+    words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}
+    row = {text: i for i, text in enumerate(sorted(set(words.values())))}
+    passages = embedder.encode(list(row), "passage")
     statements = embedder.encode([s.text for _, s in bare], "query")
     nearest = []
     for (place, _), vector in zip(bare, statements, strict=True):
-        cosines = passages[[row[text] for text in pools[place]]].astype("float64") @ vector
-        nearest.append(int(cosines.round(6).argmax()))
+        rows = [row[words[p]] for p in pools[place]]
+        cosines = passages[rows].astype("float64") @ vector
+        nearest.append(pools[place][int(cosines.round(6).argmax())])
     return nearest
 
 
-def _cited(text: str, statement: Statement, number: int) -> str:
-    """The text with a citation before the full stop of a statement."""
-    end = statement.spans[-1][1]
-    while end and text[end - 1] in _STOPS:
-        end -= 1
-    return f"{text[:end].rstrip()} [{number}]{text[end:]}"
+def _before_stop(text: str, statement: Statement) -> tuple[int, int]:
+    """The white space, or the empty span, before the full stop of a statement."""
+    end = len(text[: statement.spans[-1][1]].rstrip(_STOPS))
+    return len(text[:end].rstrip()), end

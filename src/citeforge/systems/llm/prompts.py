@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 from jinja2 import Template
 
 from citeforge.builders.packaging.prompts import FOLDER, load_template, render_template
-from citeforge.engines.llm.tokens import TokenCounter
+from citeforge.engines.llm.tokens import Count
 from citeforge.schemas.errors import UsageError
 
 T = TypeVar("T")
+_PER_MESSAGE = 8
+"""Tokens around a message."""
 
 
 class Prompts:
@@ -64,19 +66,23 @@ class WindowError(UsageError):
 class TokenWindow:
     """How many tokens prompt and reply may have together."""
 
-    def __init__(self, size: int | None, reply: int, counter: TokenCounter) -> None:
+    def __init__(self, size: int | None, reply: int, counter: str, tokens_of: Count) -> None:
         """Prepare.
 
         Args:
             size: tokens that the model can hold; None for no limit.
             reply: tokens that are kept free for the reply.
-            counter: what measures prompts.
+            counter: name of what measures prompts.
+            tokens_of: measures them.
         """
-        self.size, self.reply, self.counter = size, reply, counter
+        self.size, self.reply, self.counter, self._tokens_of = size, reply, counter, tokens_of
+
+    def _count(self, text: str) -> int:
+        return self._tokens_of(text) + _PER_MESSAGE
 
     def holds(self, text: str) -> bool:
         """Whether a prompt leaves room for the reply."""
-        return self.size is None or self.counter.count(text) + self.reply <= self.size
+        return self.size is None or self._count(text) + self.reply <= self.size
 
     def fit(
         self, query: str, items: Sequence[T], render: Callable[[Sequence[T]], str]
@@ -104,7 +110,7 @@ class TokenWindow:
         what = "one passage" if items else "no passages"
         raise WindowError(
             f"--window {self.size}: the prompt of query {query!r} with {what} takes "
-            f"{self.counter.count(least):,} tokens ({self.counter.name}) and --max-answer "
+            f"{self._count(least):,} tokens ({self.counter}) and --max-answer "
             f"{self.reply:,}; a model with a larger window, a smaller --max-answer, fewer "
             "demonstrations or a shorter instruction would do"
         )

@@ -57,8 +57,6 @@ class Reply:
         passages: passages that the system found itself, in the order that its citations count;
             None where it cites those of the context.
         meta: anything to be kept beside it.
-        pool: what ``--post-cite`` may choose from, where that is not what was shown; what it
-            chooses is added to ``passages``.
     """
 
     text: str
@@ -66,7 +64,6 @@ class Reply:
     logprobs: tuple[Token, ...] | None = None
     passages: tuple[Passage, ...] | None = None
     meta: dict[str, Any] | None = None
-    pool: tuple[Passage, ...] | None = None
 
     @staticmethod
     def of(answer: LlmReply) -> Reply:
@@ -133,7 +130,10 @@ class Setting(Generic[O]):
         """
         return self.prompts.render(template, **values)
 
-    def fitted(self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> str:
+    def fitted(
+        self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str],
+        what: str = "passages",
+    ) -> str:  # fmt: skip
         """A prompt with as many of ``items`` as the window holds; the others, from the end, are
         counted as dropped.
 
@@ -141,12 +141,13 @@ class Setting(Generic[O]):
             task: the query, for messages.
             items: passages, or what else may be left out.
             render: some of them, from the first, to the prompt.
+            what: a word for them.
 
         Raises:
             WindowError: not even one fits.
         """
         text, n = self.window.fit(task.item.query_id, items, render)
-        self.counts["passages dropped"] += len(items) - n
+        self.counts[f"{what} dropped"] += len(items) - n
         return text
 
     def request(

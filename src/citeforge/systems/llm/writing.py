@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,11 @@ import msgspec
 
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request
 from citeforge.schemas.citations.marks import citation_marks
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import make_header
+from citeforge.schemas.submission import Header
 from citeforge.systems.llm.system import Reply
 
 CUT, EMPTY = "cut at --max-answer", "empty"
@@ -82,32 +82,15 @@ def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Re
     ]
 
 
-def write_submission(
-    out: Path, system: str, rows: Sequence[PromptRow], results: Sequence[Result], runs: int
-) -> list[tuple[str, Failure]]:
-    """Write the answers, empty and cut ones too; failures are left out, and scored as missing.
-
-    Returns:
-        (query id, failure) of every prompt without an answer.
-    """
-    failures: list[tuple[str, Failure]] = []
-    keys = [(run, row) for run in range(runs) for row in rows]
-    header = make_header(
-        system,
-        rows[0].benchmark,
-        rows[0].benchmark_hash,
-        [row.context for row in rows if row.context is not None],
-    )
+def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
+    """Write a submission; returns the number of its lines."""
+    count = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
-        for (run, row), result in zip(keys, results, strict=True):
-            if isinstance(result, Failure):
-                failures.append((row.query_id, result))
-                continue
-            place = {} if row.context is None else {"context": row.context}
-            line = answer_line(row.query_id, run, place, result)
+        for line in lines:
             file.write(msgspec.json.encode(line) + b"\n")
-    return failures
+            count += 1
+    return count
 
 
 def endings(answers: Sequence[LlmReply | Reply | Failure], logprobs: bool) -> dict[str, int]:

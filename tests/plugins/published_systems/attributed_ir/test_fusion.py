@@ -8,7 +8,6 @@ import random
 import pytest
 
 from citeforge.plugins.published_systems.attributed_ir import fusion
-from citeforge.schemas.errors import UnknownValueError
 
 ASKED = [("a", 9.0), ("b", 5.0), ("c", 1.0)]
 FIRST = [("b", 30.0), ("d", 20.0), ("a", 10.0)]
@@ -56,7 +55,7 @@ def test_rerank_scores_every_passage_once() -> None:
         seen.extend(ids)
         return [{"a": 0.2, "b": 0.9, "c": 0.2, "d": 0.5}[i] for i in ids]
 
-    found = fusion.fuse("rerank", [ASKED, FIRST, SECOND], scorer)
+    found = fusion.rerank([ASKED, FIRST, SECOND], scorer)
     assert seen == ["a", "b", "c", "d"]
     assert found == [("b", 0.9), ("d", 0.5), ("a", 0.2), ("c", 0.2)]
 
@@ -96,14 +95,9 @@ def test_empty_rankings_are_no_error(how: str) -> None:
     def scorer(ids: list[str]) -> list[float]:
         return [1.0] * len(ids)
 
-    assert fusion.fuse(how, [[], []], scorer) == []
-    assert fusion.fuse(how, [], scorer) == []
-    assert [n for n, _ in fusion.fuse(how, [[], ASKED, []], scorer)] == ["a", "b", "c"]
-
-
-def test_another_name() -> None:
-    with pytest.raises(UnknownValueError, match=r"fusion 'combsun'.*did you mean 'combsum'"):
-        fusion.fuse("combsun", [ASKED], lambda ids: [0.0] * len(ids))
+    assert fusion.FUSIONS[how]([[], []], scorer) == []
+    assert fusion.FUSIONS[how]([], scorer) == []
+    assert [n for n, _ in fusion.FUSIONS[how]([[], ASKED, []], scorer)] == ["a", "b", "c"]
 
 
 def test_scores_far_apart_do_not_vanish() -> None:

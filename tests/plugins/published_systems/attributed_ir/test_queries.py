@@ -33,4 +33,4 @@ def test_queries_of_a_reply(said: str, expected: list[str]) -> None:
 
 def test_demonstrations_have_enough_queries() -> None:
     assert len(shots()) == 4
-    assert all(len(shot.queries) >= 4 for shot in shots())
+    assert all(len(shot["queries"]) >= 4 for shot in shots())

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from citeforge.engines.embedding.embedder import Kind, Vectors
-from citeforge.plugins.published_systems.attributed_ir.reranking import EmbeddingReranker
+from citeforge.plugins.published_systems.attributed_ir.search import EmbeddingReranker
 
 
 class Axes:

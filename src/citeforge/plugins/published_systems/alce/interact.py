@@ -11,11 +11,11 @@ from typing import Any
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.published_systems.alce.actions import Action, read_action
-from citeforge.plugins.published_systems.alce.condensed import Condenser
+from citeforge.plugins.published_systems.alce.condensed import condenser
 from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, Sentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
 from citeforge.plugins.published_systems.alce.prompts import worked
-from citeforge.plugins.published_systems.alce.searching import CandidatePool
+from citeforge.plugins.published_systems.alce.searching import candidate_shelves
 from citeforge.systems.llm.prompts import WindowError
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 
@@ -106,7 +106,7 @@ def _worked_steps(demo: Demonstration, base: int, lead: Callable[[Sentence], str
 def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     """Short versions first; the model may check the full text of three documents at a time."""
     o, base = setting.options, setting.base
-    condenser = Condenser(setting, o.show, o.k)
+    condensed = condenser(setting, o.show, o.k)
     fill = _filling(setting, "interact")
 
     def check(sentence: Sentence) -> str:
@@ -121,7 +121,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
     def steps(task: Task) -> Steps:
         full = {doc.number: doc for doc in setting.docs(task.item)}
-        short = yield from condenser.docs(task)
+        short = yield from condensed(task)
 
         def show(action: Action) -> list[PromptDoc]:
             numbers = {d.number for d in short}
@@ -141,8 +141,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
 
 def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     """Nothing is shown at first; each search shows the passage that fits its words best."""
-    o, base = setting.options, setting.base
-    pool = CandidatePool(setting, o.depth, o.retriever, o.embedder)
+    base, shelf_of = setting.base, candidate_shelves(setting)
     fill = _filling(setting, "inline_search")
 
     def example(demo: Demonstration) -> str:
@@ -153,7 +152,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
     examples = worked(setting, example)  # type: ignore[arg-type]
 
     def steps(task: Task) -> Steps:
-        shelf = pool.of(task.item)
+        shelf = shelf_of(task.item)
 
         def show(action: Action) -> list[PromptDoc]:
             place = shelf.search(action.text)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from citeforge.builders.packaging.prompts import PromptDoc
-from citeforge.plugins.published_systems.alce.condensed import Condenser
+from citeforge.plugins.published_systems.alce.condensed import condenser
 from citeforge.plugins.published_systems.alce.demonstrations import (
     OWN,
     Demonstration,
@@ -35,16 +36,12 @@ def worked(setting: Setting[ShotOptions], render: Callable[[Demonstration], str]
     o = setting.options
     pool = read_demonstrations(o.demos or OWN)
     questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
-    by_run: dict[int, list[str]] = {}
 
-    def of(run: int) -> list[str]:
-        if run not in by_run:
-            by_run[run] = [
-                render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)
-            ]
-        return by_run[run]
+    @cache
+    def examples(run: int) -> list[str]:
+        return [render(d) for d in choose_examples(pool, o.shots, setting.seed, run, questions)]
 
-    return of
+    return examples
 
 
 def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
@@ -59,22 +56,13 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
     return steps
 
 
-def summ(setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Summaries in place of passages; those that do not help are left out."""
-    return _condensed(setting, "summary")
-
-
-def snippet(setting: Setting[CondensedOptions]) -> MakeSteps:
-    """Extracts in place of passages; those that do not help are left out."""
-    return _condensed(setting, "snippet")
-
-
-def _condensed(setting: Setting[CondensedOptions], how: str) -> MakeSteps:
+def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
+    """Summaries or extracts (``how``) in place of passages, without those that do not help."""
     prompt = _prompting(setting, short=True)
-    condenser = Condenser(setting, how, setting.options.k)
+    condensed = condenser(setting, how, setting.options.k)
 
     def steps(task: Task) -> Steps:
-        docs = yield from condenser.docs(task)
+        docs = yield from condensed(task)
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.of(answer)
 

@@ -2,43 +2,37 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, Literal
+from functools import cache
 
-import pyarrow as pa
-
+from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.io.tables import write_table
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.engines.retrieval.records import Retriever
 from citeforge.package.items import Item, Passage
-from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.plugins.published_systems.alce.options import SearchOptions
 from citeforge.systems.llm.system import Setting
 
+Best = Callable[[str], str | None]
+"""Words of a search to the id of the passage that fits best; None where none does."""
 
-class DensePassages(DenseCorpus):
-    """Search by vectors of a few passages in memory, which are kept as long as the object."""
 
-    def __init__(self, ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> None:
-        """Embed passages.
+def by_words(ids: Sequence[str], texts: Sequence[str]) -> Best:
+    """The best passage by BM25."""
+    index = Bm25(ids, texts)
+    return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
 
-        Args:
-            ids: of the passages.
-            texts: what the embedder reads, one a passage.
-            embedder: turns them, and queries, into vectors.
-        """
-        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
-        folder = Path(self._scratch.name)
-        rows = [
-            {"_id": name, "title": "", "text": text, "metadata": None}
-            for name, text in zip(ids, texts, strict=True)
-        ]
-        write_table(folder, "corpus", pa.Table.from_pylist(rows, schema=CORPUS))
-        super().__init__(sorted(folder.glob("*.parquet")), embedder, folder / "vectors")
+
+def by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> Best:
+    """The passage whose vector is nearest; the first id of equals."""
+    order = sorted(range(len(ids)), key=lambda row: ids[row])
+    passages = embedder.encode(list(texts), "passage").astype("float64")[order]
+
+    def best(words: str) -> str | None:
+        cosines = passages @ embedder.encode([words], "query")[0]
+        return ids[order[int(cosines.round(6).argmax())]] if order else None
+
+    return best
 
 
 @dataclass
@@ -47,73 +41,46 @@ class Shelf:
 
     Attributes:
         passages: by their ids.
+        best: searches them.
         shown: those that a search has brought, in the order of their first showing; citations
             count them.
     """
 
     passages: dict[str, Passage]
-    retriever: Retriever
+    best: Best
     shown: list[Passage] = field(default_factory=list)
 
     def search(self, words: str) -> int | None:
         """Place among ``shown`` of the passage that fits best; None where none does."""
-        ranking = self.retriever.rank({"": words}, 1)[""]
-        if not ranking:
+        name = self.best(words)
+        if name is None:
             return None
-        best = self.passages[ranking[0].docid]
-        if best not in self.shown:
-            self.shown.append(best)
-        return self.shown.index(best)
+        if self.passages[name] not in self.shown:
+            self.shown.append(self.passages[name])
+        return self.shown.index(self.passages[name])
 
 
-class CandidatePool:
-    """Candidates of every query: those that the package names, else the best of its corpus."""
+def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf]:
+    """The candidates of every query, of which nothing is shown yet: those that the package names,
+    else the best of its corpus by BM25."""
+    benchmark, o = setting.benchmark, setting.options
+    if "candidates" in benchmark.splits:
+        ranked = benchmark.candidates()
+    else:
+        texts_of = zip(benchmark.query_ids, benchmark.questions(setting.context), strict=True)
+        ranked = Bm25.of(benchmark.corpus).rank(dict(texts_of), o.depth)
+    ids_of = {query: [r.docid for r in rows[: o.depth]] for query, rows in ranked.items()}
+    texts = benchmark.texts({name for ids in ids_of.values() for name in ids})
+    embedder = make_embedder(o.embedder) if o.retriever == "dense" else None
 
-    def __init__(
-        self, setting: Setting[Any], depth: int, how: Literal["bm25", "dense"], embedder: str
-    ) -> None:
-        """Prepare; the corpus is indexed only where the package names no candidates.
+    @cache
+    def index(query: str) -> Best:
+        ids = ids_of[query]
+        words = [" ".join(texts[name]).strip() for name in ids]
+        return by_words(ids, words) if embedder is None else by_vectors(ids, words, embedder)
 
-        Args:
-            setting: of the system.
-            depth: candidates a query.
-            how: what a search among them ranks by.
-            embedder: for ``dense``.
-        """
-        self._benchmark, self._depth, self._how = setting.benchmark, depth, how
-        self._embedder_name = embedder
-        self._embedder: Embedder | None = None
-        self._ids_of = self._candidates(setting)
-        self._texts = self._benchmark.texts({i for ids in self._ids_of.values() for i in ids})
-        self._indexes: dict[str, Retriever] = {}
+    def shelf(item: Item) -> Shelf:
+        passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}
+        return Shelf(passages, index(item.query_id))
 
-    def _candidates(self, setting: Setting[Any]) -> dict[str, list[str]]:
-        """Ids by query."""
-        if "candidates" in self._benchmark.splits:
-            candidates = self._benchmark.candidates()
-            return {
-                query: [r.docid for r in rows[: self._depth]] for query, rows in candidates.items()
-            }
-        questions = dict(
-            zip(self._benchmark.query_ids, self._benchmark.questions(setting.context), strict=True)
-        )
-        rankings = Bm25.of(self._benchmark.corpus).rank(questions, self._depth)
-        return {query: [r.docid for r in rows] for query, rows in rankings.items()}
-
-    def of(self, item: Item) -> Shelf:
-        """The candidates of a query, of which nothing is shown yet."""
-        ids = self._ids_of[item.query_id]
-        if item.query_id not in self._indexes:
-            self._indexes[item.query_id] = self._index(ids)
-        passages = {i: Passage(i, *self._texts[i]) for i in ids}
-        return Shelf(passages, self._indexes[item.query_id])
-
-    def _index(self, ids: Sequence[str]) -> Retriever:
-        texts = [" ".join(self._texts[i]).strip() for i in ids]
-        if self._how == "bm25":
-            return Bm25(ids, texts)
-        if self._embedder is None:
-            from citeforge.engines.embedding.embed import make_embedder
-
-            self._embedder = make_embedder(self._embedder_name)
-        return DensePassages(ids, texts, self._embedder)
+    return shelf

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from citeforge.schemas.errors import UnknownValueError
-
 Ranking = Sequence[tuple[str, float]]
 """(passage id, score) pairs, best first; no id twice."""
 Scorer = Callable[[Sequence[str]], Sequence[float]]
@@ -137,29 +135,12 @@ def _shares(ranking: Ranking) -> dict[str, float]:
     return {name: value / total for name, value in raw.items()}
 
 
-FUSIONS = ("sort", "rerank", "combsum", "combmnz", "pm2")
-"""Names of the ways to fuse; ``rerank`` is the one whose passages Attributed-IR generates from."""
-_BY_SCORES: dict[str, Callable[[Sequence[Ranking]], list[tuple[str, float]]]] = {
-    "sort": sort,
-    "combsum": comb_sum,
-    "combmnz": comb_mnz,
-    "pm2": pm2,
+FUSIONS: dict[str, Callable[[Sequence[Ranking], Scorer], list[tuple[str, float]]]] = {
+    "sort": lambda rankings, _: sort(rankings),
+    "rerank": rerank,
+    "combsum": lambda rankings, _: comb_sum(rankings),
+    "combmnz": lambda rankings, _: comb_mnz(rankings),
+    "pm2": lambda rankings, _: pm2(rankings),
 }
-
-
-def fuse(how: str, rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
-    """One ranking of several, the original query's first.
-
-    Args:
-        how: one of FUSIONS.
-        rankings: one a query; may be empty.
-        scorer: asked by ``rerank`` alone.
-
-    Raises:
-        UnknownValueError: another name.
-    """
-    if how == "rerank":
-        return rerank(rankings, scorer)
-    if how not in _BY_SCORES:
-        raise UnknownValueError("fusion", how, FUSIONS)
-    return _BY_SCORES[how](rankings)
+"""Ways to make one ranking of several, the original query's first; ``rerank``, which alone asks the
+scorer, is the one whose passages Attributed-IR generates from."""

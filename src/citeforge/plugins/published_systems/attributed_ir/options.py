@@ -12,10 +12,6 @@ from citeforge.schemas.recipes.option import Option
 from citeforge.systems.options import LlmOptions
 
 
-class GenerateOptions(LlmOptions):
-    """Of ``g``."""
-
-
 class GoldPassagesOptions(LlmOptions):
     """Of ``rtg-gold``."""
 

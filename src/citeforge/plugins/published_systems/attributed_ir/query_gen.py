@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import yaml
 
-from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.package.items import Item
-from citeforge.plugins.published_systems.attributed_ir.answers import ask_with_passages
-from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, fuse
+from citeforge.plugins.published_systems.attributed_ir.fusion import FUSIONS, Ranking
 from citeforge.plugins.published_systems.attributed_ir.options import QueryGenOptions
+from citeforge.plugins.published_systems.attributed_ir.scenarios import ask_with_passages
 from citeforge.plugins.published_systems.attributed_ir.search import Search
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
 
@@ -25,18 +25,11 @@ _LONGEST = 25
 """Words from which a line is no query but prose."""
 
 
-@dataclass(frozen=True)
-class Shot:
-    """A demonstration: a question, and queries that help with it."""
-
-    question: str
-    queries: list[str]
-
-
 @cache
-def shots() -> list[Shot]:
-    """All demonstrations."""
-    return [Shot(**row) for row in yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))]
+def shots() -> list[dict[str, Any]]:
+    """All demonstrations: each a ``question``, and ``queries`` that help with it."""
+    rows: list[dict[str, Any]] = yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))
+    return rows
 
 
 def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
@@ -44,7 +37,11 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
     search, options = Search(setting), setting.options
 
     def steps(task: Task) -> Steps:
-        text = setting.fitted(task, [], lambda docs: _prompt(setting, task, docs))
+        words = {"query": task.item.query, "queries": options.queries}
+        demos = shots()[: options.shots]
+        text = setting.fitted(
+            task, (), lambda _: setting.render("air-queries", **words, shots=demos)
+        )
         (reply,) = yield [setting.request(text, task, logprobs=False)]
         queries = _queries(setting, task.item.query, reply.text)
         rankings = search.rankings(task.item, [task.item.query, *queries], options.candidates)
@@ -57,16 +54,6 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
         return replace(answer, meta=meta)
 
     return steps
-
-
-def _prompt(setting: Setting[QueryGenOptions], task: Task, docs: Sequence[PromptDoc]) -> str:
-    options = setting.options
-    return setting.render(
-        "air-queries",
-        query=task.item.query,
-        queries=options.queries,
-        shots=shots()[: options.shots],
-    )
 
 
 def _queries(setting: Setting[QueryGenOptions], query: str, reply: str) -> list[str]:
@@ -105,5 +92,6 @@ def _fused(how: str, rankings: Sequence[Ranking], search: Search, item: Item) ->
     if how.startswith("query:"):
         number = int(how.removeprefix("query:"))
         ranking = rankings[number] if number < len(rankings) else rankings[0]
-        return [name for name, _ in ranking]
-    return [name for name, _ in fuse(how, rankings, search.scorer(item, item.query))]
+    else:
+        ranking = FUSIONS[how](rankings, search.scorer(item, item.query))
+    return [name for name, _ in ranking]

@@ -8,19 +8,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.embedder import Embedder, Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.retrieval.reranker import Reranker, make_reranker
+from citeforge.engines.retrieval.reranker import Pairs, Reranker, make_reranker
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer, rerank
 from citeforge.plugins.published_systems.attributed_ir.options import RetrievalOptions
-from citeforge.plugins.published_systems.attributed_ir.reranking import EmbeddingReranker
 from citeforge.schemas.errors import UsageError
 from citeforge.systems.llm.system import Setting
 
@@ -39,6 +39,31 @@ class Passages:
         """One passage of the corpus, by its id."""
         row = self._rows[name]
         return Passage(name, self._titles[row].as_py(), self._texts[row].as_py())
+
+
+class EmbeddingReranker:
+    """Cosines of an embedder, for where no cross-encoder is at hand; it reads query and passage
+    apart, and identities say so."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+
+    def identity(self) -> dict[str, Any]:
+        """The embedder's."""
+        return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """Cosines in [-1, 1], computed in float64."""
+        if not pairs:
+            return []
+        sides = []
+        kinds: tuple[Kind, Kind] = ("query", "passage")
+        for kind, texts in zip(kinds, zip(*pairs, strict=True), strict=True):
+            rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
+            vectors = self._embedder.encode(list(rows), kind).astype(np.float64)
+            sides.append(vectors[[rows[text] for text in texts]])
+        values: list[float] = (sides[0] * sides[1]).sum(axis=1).tolist()
+        return values
 
 
 class Search:

@@ -15,7 +15,11 @@ from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
 
 _PLAIN = Domain(name="any", entity_class="Q0")
-_MARKS = {"absent-blind": {True: 0.4, False: 0.4}, "absent-aware": {True: 0.9, False: 0.05}}
+_MARKS = {
+    "echo-relevant": {True: 1.0, False: 0.0},
+    "absent-blind": {True: 0.4, False: 0.4},
+    "absent-aware": {True: 0.9, False: 0.05},
+}
 """Chance of an [NA], by whether the fact is absent."""
 
 
@@ -40,18 +44,17 @@ def lines(
         graphs, _ = read_shown(benchmark, context)
         for run in range(runs):
             for query, mine in zip(benchmark.query_ids, graphs, strict=True):
-                if name in _MARKS:
-                    rng = generator(seed, "control of absent knowledge", name, context, query, run)
-                    text = _control(mine, domain, _MARKS[name], rng)
-                else:
+                if name == "random":
                     rng = generator(seed, "random baseline", context, query, run)
                     drawn = rng.sample(mine.triples, min(rng.randint(1, 8), len(mine.triples)))
-                    cited = " ".join(_cited(t, domain) for t in drawn)
-                    text = cited if name == "random" else _echo(mine, domain)
+                    text = " ".join(_cited(t, domain) for t in drawn)
+                else:
+                    rng = generator(seed, "control of absent knowledge", name, context, query, run)
+                    text = _marked(mine, domain, _MARKS[name], rng)
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
-def _control(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
+def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: Random) -> str:
     """Every fact of the minimum knowledge set, shown or not; some are marked as absent."""
     gold = {key for key, _ in graphs.gold}
     parts = []
@@ -69,10 +72,3 @@ def _control(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng:
 def _cited(triple: Triple, domain: Domain) -> str:
     sentence = verbalise(triple, domain).removesuffix(".")
     return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."
-
-
-def _echo(graphs: ShownGraphs, domain: Domain) -> str:
-    gold = {key for key, _ in graphs.gold}
-    parts = [_cited(t, domain) for t in graphs.triples if t.key in gold]
-    parts += [f"{verbalise(t, domain).removesuffix('.')} [NA]." for t in graphs.absent]
-    return " ".join(parts)

@@ -1,0 +1,127 @@
+"""The scenarios of Attributed-IR that ask for one answer (sections 2.3 and 2.4).
+
+``g`` generates, ``rtg-gold`` and ``rtg-vanilla`` retrieve and then generate, ``gtr`` generates and
+then retrieves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from citeforge.builders.packaging.prompts import PromptDoc, neutralise
+from citeforge.engines.llm.records import Request
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.package.items import Passage
+from citeforge.plugins.published_systems.attributed_ir.options import (
+    GoldPassagesOptions,
+    GtrOptions,
+    VanillaOptions,
+)
+from citeforge.plugins.published_systems.attributed_ir.search import Search
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.text import spliced
+from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.options import LlmOptions
+
+_ENDS = ".!?。！？"
+
+
+def _closed(setting: Setting[Any], task: Task) -> Request:
+    """Asks for an answer from what the model knows, without citations."""
+
+    def prompt(docs: Sequence[PromptDoc]) -> str:
+        return setting.render("air-closed", query=task.item.query)
+
+    return setting.request(setting.fitted(task, [], prompt), task)
+
+
+def generate(setting: Setting[LlmOptions]) -> MakeSteps:
+    """``g``: from what the model knows, without citations (section 2.3); nothing is shown."""
+
+    def steps(task: Task) -> Steps:
+        (answer,) = yield [_closed(setting, task)]
+        return replace(Reply.of(answer), passages=())
+
+    return steps
+
+
+def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Passage]) -> Steps:
+    """Asks for an answer from passages, which the reply brings along.
+
+    Where there are none it is asked for without, and counted.
+    """
+    if not passages:
+        setting.counts["answered without passages"] += 1
+        (answer,) = yield [_closed(setting, task)]
+        return replace(Reply.of(answer), passages=())
+
+    def prompt(docs: Sequence[PromptDoc]) -> str:
+        return setting.render("air-cited", query=task.item.query, docs=docs)
+
+    docs = setting.docs(task.item, passages)
+    text, kept = setting.window.fit(task.item.query_id, docs, prompt)
+    setting.counts["passages dropped"] += len(docs) - kept
+    (answer,) = yield [setting.request(text, task)]
+    return replace(Reply.of(answer), passages=tuple(passages[:kept]))
+
+
+def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
+    """From the relevant passages of the query, in the order of the source."""
+    benchmark = setting.benchmark
+    relevant = {
+        query: ids[: setting.options.k]
+        for query, ids in zip(benchmark.query_ids, benchmark.relevant_ids, strict=True)
+    }
+    if not any(relevant.values()):
+        raise UsageError(f"rtg-gold: {benchmark.name} has no relevant passages")
+    texts = benchmark.texts({i for ids in relevant.values() for i in ids})
+
+    def steps(task: Task) -> Steps:
+        ids = relevant[task.item.query_id]
+        return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
+
+    return steps
+
+
+def vanilla(setting: Setting[VanillaOptions]) -> MakeSteps:
+    """From the first ``k`` passages that two-stage retrieval finds for the query."""
+    search = Search(setting)
+
+    def steps(task: Task) -> Steps:
+        (ranking,) = search.rankings(task.item, [task.item.query], setting.options.k)
+        return ask_with_passages(
+            setting, task, search.passages(task.item, [name for name, _ in ranking])
+        )
+
+    return steps
+
+
+def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
+    """The answer of ``g``; each of its statements cites what is found for it alone."""
+    search, segmenter = Search(setting), SentenceSegmenter()
+
+    def steps(task: Task) -> Steps:
+        (answer,) = yield [_closed(setting, task)]
+        text = neutralise(answer.text)  # marks of its own would cite what nobody showed
+        spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]
+        statements = [text[start:end] for start, end in spans]
+        rankings = search.rankings(task.item, statements, setting.options.per_statement)
+        setting.counts["statements without passages"] += sum(not ranking for ranking in rankings)
+        ids = list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
+        numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
+        return Reply(
+            _marked(text, spans, numbers),
+            answer.finish_reason,
+            passages=search.passages(task.item, ids),
+        )
+
+    return steps
+
+
+def _marked(text: str, spans: Sequence[tuple[int, int]], numbers: Sequence[Sequence[int]]) -> str:
+    """The text with citations before the end mark of each statement."""
+    ends = [start + len(text[start:end].rstrip().rstrip(_ENDS)) for start, end in spans]
+    marks = (" " * bool(cited) + "".join(f"[{n}]" for n in cited) for cited in numbers)
+    return spliced(text, ((end, end, mark) for end, mark in zip(ends, marks, strict=True)))
