@@ -158,7 +158,7 @@ def test_support_of_whole_runs_by_a_judge(
 
 
 def test_support_of_any_labels(ragdoll: Any) -> None:
-    from citeforge.evaluator.measures.bounds import Value
+    from citeforge.evaluator.measures.columns import Value
     from citeforge.plugins.trec import support
 
     metric = ragdoll("ragdoll.support.metrics").support_metric

@@ -101,7 +101,7 @@ def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
     from citeforge.builders.kalma.retrieved import retrieve_graphs
 
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
-    found = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
+    found, counts = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
     assert found.triples == {"q1": []}
-    assert found.counts["questions without retrieved sub-graphs"] == 1
+    assert counts["questions without retrieved sub-graphs"] == 1
     assert "0.0 % of the right ones" in found.description

@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,6 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.tables import read_table, shard_paths
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.models.perplexity.records import make_perplexity
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
@@ -38,7 +36,6 @@ from servers.sparql import proxy, sparql_server
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
-ngram = partial(make_perplexity, "ngram")
 
 
 def open_graph() -> KnowledgeGraph:
@@ -145,12 +142,13 @@ def test_pairs_files(tmp_path: Path, suffix: str) -> None:
 
 
 def options(out: Path, *relations: str, **more: Any) -> tuple[KalmaRecipe, RunOptions]:
-    recipe = KalmaRecipe(pairs_from_kg=relations or ("spouse", "father", "child"), **more)
+    relations = relations or ("spouse", "father", "child")
+    recipe = KalmaRecipe(kg=f"file:{GRAPH}", pairs_from_kg=relations, **more)
     return recipe, RunOptions(out=out)
 
 
 def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
-    build_kalma(*options(tmp_path / "k"), open_graph(), template(), ngram)
+    build_kalma(*options(tmp_path / "k"), template())
     assert verify(tmp_path / "k") == []
     gold = read_table(shard_paths(tmp_path / "k" / "gold", "gold"), kg.KG_GOLD).to_pylist()
     rounds: dict[str, list[int]] = {}
@@ -267,7 +265,7 @@ class Scripted:
 
 def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
     plain = options(tmp_path / "plain", "father", limit=1)
-    build_kalma(*plain, open_graph(), template(), ngram)
+    build_kalma(*plain, template())
     table = read_table(
         shard_paths(tmp_path / "plain" / "evolution", "evolution"), kg.KG_EVOLUTION
     ).to_pylist()
@@ -276,7 +274,7 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_pat
     bad |= {("extend " + marker(second), 0): Failure("truncated", "cut")}
     llm = Scripted(bad)  # type: ignore[arg-type]
     out = tmp_path / "k"
-    manifest = build_kalma(*options(out, "father", limit=1), open_graph(), llm, ngram)
+    manifest = build_kalma(*options(out, "father", limit=1), llm)
     rows = read_table(shard_paths(out / "evolution", "evolution"), kg.KG_EVOLUTION).to_pylist()
     assert kg.from_row(rows[1]["triples"][0]) == second
     refused = rows[1]["refused"]
@@ -300,11 +298,11 @@ class Mute(Scripted):
 def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
     given = options(tmp_path / "k", "father", limit=1)
     recipe = given[0].model_copy(update={"choices": Choices(stand_in=True, attempts=2)})
-    manifest = build_kalma(recipe, given[1], open_graph(), Mute({}), ngram)
+    manifest = build_kalma(recipe, given[1], Mute({}))
     # Two attempts at each of four rounds, and then the template's sentence of the first triple.
     assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
     assert manifest.counts["texts of the template in the writer's place: extend"] == 4
-    build_kalma(*options(tmp_path / "plain", "father", limit=1), open_graph(), template(), ngram)
+    build_kalma(*options(tmp_path / "plain", "father", limit=1), template())
     mine, plain = (
         read_table(shard_paths(tmp_path / name / "evolution", "evolution"), kg.KG_EVOLUTION)
         for name in ("k", "plain")
@@ -316,15 +314,14 @@ def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
 
 def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no triple could be written in round 2") as error:
-        build_kalma(*options(tmp_path / "k"), open_graph(), Mute({}), ngram)
+        build_kalma(*options(tmp_path / "k"), Mute({}))
     assert "replies refused: extend: lost a citation" in str(error.value)
     assert "--stand-in" in str(error.value)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="--pairs-from-kg"):
-        build_kalma(KalmaRecipe(), RunOptions(out=tmp_path / "k"), open_graph(), template(), ngram)
+        build_kalma(KalmaRecipe(kg=f"file:{GRAPH}"), RunOptions(out=tmp_path / "k"), template())
     with pytest.raises(InputError, match="no relation called 'wizard of'"):
-        build_kalma(*options(tmp_path / "k", "wizard of"), open_graph(), template(),
-                    ngram)  # fmt: skip
+        build_kalma(*options(tmp_path / "k", "wizard of"), template())
 
 
 def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
@@ -436,9 +433,7 @@ def test_bad_domains_are_refused(tmp_path: Path) -> None:
 def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
     made = build_kalma(
         *options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
-        open_graph(),
         template(),
-        ngram,
     )
     assert made.config["choices"]["alpha"] == 0.9
     assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]

@@ -123,13 +123,13 @@ def test_absent_sets_are_nested_and_leak_nothing() -> None:
     inverses = 0
     for size in (1, 2, 3):
         name = f"absent_{size}"
-        gone = {(q, t) for q, rows in made.removed[name].items() for t, _ in rows}
+        gone = {(q, t) for q, rows in made[name].removed.items() for t, _ in rows}
         assert before <= gone
-        for query, rows in made.removed[name].items():
+        for query, rows in made[name].removed.items():
             assert sum(why == "gold" for _, why in rows) == size
             removed = {t for t, _ in rows}
-            full = made.triples["full"][query]
-            assert made.triples[name][query] == [t for t in full if t not in removed]
+            full = made["full"].triples[query]
+            assert made[name].triples[query] == [t for t in full if t not in removed]
             for triple, why in rows:
                 if why == "inverse":
                     inverses += 1
@@ -147,10 +147,11 @@ def test_retrieval_sets_are_nested_and_exact() -> None:
     own = {e.query_id: {g.qid for g in e.graphs} for e in everything}
     before: set[tuple[str, str]] | None = None
     for share in (80, 60, 40, 20):
-        triples = made.triples[f"retrieval_{share}"]
+        triples = made[f"retrieval_{share}"].triples
         right = {(q, t.qid) for q, rows in triples.items() for t in rows if t.qid in own[q]}
         assert len(right) == 20 * share // 100  # 20 sub-graphs in all
-        assert made.shares[f"retrieval_{share}"] == (20 * share // 100, 20)
+        words = made[f"retrieval_{share}"].description
+        assert words.startswith(f"{20 * share // 100} of 20 sub-graphs are the right ones")
         assert all(len({t.qid for t in rows}) == 2 for rows in triples.values())
         assert before is None or right < before
         before = right
@@ -160,4 +161,6 @@ def test_a_short_minimum_set_is_recorded() -> None:
     first, *_ = entries(3)
     short = KalmaQuestion(first.query_id, first.graphs, first.gold[:2])
     made = make_contexts([short, *entries(3)[1:]], PEOPLE, seed=0)
-    assert made.short == {"absent_3": {"q0": {"absent": 2}}}
+    assert {name: c.short for name, c in made.items() if c.short} == {
+        "absent_3": {"q0": {"absent": 2}}
+    }

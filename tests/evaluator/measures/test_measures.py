@@ -134,10 +134,6 @@ def test_parameters_of_names() -> None:
         ("nDCG@-3", "a whole number of at least 1, as in nDCG@5"),
         ("R@05", "as in R@5"),
         ("P", "as in P@5"),
-        ("ROUGE-Lsum.X", r"one of ROUGE-Lsum\.P, ROUGE-Lsum\.R, ROUGE-Lsum\.F"),
-        ("BERTScore", r"one of BERTScore\.P"),
-        ("BLEU@2gold", "only 1gold is allowed, as in BLEU@1gold"),
-        ("ROUGE-Lsum.F@5", r"as in ROUGE-Lsum\.F@1gold"),
     ],
 )
 def test_bad_parameters_are_answered_with_good_ones(name: str, message: str) -> None:
@@ -147,7 +143,7 @@ def test_bad_parameters_are_answered_with_good_ones(name: str, message: str) -> 
 
 
 def test_other_names_are_unknown() -> None:
-    for name in ("P5", "ROUGE", "nDCG.F@5", "Citep"):
+    for name in ("P5", "ROUGE", "nDCG.F@5", "Citep", "BERTScore", "BLEU@2gold", "ROUGE-Lsum.F@5"):
         with pytest.raises(UnknownValueError):
             select([name])
 

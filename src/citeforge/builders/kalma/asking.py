@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from citeforge.builders.kalma.tasks import cleaned, request, template_writer_templates
 from citeforge.engines.io.progress import progress
-from citeforge.engines.llm.records import Failure, Llm, Result
+from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices
 
-if TYPE_CHECKING:
-    from citeforge.builders.kalma.evolve import Evolution
-
-Values = Callable[["Evolution"], dict[str, Any]]
-"""What a prompt says of a pair."""
-Accept = Callable[[Sequence[tuple["Evolution", str]]], list[str | None]]
-"""Takes replies, or says of each why not."""
+Check = Callable[[dict[str, str]], Mapping[str, str | None]]
+"""Replies by pair id to why each cannot be taken; None where it can."""
 _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
-def each(accept: Callable[[Evolution, str], str | None]) -> Accept:
-    """A check that looks at one reply after the other."""
-    return lambda replies: [accept(e, reply) for e, reply in replies]
+def each(wrong: Callable[[str, str], str | None]) -> Check:
+    """A check that looks at one reply after the other, given with the id of its pair."""
+    return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
+
+
+class Replies(NamedTuple):
+    """What a writer said, by pair id.
+
+    Attributes:
+        taken: the reply of each pair that has one.
+        refused: replies that were refused, each with the reason.
+    """
+
+    taken: dict[str, str]
+    refused: dict[str, list[str]]
 
 
 class Asker:
@@ -39,76 +46,53 @@ class Asker:
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
-        templates = template_writer_templates(domain)
-        self._template = TemplateWriter(templates) if choices.stand_in else None
+        template = TemplateWriter(template_writer_templates(domain))
+        self._turns = [(llm, at) for at in range(1 if self.is_template else choices.attempts)]
+        if choices.stand_in and not self.is_template:
+            self._turns.append((template, 0))
 
     @property
     def is_template(self) -> bool:
         """Whether the embedded writer writes, which says the same whenever it is asked."""
         return self.llm.identity().get("name") == "template"
 
-    def ask(
-        self, task: str, evolutions: Sequence[Evolution], values: Values, accept: Accept
-    ) -> dict[str, list[str]]:
+    def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
         """Ask until every reply is taken or no attempt is left.
 
         Args:
             task: name of the prompt.
-            evolutions: pairs that want a text.
-            values: of the prompt.
-            accept: takes replies.
-
-        Returns:
-            Pair id to the replies that were refused, each with the reason.
+            values: pair id to what its prompt says.
+            check: looks at all replies of one attempt together.
         """
-        refused: dict[str, list[str]] = {e.pair.id: [] for e in evolutions}
-        waiting = list(evolutions)
-        for attempt in range(1 if self.is_template else self.choices.attempts):
+        replies = Replies({}, {name: [] for name in values})
+        for llm, attempt in self._turns:
+            waiting = {n: v for n, v in values.items() if n not in replies.taken}
             if waiting:
-                waiting = self._once(self.llm, task, waiting, values, accept, attempt, refused)
-        if waiting and self._template is not None and not self.is_template:
-            rest = self._once(self._template, task, waiting, values, accept, 0, refused)
-            names = {e.pair.id for e in rest}
-            for evolution in waiting:
-                if evolution.pair.id not in names:
-                    refused[evolution.pair.id].append(_STOOD_IN)
-                    self.stood_in[task] += 1
-        return refused
+                self._attempt(llm, task, attempt, waiting, check, replies)
+        return replies
 
-    def _once(
-        self, llm: Llm, task: str, waiting: Sequence[Evolution], values: Values, accept: Accept,
-        attempt: int, refused: dict[str, list[str]],
-    ) -> list[Evolution]:  # fmt: skip
-        """Ask for all that wait; those whose replies were refused wait on."""
-        step = self.choices.step
-        requests = [
-            request(task, values(e), attempt, self.choices.temperature, step) for e in waiting
-        ]
+    def _attempt(
+        self, llm: Llm, task: str, attempt: int, waiting: Mapping[str, dict[str, Any]],
+        check: Check, replies: Replies,
+    ) -> None:  # fmt: skip
+        warmth = round(self.choices.temperature + attempt * self.choices.step, 6)
+        requests = [request(task, values, attempt, warmth) for values in waiting.values()]
         with progress(f"writing: {task}", len(requests), "texts") as advance:
-            results = llm.complete(requests)
+            results = dict(zip(waiting, llm.complete(requests), strict=True))
             advance(len(requests))
-        replies, reasons = _judged(waiting, results, accept)
-        for evolution in waiting:
-            name = evolution.pair.id
-            reason, reply = reasons[name], replies.get(name)
-            if reason is not None:
-                refused[name].append(f"{reason}: {reply}" if reply else reason)
-                self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
-        return [e for e in waiting if reasons[e.pair.id] is not None]
-
-
-def _judged(
-    waiting: Sequence[Evolution], results: Sequence[Result], accept: Accept
-) -> tuple[dict[str, str], dict[str, str | None]]:
-    """Replies, and why each cannot be taken (None when it was), by pair id."""
-    replies: dict[str, str] = {}
-    reasons: dict[str, str | None] = {}
-    for evolution, result in zip(waiting, results, strict=True):
-        if isinstance(result, Failure):
-            reasons[evolution.pair.id] = f"{result.reason}: {result.message}"
-        else:
-            replies[evolution.pair.id] = cleaned(result.text)
-    answered = [e for e in waiting if e.pair.id in replies]
-    found = accept([(e, replies[e.pair.id]) for e in answered])
-    reasons.update(zip((e.pair.id for e in answered), found, strict=True))
-    return replies, reasons
+        texts = {n: cleaned(r.text) for n, r in results.items() if not isinstance(r, Failure)}
+        wrong = check(texts)
+        for name, result in results.items():
+            if isinstance(result, Failure):
+                reason: str | None = f"{result.reason}: {result.message}"
+            else:
+                reason = wrong[name]
+            if reason is None:
+                replies.taken[name] = texts[name]
+                if llm is not self.llm:
+                    replies.refused[name].append(_STOOD_IN)
+                    self.stood_in[task] += 1
+                continue
+            text = texts.get(name)
+            replies.refused[name].append(f"{reason}: {text}" if text else reason)
+            self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1

@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from citeforge.builders.kalma.check import ExtensionCheck
-from citeforge.builders.kalma.contexts import KalmaQuestion
+from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext, make_contexts
 from citeforge.builders.kalma.evolve import Evolution, Evolver
-from citeforge.builders.kalma.package import write_tables
+from citeforge.builders.kalma.package import kalma_stats, write_tables
 from citeforge.builders.kalma.published import read_published
-from citeforge.builders.kalma.retrieved import retrieve_graphs
+from citeforge.builders.kalma.retrieved import RETRIEVED, retrieve_graphs
 from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
 from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.stages.build import Stats, building
+from citeforge.builders.stages.build import Build, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
-from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.models.perplexity.records import Perplexity, make_perplexity, perplexity_name
+from citeforge.engines.models.perplexity.records import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
-from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import model_name
@@ -38,23 +37,13 @@ from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 
 
-def build_kalma(
-    recipe: KalmaRecipe,
-    run: RunOptions,
-    kg: KnowledgeGraph | None = None,
-    llm: Llm | None = None,
-    perplexity: Callable[[list[str]], Perplexity] | None = None,
-    judge: JudgeSession | None = None,
-) -> Manifest:
+def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
     """Select pairs, evolve questions, freeze contexts; or take BioKaLMA's own files.
 
     Args:
         recipe: everything that the tables depend on.
         run: where and how.
-        kg: the graph; None for the recipe's, and so on.
-        llm: the writer.
-        perplexity: trains or opens what measures perplexity.
-        judge: checks sentences.
+        llm: the writer; None for the recipe's.
 
     Raises:
         InputError: the graph, the pairs file or the writer's store is at fault, or nothing is left.
@@ -62,28 +51,23 @@ def build_kalma(
     """
     if recipe.source is not None:
         return _build_published(recipe, run)
-    if kg is None:
-        kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     if (recipe.pairs is None) == (not recipe.pairs_from_kg):
         raise UsageError("give --pairs FILE, or --pairs-from-kg RELATION,…")
     store = replay_store(run, recipe.writer, recipe.perplexity) if llm is None else None
-    if judge is None:
-        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
     templates = template_writer_templates(kg.domain)
     writer = llm or make_llm(recipe.writer, store=store, options=client, templates=templates)
-
-    def measure(texts: list[str]) -> Perplexity:
-        return make_perplexity(
-            recipe.perplexity, texts, device=run.device, options=client, store=store
-        )
-
+    perplexity = partial(
+        make_perplexity, recipe.perplexity, device=run.device, options=client, store=store
+    )
     models: dict[str, dict[str, Any]] = {"writer": writer.identity()}
     models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    evolver = Evolver(kg, writer, perplexity or measure, check, recipe.choices)
+    evolver = Evolver(kg, writer, perplexity, check, recipe.choices)
     with building(recipe, run) as build:
         source = graph_source(kg, recipe.licence)
         config = _config(recipe, kg, models, check)
@@ -92,15 +76,45 @@ def build_kalma(
             return finished
         selected = _select(recipe, kg)
         evolutions = evolver.evolve(selected.pairs)
-        package = build.package()
-        usable = _usable_evolutions(recipe, evolutions, evolver)
+        dropped = Counter(e.dropped for e in evolutions if e.dropped)
+        usable = [e for e in evolutions if not e.dropped]
+        if not usable:
+            raise _nothing_left(recipe, dropped, evolver.asker.refused)
         questions = [_question(e) for e in usable]
-        stats, contexts, retrieved = _write(package, recipe, kg.domain, questions, usable, kg)
-        counts = _counts(kg, selected, evolutions, evolver)
+        contexts, retrieved = _contexts(recipe, questions, kg.domain, kg)
+        counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
+        for what, numbers in (
+            ("pairs dropped", dropped.items()),
+            ("replies refused", sorted(evolver.asker.refused.items())),
+            ("texts of the template in the writer's place", sorted(evolver.asker.stood_in.items())),
+        ):
+            counts |= {f"{what}: {which}": n for which, n in numbers}
         counts |= retrieved | _wordless(kg, evolver, len(usable))
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        return build.finish(draft, package, stats, contexts=contexts, counts=counts, models=models)
+        return _finish(build, draft, questions, usable, contexts, counts=counts, models=models)
+
+
+def _contexts(
+    recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], domain: Domain,
+    kg: KnowledgeGraph | None,
+) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
+    """Context sets, with what the baseline's retrieval finds where the recipe asks for it; counts
+    of that."""
+    contexts = make_contexts(questions, domain, recipe.seed)
+    counts: dict[str, int] = {}
+    if recipe.retrieved and kg is not None:
+        contexts[RETRIEVED], counts = retrieve_graphs(kg, questions, recipe.ner)
+    return contexts, counts
+
+
+def _finish(
+    build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
+    evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext], **learnt: Any,
+) -> Manifest:  # fmt: skip
+    writer = build.package()
+    sets = write_tables(writer, questions, evolutions, contexts)
+    return build.finish(draft, writer, kalma_stats(questions), contexts=sets, **learnt)
 
 
 def _config(
@@ -144,58 +158,15 @@ def _select(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
     return selected
 
 
-def _dropped(evolutions: Sequence[Evolution]) -> Counter[str]:
-    return Counter(e.dropped for e in evolutions if e.dropped)
-
-
-def _usable_evolutions(
-    recipe: KalmaRecipe, evolutions: Sequence[Evolution], evolver: Evolver
-) -> list[Evolution]:
-    """Evolutions that became questions.
-
-    Raises:
-        InputError: none did.
-    """
-    usable = [e for e in evolutions if not e.dropped]
-    if usable:
-        return usable
-    reasons = "; ".join(f"{what}: {n}" for what, n in _dropped(evolutions).items())
-    refused = ", ".join(f"{why} ({n})" for why, n in evolver.asker.refused.most_common(3))
-    raise InputError(
-        f"no question is left ({reasons}" + (f"; replies refused: {refused})" if refused else ")"),
+def _nothing_left(recipe: KalmaRecipe, dropped: Counter[str], refused: Counter[str]) -> InputError:
+    """Why no pair became a question."""
+    reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
+    replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
+    return InputError(
+        f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
         path=recipe.pairs or recipe.kg,
         allowed="a writer that does what it is asked, more --attempts, or --stand-in",
     )
-
-
-def _write(
-    writer: PackageWriter,
-    recipe: KalmaRecipe,
-    domain: Domain,
-    questions: Sequence[KalmaQuestion],
-    evolutions: Sequence[Evolution],
-    kg: KnowledgeGraph | None,
-) -> tuple[Stats, dict[str, ContextSet], dict[str, int]]:
-    """Write all tables; statistics, contexts, and counts of what the baseline's retrieval finds,
-    where the recipe asks for it."""
-    retrieved = None
-    if recipe.retrieved and kg is not None:
-        retrieved = retrieve_graphs(kg, questions, recipe.ner)
-    stats_contexts = write_tables(writer, questions, evolutions, domain, recipe.seed, retrieved)
-    return *stats_contexts, {} if retrieved is None else retrieved.counts
-
-
-def _counts(
-    kg: KnowledgeGraph, selected: Selected, evolutions: Sequence[Evolution], evolver: Evolver
-) -> dict[str, int]:
-    asker = evolver.asker
-    counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
-    counts |= {f"pairs dropped: {what}": n for what, n in _dropped(evolutions).items()}
-    counts |= {f"replies refused: {what}": n for what, n in sorted(asker.refused.items())}
-    return counts | {
-        f"texts of the template in the writer's place: {task}": n
-        for task, n in sorted(asker.stood_in.items())
-    }
 
 
 def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, int]:
@@ -221,14 +192,13 @@ def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, in
 
 
 def _question(e: Evolution) -> KalmaQuestion:
-    pair = e.pair
-    graphs = (pair.first, pair.second)
+    graphs = e.pair.graphs
     metadata = {
         "entities": [g.qid for g in graphs],
         "names": [g.name for g in graphs],
-        "relation": pair.link.relation,
+        "relation": e.pair.link.relation,
     }
-    return KalmaQuestion(pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
+    return KalmaQuestion(e.pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
 
 
 def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
@@ -271,7 +241,5 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        writer = build.package()
-        stats, contexts, retrieved = _write(writer, recipe, domain, questions, [], kg)
-        counts = source.counts | retrieved
-        return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
+        contexts, retrieved = _contexts(recipe, questions, domain, kg)
+        return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)

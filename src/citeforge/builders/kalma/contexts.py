@@ -7,13 +7,13 @@ right ones.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.draws import generator, key
 from citeforge.kg.domain import Domain
-from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.schemas.benchmarks.kg import GENERAL, Graph, Triple
 
 ABSENT = (1, 2, 3)
 RETRIEVAL = (80, 60, 40, 20)
@@ -40,65 +40,68 @@ class KalmaQuestion:
     metadata: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass
-class Contexts:
-    """All context sets.
+@dataclass(frozen=True)
+class TripleContext:
+    """One context set.
 
     Attributes:
-        triples: set to query to what is shown.
-        removed: ``absent_n`` to query to (triple, why).
-        short: set to query to what could be done.
-        shares: ``retrieval_p`` to (right sub-graphs, sub-graphs in all).
+        description: what it holds, in words.
+        triples: query to what is shown.
+        removed: query to (triple, why), in ``absent_n``.
+        short: query to what could be done, where fewer facts could be removed.
     """
 
-    triples: dict[str, dict[str, list[Triple]]] = field(default_factory=dict)
-    removed: dict[str, dict[str, list[tuple[Triple, str]]]] = field(default_factory=dict)
-    short: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
-    shares: dict[str, tuple[int, int]] = field(default_factory=dict)
+    description: str
+    triples: dict[str, list[Triple]] = field(default_factory=dict)
+    removed: dict[str, list[tuple[Triple, str]]] = field(default_factory=dict)
+    short: dict[str, dict[str, int]] = field(default_factory=dict)
 
 
-def make_contexts(questions: Sequence[KalmaQuestion], domain: Domain, seed: int) -> Contexts:
-    """Freeze all context sets.
+def make_contexts(
+    questions: Sequence[KalmaQuestion], domain: Domain, seed: int
+) -> dict[str, TripleContext]:
+    """Freeze all context sets, by name.
 
     Args:
-        questions: queries in order; without gold there are no ``absent`` sets.
+        questions: queries in order; without gold there are no ``absent`` sets, and with general
+            texts there is one more that goes with those.
         domain: knows which relations are inverse.
         seed: seed of all draws; sets of one kind are nested.
     """
-    contexts = Contexts()
-    contexts.triples["full"] = {
-        q.query_id: [t for g in q.graphs for t in g.triples] for q in questions
-    }
+    full = {q.query_id: [t for g in q.graphs for t in g.triples] for q in questions}
+    words = "the sub-graphs of both entities, with the specific question"
+    contexts = {"full": TripleContext(words, full)}
+    if all(q.general for q in questions):
+        words = "the same sub-graphs, with the general question"
+        contexts[GENERAL] = TripleContext(words, full)
     if any(q.gold for q in questions):
-        _absent(contexts, questions, domain, seed)
+        contexts |= {f"absent_{n}": _absent(questions, full, domain, n, seed) for n in ABSENT}
     if len({g.qid for q in questions for g in q.graphs}) > 2:
-        _retrieval(contexts, questions, seed)
+        contexts |= _retrieval(questions, seed)
     return contexts
 
 
 def _absent(
-    contexts: Contexts, questions: Sequence[KalmaQuestion], domain: Domain, seed: int
-) -> None:
-    for size in ABSENT:
-        name = f"absent_{size}"
-        contexts.triples[name], contexts.removed[name] = {}, {}
-        for question in questions:
-            full = contexts.triples["full"][question.query_id]
-            # Published gold may be of graphs that its retrieval missed: nothing to remove.
-            order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(full)]
-            generator(seed, "kalma absent", question.query_id).shuffle(order)
-            absent = order[:size]
-            if len(absent) < size:
-                contexts.short.setdefault(name, {})[question.query_id] = {"absent": len(absent)}
-            removed = [(t, "gold") for t in absent]
-            removed += [
-                (t, "inverse")
-                for t in full
-                if t not in absent and any(_leaks(t, gone, domain) for gone in absent)
-            ]
-            gone = {t for t, _ in removed}
-            contexts.triples[name][question.query_id] = [t for t in full if t not in gone]
-            contexts.removed[name][question.query_id] = removed
+    questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], domain: Domain, size: int,
+    seed: int,
+) -> TripleContext:  # fmt: skip
+    facts = "fact" if size == 1 else "facts"
+    made = TripleContext(
+        f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
+    )
+    for question in questions:
+        name, shown = question.query_id, full[question.query_id]
+        # Published gold may be of graphs that its retrieval missed: nothing to remove.
+        order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(shown)]
+        generator(seed, "kalma absent", name).shuffle(order)
+        absent = order[:size]
+        if len(absent) < size:
+            made.short[name] = {"absent": len(absent)}
+        leaks = [t for t in shown if t not in absent and any(_leaks(t, a, domain) for a in absent)]
+        made.removed[name] = [(t, "gold") for t in absent] + [(t, "inverse") for t in leaks]
+        gone = {*absent, *leaks}
+        made.triples[name] = [t for t in shown if t not in gone]
+    return made
 
 
 def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
@@ -109,29 +112,31 @@ def _leaks(triple: Triple, gone: Triple, domain: Domain) -> bool:
     return mirrored and triple.relation in domain.inverses(gone.relation)
 
 
-def _retrieval(contexts: Contexts, questions: Sequence[KalmaQuestion], seed: int) -> None:
-    slots = [(q.query_id, at) for q in questions for at in range(len(q.graphs))]
-    order = sorted(slots, key=lambda s: key(seed, "kalma retrieval", *s))
+def _retrieval(
+    questions: Sequence[KalmaQuestion], seed: int
+) -> Iterator[tuple[str, TripleContext]]:
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
         (q.query_id, at): _irrelevant(q, at, graphs, seed)
         for q in questions
         for at in range(len(q.graphs))
     }
+    order = sorted(wrong, key=lambda slot: key(seed, "kalma retrieval", *slot))
     for share in RETRIEVAL:
-        name = f"retrieval_{share}"
         # Rounded half up, so that the share is exact whenever it can be.
-        n_wrong = len(slots) - (len(slots) * share + 50) // 100
-        replaced = set(order[:n_wrong])
-        contexts.shares[name] = (len(slots) - n_wrong, len(slots))
-        contexts.triples[name] = {
+        n_right = (len(order) * share + 50) // 100
+        replaced = set(order[: len(order) - n_right])
+        triples = {
             q.query_id: [
-                t
+                triple
                 for at, graph in enumerate(q.graphs)
-                for t in (wrong[q.query_id, at] if (q.query_id, at) in replaced else graph).triples
+                for slot in [(q.query_id, at)]
+                for triple in (wrong[slot] if slot in replaced else graph).triples
             ]
             for q in questions
         }
+        words = f"{n_right} of {len(order)} sub-graphs are the right ones, the others irrelevant"
+        yield f"retrieval_{share}", TripleContext(words, triples)
 
 
 def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:

@@ -8,7 +8,7 @@ from typing import Any
 
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.annotate import annotate, marker
-from citeforge.builders.kalma.asking import Asker, each
+from citeforge.builders.kalma.asking import Asker, Replies, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_triples
 from citeforge.builders.kalma.selection import EntityPair, missing_values, values_by_relation
@@ -48,6 +48,7 @@ class Evolution:
 
     Attributes:
         pair: what it is about.
+        seed: sentence that the rounds start from; empty until it is written.
         rounds: finished rounds.
         general: the general question.
         specific: the specific one.
@@ -55,6 +56,7 @@ class Evolution:
     """
 
     pair: EntityPair
+    seed: str
     rounds: list[Round] = field(default_factory=list)
     general: str = ""
     specific: str = ""
@@ -63,12 +65,22 @@ class Evolution:
     @property
     def paragraph(self) -> str:
         """Text so far, with citations."""
-        return self.rounds[-1].paragraph if self.rounds else ""
+        return self.rounds[-1].paragraph
 
     @property
     def gold(self) -> list[tuple[Triple, int]]:
         """The minimum knowledge set: what the rounds used, with the round."""
         return [(t, r.number) for r in self.rounds for t in r.triples]
+
+    @property
+    def further_facts(self) -> list[Triple]:
+        """What questions ask for one by one: all but what connects the two."""
+        return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
+
+    @property
+    def missing(self) -> list[Triple]:
+        """Values that its gold lacks of relations that it has other values of."""
+        return missing_values(self.pair.pool, (t for t, _ in self.gold), self.pair.link)
 
 
 class Evolver:
@@ -88,6 +100,7 @@ class Evolver:
         self.extension = extension
         self.composer = Composer(kg.domain)
         self.asker = Asker(llm, choices, kg.domain)
+        self._evolutions: dict[str, Evolution] = {}
         self._aliases: dict[str, list[str]] = {}
 
     def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
@@ -98,74 +111,61 @@ class Evolver:
                 f"{most_tokens(len(pairs), self.choices):,} tokens, of which a processor does "
                 "some tens a second; fewer --limit, --rounds or --attempts are faster"
             )
-        evolutions = [Evolution(p) for p in pairs]
-        seeds = self._seeds(evolutions)
-        self._annotate(evolutions, seeds)
-        if all(e.dropped for e in evolutions):
-            return evolutions  # the builder says why none is left
-        self.perplexity = self.make_perplexity(
-            [seeds[e.pair.id] for e in evolutions if not e.dropped]
-        )
-        graphs = [g for p in pairs for g in (p.first, p.second)]
-        specificity = Specificity(graphs)
-        for number in range(2, self.choices.rounds + 1):
-            self._extend(evolutions, number, specificity)
-        self._questions(evolutions)
-        for e in evolutions:
-            if not e.dropped and missing_values(e.pair.pool, (t for t, _ in e.gold), e.pair.link):
+        self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
+        self._write_seeds()
+        self._annotate()
+        if active := self._active():  # else the builder says why none is left
+            self.perplexity = self.make_perplexity([e.seed for e in active.values()])
+            specificity = Specificity(g for p in pairs for g in p.graphs)
+            for number in range(2, self.choices.rounds + 1):
+                self._extend(number, self.perplexity, specificity)
+            self._ask_questions()
+        for e in self._active().values():
+            if e.missing:
                 e.dropped = "its gold has a part of a relation's values"
-        return evolutions
+        return list(self._evolutions.values())
 
-    def _seeds(self, evolutions: list[Evolution]) -> dict[str, str]:
-        seeds = {e.pair.id: e.pair.paragraph for e in evolutions}
+    def _active(self) -> dict[str, Evolution]:
+        """Those that go on, by pair id."""
+        return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
-        def accept(evolution: Evolution, reply: str) -> str | None:
-            link = evolution.pair.link
-            if link.name not in reply or link.value not in reply:
-                return "does not name both"
-            seeds[evolution.pair.id] = reply
-            return None
+    def _write_seeds(self) -> None:
+        wanting = {name: e for name, e in self._active().items() if not e.seed}
 
-        wanting = [e for e in evolutions if not e.pair.paragraph]
-        self.asker.ask(
-            "seed",
-            wanting,
-            lambda e: {"fact": verbalise(e.pair.link, self.kg.domain)},
-            each(accept),
-        )
-        for evolution in evolutions:
-            if not seeds[evolution.pair.id]:
-                evolution.dropped = "the writer wrote no seed sentence"
-        return seeds
+        def wrong(name: str, reply: str) -> str | None:
+            link = wanting[name].pair.link
+            return None if link.name in reply and link.value in reply else "does not name both"
 
-    def _annotate(self, evolutions: list[Evolution], seeds: dict[str, str]) -> None:
-        def values(e: Evolution) -> dict[str, Any]:
-            text = seeds[e.pair.id]
-            annotated = annotate(text, e.pair.pool, self.kg.domain, e.pair.link)
-            graphs = (e.pair.first, e.pair.second)
-            return {"paragraph": text, "graphs": graphs, "annotated": annotated}
+        facts = {n: {"fact": self._sentence(e.pair.link)} for n, e in wanting.items()}
+        taken, _ = self.asker.ask("seed", facts, each(wrong))
+        for name, e in wanting.items():
+            e.seed = taken.get(name, "")
+            if not e.seed:
+                e.dropped = "the writer wrote no seed sentence"
 
-        replies: dict[str, str] = {}
+    def _sentence(self, triple: Triple) -> str:
+        return verbalise(triple, self.kg.domain)
 
-        def accept(e: Evolution, reply: str) -> str | None:
-            reason = check.wrong_annotation(reply, seeds[e.pair.id], e.pair.pool)
-            if reason is None:
-                reason = check.misplaced(reply, e.pair.pool, e.pair.link)
-            if reason is None:
-                replies[e.pair.id] = reply
-            return reason
+    def _annotate(self) -> None:
+        active = self._active()
+        values: dict[str, dict[str, Any]] = {}
+        for name, e in active.items():
+            annotated = annotate(e.seed, e.pair.pool, self.kg.domain, e.pair.link)
+            values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
-        active = [e for e in evolutions if not e.dropped]
-        refused = self.asker.ask("annotate", active, values, each(accept))
-        for e in active:
-            notes = tuple(refused[e.pair.id])
-            if e.pair.id not in replies:
+        def wrong(name: str, reply: str) -> str | None:
+            seed, pair = active[name].seed, active[name].pair
+            changed = check.wrong_annotation(reply, seed, pair.pool)
+            return changed or check.misplaced(reply, pair.pool, pair.link)
+
+        taken, refused = self.asker.ask("annotate", values, each(wrong))
+        for name, e in active.items():
+            if name not in taken:
                 e.dropped = "the seed could not be annotated"
                 continue
-            cited = check.cited_triples(replies[e.pair.id], e.pair.pool)
-            gold, left_out = self._seed_gold(e.pair, cited)
-            notes += tuple(f"not asked for: {marker(t)}" for t in left_out)
-            e.rounds.append(Round(1, replies[e.pair.id], gold, (), notes))
+            gold, left_out = self._seed_gold(e.pair, check.cited_triples(taken[name], e.pair.pool))
+            notes = (*refused[name], *(f"not asked for: {marker(t)}" for t in left_out))
+            e.rounds.append(Round(1, taken[name], gold, (), notes))
 
     def _seed_gold(
         self, pair: EntityPair, cited: Sequence[Key]
@@ -179,16 +179,14 @@ class Evolver:
         gold: dict[Key, Triple] = {}
         left_out = []
         for triple in (by_key[key] for key in dict.fromkeys(cited)):
-            values = by_relation[triple.qid, relation_key(triple.relation)]
-            others = [t for t in values if t.key.compared not in stated]
-            begun = any(t.key in gold for t in values if t.key != pair.link.key)
-            needed = 0 if begun else len(others)
-            if triple.key != pair.link.key and (
-                needed > rest or not all(self._can_be_asked(t, pair) for t in values)
-            ):
-                left_out.append(triple)
-                continue
-            rest -= 0 if triple.key == pair.link.key else needed
+            if triple.key != pair.link.key:
+                values = by_relation[triple.qid, relation_key(triple.relation)]
+                begun = any(t.key in gold for t in values if t.key != pair.link.key)
+                needed = 0 if begun else sum(t.key.compared not in stated for t in values)
+                if needed > rest or not all(self._can_be_asked(t, pair) for t in values):
+                    left_out.append(triple)
+                    continue
+                rest -= needed
             gold[triple.key] = triple
         return tuple(gold.values()), left_out
 
@@ -197,7 +195,7 @@ class Evolver:
         the gold has a part of; else relations that can still be had as a whole, those that the
         writer has words for where there are any, and uninformative ones only where nothing else
         is there."""
-        if missing := missing_values(e.pair.pool, (t for t, _ in e.gold), e.pair.link):
+        if missing := e.missing:
             return missing
         gold_keys = {t.key.compared for t, _ in e.gold}
         wholes = [
@@ -219,122 +217,90 @@ class Evolver:
         # Nobody can be asked for the id of an entity.
         return triple.has_label and not cannot_be_asked(triple, pair, self.composer.clause(triple))
 
-    def _extend(self, evolutions: list[Evolution], number: int, specificity: Specificity) -> None:
-        assert self.perplexity is not None
+    def _extend(self, number: int, perplexity: Perplexity, specificity: Specificity) -> None:
+        active = self._active()
         ranked: dict[str, list[ScoredTriple]] = {}
-        active = [e for e in evolutions if not e.dropped]
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
-            for e in active:
+            for name, e in active.items():
                 triples = self._askable(e, self.choices.rounds - number + 1)
                 before = check.without_citations(e.paragraph, e.pair.pool)
-                texts = [f"{before} {verbalise(t, self.kg.domain)}" for t in triples]
-                perplexities = self.perplexity.of(texts)
-                ranked[e.pair.id] = rank_triples(
-                    triples, perplexities, specificity, self.choices.alpha
-                )
+                values = perplexity.of([f"{before} {self._sentence(t)}" for t in triples])
+                ranked[name] = rank_triples(triples, values, specificity, self.choices.alpha)
                 advance(1)
-        turn = {e.pair.id: 0 for e in active}
-        notes: dict[str, list[str]] = {e.pair.id: [] for e in active}
-        replies: dict[str, str] = {}
-        waiting = active
-        for _ in range(self.choices.triples):
-            waiting = [e for e in waiting if turn[e.pair.id] < len(ranked[e.pair.id])]
-            if not waiting:
-                break
-            refused = self._try(waiting, ranked, turn, replies)
-            for e in waiting:
-                notes[e.pair.id] += refused[e.pair.id]
-                turn[e.pair.id] += e.pair.id not in replies
-            waiting = [e for e in waiting if e.pair.id not in replies]
-        for e in active:
-            if e.pair.id not in replies:
+        notes: dict[str, list[str]] = {name: [] for name in active}
+        written: dict[str, tuple[int, str]] = {}
+        for turn in range(self.choices.triples):
+            waiting = {
+                name: scored[turn].triple
+                for name, scored in ranked.items()
+                if name not in written and turn < len(scored)
+            }
+            taken, refused = self._try(waiting) if waiting else Replies({}, {})
+            written |= {name: (turn, text) for name, text in taken.items()}
+            for name, texts in refused.items():
+                notes[name] += texts
+        for name, e in active.items():
+            if name not in written:
                 e.dropped = f"no triple could be written in round {number}"
                 continue
-            scored = ranked[e.pair.id]
-            triple = scored[turn[e.pair.id]].triple
-            best = tuple(scored[: max(self.choices.kept_candidates, turn[e.pair.id] + 1)])
-            text = replies[e.pair.id]
-            e.rounds.append(Round(number, text, (triple,), best, tuple(notes[e.pair.id])))
+            turn, text = written[name]
+            best = tuple(ranked[name][: max(self.choices.kept_candidates, turn + 1)])
+            triple = ranked[name][turn].triple
+            e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
 
-    def _try(
-        self,
-        waiting: list[Evolution],
-        ranked: dict[str, list[ScoredTriple]],
-        turn: dict[str, int],
-        texts: dict[str, str],
-    ) -> dict[str, list[str]]:
-        """Ask for the next triple of every waiting pair."""
-        current = {e.pair.id: ranked[e.pair.id][turn[e.pair.id]].triple for e in waiting}
-        unknown = {
-            t.value_id for t in current.values() if t.value_id and t.value_id not in self._aliases
-        }
+    def _try(self, triples: dict[str, Triple]) -> Replies:
+        """Ask to add a triple to the paragraph of each pair."""
+        unknown = {t.value_id for t in triples.values()} - {"", *self._aliases}
         self._aliases |= self.kg.aliases(sorted(unknown))
-
-        def values(e: Evolution) -> dict[str, Any]:
-            triple = current[e.pair.id]
-            fact = verbalise(triple, self.kg.domain)
-            mark = marker(triple)
-            return {
-                "paragraph": e.paragraph,
+        values = {}
+        for name, triple in triples.items():
+            fact, mark = self._sentence(triple), marker(triple)
+            values[name] = {
+                "paragraph": self._evolutions[name].paragraph,
                 "fact": fact,
                 "marker": mark,
                 "sentence": f"{fact.removesuffix('.')} {mark}.",
             }
 
-        def accept(replies: Sequence[tuple[Evolution, str]]) -> list[str | None]:
+        def wrong(replies: dict[str, str]) -> dict[str, str | None]:
             extensions = []
-            for e, reply in replies:
-                triple = current[e.pair.id]
+            for name, reply in replies.items():
+                e, triple = self._evolutions[name], triples[name]
                 aliases = self._aliases.get(triple.value_id, [])
                 extensions.append(check.Extension(e.paragraph, reply, triple, e.pair.pool, aliases))
-            reasons = self.extension.wrong(extensions)
-            for (e, reply), reason in zip(replies, reasons, strict=True):
-                if reason is None:
-                    texts[e.pair.id] = reply
-            return reasons
+            return dict(zip(replies, self.extension.wrong(extensions), strict=True))
 
-        return self.asker.ask("extend", waiting, values, accept)
+        return self.asker.ask("extend", values, wrong)
 
-    def _questions(self, evolutions: list[Evolution]) -> None:
-        active = [e for e in evolutions if not e.dropped]
-        self.composer.n_questions = len(active)
-        for task, compose in (
-            ("general", self.composer.general), ("specific", self.composer.specific),
-        ):  # fmt: skip
-            active = [e for e in active if not e.dropped]
-            composed = {e.pair.id: compose(e.pair, _further_facts(e)) for e in active}
-
-            def values(e: Evolution, composed: dict[str, str] = composed) -> dict[str, Any]:
-                return {**_question_values(e), "question": composed[e.pair.id]}
-
-            def accept(e: Evolution, reply: str, task: str = task) -> str | None:
-                names = [e.pair.first.name, e.pair.second.name]
-                reason = check.wrong_question(reply, names)
-                if reason is None and (leak := gives_away(reply, _further_facts(e))) is not None:
-                    reason = f"gives away {leak.relation}: {leak.value}"
-                if reason is None:
-                    setattr(e, task, reply)
-                return reason
-
-            self.asker.ask(task, active, values, each(accept))
-            for e in active:
-                if not getattr(e, task):
+    def _ask_questions(self) -> None:
+        self.composer.n_questions = len(self._active())
+        composers = {"general": self.composer.general, "specific": self.composer.specific}
+        for task, compose in composers.items():
+            active = self._active()
+            values = {
+                name: {**_question_values(e), "question": compose(e.pair, e.further_facts)}
+                for name, e in active.items()
+            }
+            taken, _ = self.asker.ask(task, values, each(self._wrong_question))
+            for name, e in active.items():
+                setattr(e, task, taken.get(name, ""))
+                if name not in taken:
                     e.dropped = f"the writer asked no {task} question"
 
-
-def _further_facts(e: Evolution) -> list[Triple]:
-    """What questions ask for one by one: all but what connects the two."""
-    return [triple for triple, _ in e.gold if triple.key != e.pair.link.key]
+    def _wrong_question(self, name: str, reply: str) -> str | None:
+        e = self._evolutions[name]
+        if reason := check.wrong_question(reply, [g.name for g in e.pair.graphs]):
+            return reason
+        leak = gives_away(reply, e.further_facts)
+        return None if leak is None else f"gives away {leak.relation}: {leak.value}"
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
-    relations: dict[str, list[str]] = {}
-    for triple in _further_facts(e):
-        mine = relations.setdefault(triple.name, [])
-        if triple.relation not in mine:
-            mine.append(triple.relation)
+    relations: dict[str, dict[str, None]] = {}
+    for triple in e.further_facts:
+        relations.setdefault(triple.name, {})[triple.relation] = None
     return {
         "plain": check.without_citations(e.paragraph, e.pair.pool),
-        "names": [e.pair.first.name, e.pair.second.name],
-        "facts": list(relations.items()),
+        "names": [g.name for g in e.pair.graphs],
+        "facts": [(name, list(mine)) for name, mine in relations.items()],
     }

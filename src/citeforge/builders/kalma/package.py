@@ -11,15 +11,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.kalma.contexts import Contexts, KalmaQuestion, make_contexts
+from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext
 from citeforge.builders.kalma.evolve import Evolution
-from citeforge.builders.kalma.retrieved import RETRIEVED, RetrievedGraphs
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.stages.build import Stats
-from citeforge.kg.domain import Domain
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import (
-    GENERAL,
     KG_ABSENT,
     KG_CONTEXTS,
     KG_EVOLUTION,
@@ -33,55 +30,44 @@ from citeforge.schemas.benchmarks.tables import QUERIES
 from citeforge.schemas.errors import UnknownValueError
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
-_WORDS = {
-    "full": "the sub-graphs of both entities, with the specific question",
-    GENERAL: "the same sub-graphs, with the general question",
-}
 
 
 def write_tables(
     writer: PackageWriter,
     questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution],
-    domain: Domain,
-    seed: int,
-    retrieved: RetrievedGraphs | None = None,
-) -> tuple[Stats, dict[str, ContextSet]]:
-    """Write the tables; gives statistics and what the manifest says of the context sets.
+    contexts: Mapping[str, TripleContext],
+) -> dict[str, ContextSet]:
+    """Write the tables; gives what the manifest says of the context sets.
 
     Args:
         writer: where the package grows.
         questions: in their order.
         evolutions: how questions grew; none where they did not.
-        domain: relations and their kinds.
-        seed: of what is shown beside and removed.
-        retrieved: what a retrieval found, for a context set of its own.
+        contexts: what is shown, by the name of the set.
     """
-    ids = [q.query_id for q in questions]
+    rows: list[dict[str, Any]]
     for form in ("specific", "general"):
         rows = [
-            {"_id": q.query_id, "text": getattr(q, form), "metadata": _json(q.metadata)}
+            {"_id": q.query_id, "text": getattr(q, form),
+             "metadata": json.dumps(q.metadata, ensure_ascii=False, sort_keys=True)}
             for q in questions
-        ]
+        ]  # fmt: skip
         if all(r["text"] for r in rows):
             writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
-    contexts = make_contexts(questions, domain, seed)
-    if "general" in writer.splits["queries"]:
-        contexts.triples = {
-            "full": contexts.triples["full"],
-            GENERAL: contexts.triples["full"],
-            **contexts.triples,
-        }
-    words = dict(_WORDS)
-    if retrieved is not None:
-        contexts.triples[RETRIEVED] = retrieved.triples
-        words[RETRIEVED] = retrieved.description
-    infos = {n: _write_context(writer, n, contexts, ids, words) for n in contexts.triples}
-    for set_name, by_query in contexts.removed.items():
+    for name, context in contexts.items():
         rows = [
-            {"query_id": q, **as_row(t), "why": why} for q in ids for t, why in by_query[q]
-        ]  # fmt: skip
-        writer.add("absent", set_name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
+            {"query_id": q.query_id, "triples": list(map(as_row, context.triples[q.query_id]))}
+            for q in questions
+        ]
+        writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
+    for name in (n for n, c in contexts.items() if c.removed):
+        rows = [
+            {"query_id": query, **as_row(t), "why": why}
+            for query, removed in contexts[name].removed.items()
+            for t, why in removed
+        ]
+        writer.add("absent", name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
     rows = [
         {"query_id": q.query_id, **as_row(t), "round": number}
         for q in questions
@@ -89,36 +75,7 @@ def write_tables(
     ]
     writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
     writer.add("evolution", "evolution", _evolution_table(evolutions))
-    return kalma_stats(questions), infos
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
-
-
-def _write_context(
-    writer: PackageWriter,
-    name: str,
-    contexts: Contexts,
-    ids: Sequence[str],
-    words: Mapping[str, str],
-) -> ContextSet:
-    rows = [
-        {"query_id": i, "triples": [as_row(t) for t in contexts.triples[name][i]]} for i in ids
-    ]  # fmt: skip
-    writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
-    if name in words:
-        description = words[name]
-    elif name in contexts.shares:
-        right, total = contexts.shares[name]
-        description = f"{right} of {total} sub-graphs are the right ones, the others irrelevant"
-    else:
-        size = name.rpartition("_")[2]
-        facts = "fact" if size == "1" else "facts"
-        description = (
-            f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
-        )
-    return ContextSet(description=description, short=contexts.short.get(name, {}))
+    return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
 
 
 def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:

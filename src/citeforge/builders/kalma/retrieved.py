@@ -3,36 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from citeforge.builders.kalma.contexts import KalmaQuestion
+from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
-from citeforge.schemas.benchmarks.kg import Triple
 
 RETRIEVED = "retrieved"
 """Name of the context set."""
 
 
-@dataclass(frozen=True)
-class RetrievedGraphs:
-    """The sub-graphs that names in the questions led to.
-
-    Attributes:
-        triples: query to what is shown; none where no name led anywhere.
-        description: how many are the right ones, in words.
-        counts: what is told of the retrieval.
-    """
-
-    triples: dict[str, list[Triple]]
-    description: str
-    counts: dict[str, int]
-
-
 def retrieve_graphs(
     kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
-) -> RetrievedGraphs:
-    """Names to entities, namesakes ranked by exact matches, the best one's sub-graph.
+) -> tuple[TripleContext, dict[str, int]]:
+    """Names to entities, namesakes ranked by exact matches, the best one's sub-graph; and counts.
 
     Args:
         kg: where names are looked up.
@@ -44,18 +27,18 @@ def retrieve_graphs(
         InputError: no such model.
     """
     links, graphs = Linker(kg, ner).link([q.specific for q in questions])
-    triples: dict[str, list[Triple]] = {}
+    triples = {}
     for question, mine in zip(questions, links, strict=True):
         ids = dict.fromkeys(link.candidates[0].qid for link in mine if link.candidates)
         triples[question.query_id] = [t for qid in ids for t in graphs[qid].triples]
     right = linking_quality(links, [{g.qid for g in q.graphs} for q in questions])
     by = f"names by {ner}" if ner else "names by the graph's own labels"
-    return RetrievedGraphs(
-        triples,
+    counts = {
+        "retrieved sub-graphs": right.linked,
+        "questions without retrieved sub-graphs": sum(not t for t in triples.values()),
+    }
+    description = (
         f"sub-graphs that names in the specific question lead to ({by}): "
-        f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right",
-        {
-            "retrieved sub-graphs": right.linked,
-            "questions without retrieved sub-graphs": sum(not t for t in triples.values()),
-        },
+        f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right"
     )
+    return TripleContext(description, triples), counts

@@ -66,6 +66,11 @@ class EntityPair:
         return f"{self.first.qid}-{self.second.qid}"
 
     @property
+    def graphs(self) -> tuple[Graph, Graph]:
+        """Both sub-graphs."""
+        return self.first, self.second
+
+    @property
     def pool(self) -> tuple[Triple, ...]:
         """The knowledge pool: all triples of both sub-graphs."""
         return self.first.triples + self.second.triples

@@ -53,14 +53,12 @@ def most_tokens(n_pairs: int, choices: Choices) -> int:
     return n_pairs * a_pair * choices.attempts
 
 
-def request(
-    task: str, values: Mapping[str, Any], attempt: int, temperature: float, step: float
-) -> Request:
-    """The request of one attempt (counted from 0); later ones have a higher temperature."""
+def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:
+    """The request of one attempt, counted from 0."""
     prompt = bounded_text(_template(task), values)
     own, grows = _TOKENS[task]
     size = len(str(values.get("paragraph", ""))) if grows else 0
-    params = {"temperature": round(temperature + attempt * step, 6), "max_tokens": own + size // 2}
+    params = {"temperature": temperature, "max_tokens": own + size // 2}
     return Request((("user", prompt),), params, sample=attempt, task=task, values=dict(values))
 
 

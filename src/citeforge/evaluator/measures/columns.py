@@ -1,18 +1,97 @@
-"""Values by (run, query row) as samples with bounds."""
+"""Values by (run, query row), between bounds where a judgement failed, as samples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Compute, Found, Measure
+import numpy as np
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.text.segment import Segmenter
+from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
+from citeforge.evaluator.tools import NO_JUDGE, Tools
 
 Key = tuple[int, int]
 """(run, row of the query)."""
 Rows = dict[Key, float]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A score, or a decision (0 or 1), between the bounds that failed judgements leave open."""
+
+    low: float
+    high: float
+
+    @staticmethod
+    def exact(value: float) -> Value:
+        """One that nothing leaves open."""
+        return Value(value, value)
+
+    @staticmethod
+    def mean(values: Sequence[Value]) -> Value:
+        """Their mean, of decisions the share that hold; 0 of none."""
+        n = len(values) or 1
+        return Value(sum(v.low for v in values) / n, sum(v.high for v in values) / n)
+
+    @staticmethod
+    def best(values: Iterable[Value]) -> Value:
+        """The highest; 0 of none."""
+        pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
+        return Value(*map(max, zip(*pairs, strict=True)))
+
+    def __add__(self, other: Value) -> Value:
+        return Value(self.low + other.low, self.high + other.high)
+
+    def __truediv__(self, divisor: float) -> Value:
+        return Value(self.low / divisor, self.high / divisor)
+
+
+NOTHING = Value(0.0, 0.0)
+
+
+def require_judge(tools: Tools) -> JudgeSession:
+    """The judge.
+
+    Raises:
+        CannotError: there is none.
+    """
+    if tools.judge is None:
+        raise CannotError(NO_JUDGE)
+    return tools.judge
+
+
+def require_segmenter(tools: Tools) -> Segmenter:
+    """What splits sentences.
+
+    Raises:
+        CannotError: there is nothing.
+    """
+    if tools.segmenter is None:
+        raise CannotError(tools.why_no_segmenter or "needs a segmenter")
+    return tools.segmenter
+
+
+def decided(judge: JudgeSession, pair: Pair) -> Value:
+    """What a judge says of one pair; anything where it failed."""
+    decision = judge.ask([pair])[pair]
+    if isinstance(decision, JudgeFailure):
+        return Value(0.0, 1.0)
+    return Value.exact(float(decision.entailed))
+
+
+def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:
+    """The highest or lowest mean of all of ``sure`` with any of ``maybe``; NaN of none at all."""
+    values = [*sure, *sorted(maybe, reverse=highest)]
+    means = np.cumsum(values) / np.arange(1, len(values) + 1)
+    possible = means[max(len(sure) - 1, 0) :]
+    if not len(possible):
+        return float("nan")
+    return float(possible.max() if highest else possible.min())
 
 
 def mean_of_defined(inputs: Inputs, name: str, rows: Rows) -> tuple[str, Measured]:

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.engines.io.progress import Lines
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.declared import CannotError, Measure
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import Measured
 from citeforge.schemas.scores import NotComputed

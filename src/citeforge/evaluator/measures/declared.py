@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from citeforge.evaluator.statistics.estimates import Measured
 from citeforge.evaluator.statistics.intervals import Range
+from citeforge.schemas.errors import CiteforgeError, UsageError
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statistics.per_answer import AnswerScorer
@@ -23,6 +25,10 @@ Compute = Callable[[Any, Sequence["Measure"]], Iterator[Any]]
 Of ``cells`` to :class:`~citeforge.evaluator.reports.entries.Row` or ``NotComputed``, one a cell.
 Raises CannotError when none of them can be computed, and says why.
 """
+
+
+class CannotError(CiteforgeError):
+    """A measure's needs are missing; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +73,8 @@ class Measure:
             ``triples`` of a graph, or what else a kind declares among its ``readings``.
         numbers: for a measure that needs a few numbers of one answer at a time: makes these. Then
             nothing else is kept, and ``compute`` is given
-            :class:`~citeforge.evaluator.statistics.per_answer.PerAnswerScores`.
-        own_numbers: makes the same for passages that answers bring; None where they have none.
+            :class:`~citeforge.evaluator.statistics.per_answer.PerAnswerScores`. It is given
+            benchmark, grammar, protocol, and the frozen context or the passages that answers bring.
         parameters: what its name says beside the base: cutoff, part, references.
         options: (tools, protocol) to choices that move it, as they stand in its signature.
         gold: protocol to the gold sets that it uses, where there are several.
@@ -93,7 +99,6 @@ class Measure:
     compute: Compute = field(kw_only=True)
     reads: str = "passages"
     numbers: Callable[..., AnswerScorer] | None = None
-    own_numbers: Callable[..., AnswerScorer] | None = None
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
     options: Callable[[Tools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
@@ -123,3 +128,48 @@ def count(name: str, family: str, definition: str, **given: Any) -> Measure:
     """
     usual = {"needs": "", "higher_is_better": None}
     return Measure(name, family, definition, 0, None, 1, **{**usual, **given})
+
+
+_CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
+
+
+@dataclass(frozen=True)
+class CutoffForm:
+    """Measures that differ in a number of passages alone, as in ir_measures: ``nDCG@10``.
+
+    Attributes:
+        base: what stands before ``@``.
+        make: number to the measure.
+        listed: numbers of those that are listed, and that families select.
+        origin: plugin that brings them, with its version; None for ours.
+    """
+
+    base: str
+    make: Callable[[int], Measure]
+    listed: tuple[int, ...] = (1, 2, 3, 5, 10)
+    origin: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What plugins call it."""
+        return self.base
+
+    def measures(self) -> list[Measure]:
+        """Those that are listed."""
+        return [replace(self.make(n), origin=self.origin) for n in self.listed]
+
+    def parse(self, name: str) -> Measure | None:
+        """The measure of a name; None when the name is of something else.
+
+        Raises:
+            UsageError: no such number is possible.
+        """
+        base, _, cutoff = name.partition("@")
+        if base != self.base:
+            return None
+        if not _CUTOFF.fullmatch(cutoff):
+            raise UsageError(
+                f"measure {name!r}: after @ stands the number of passages that are looked at, a "
+                f"whole number of at least 1, as in {self.base}@5"
+            )
+        return replace(self.make(int(cutoff)), origin=self.origin)

@@ -7,13 +7,58 @@ from dataclasses import dataclass, field
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.bounds import Bounds, Value, decided
-from citeforge.evaluator.measures.claims import Claim, read_claims
-from citeforge.evaluator.measures.columns import Key, bounded
+from citeforge.evaluator.measures.columns import (
+    NOTHING,
+    Key,
+    Value,
+    bounded,
+    decided,
+    require_judge,
+    require_segmenter,
+)
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, harmonic_sample
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A statement to be judged, with its citations.
+
+    Attributes:
+        text: the hypothesis.
+        cited: 0-based positions of the passages cited, all shown; ``reference`` keeps repeats.
+        wrong: number of further citations that are wrong whatever the judge says.
+        skipped: ``reference``: a citation was out of range, so the statement has recall 0 and its
+            citations enter no precision.
+    """
+
+    text: str
+    cited: tuple[int, ...]
+    wrong: int = 0
+    skipped: bool = False
+
+
+def read_claims(
+    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
+) -> list[tuple[Key, AnswerItem, list[Claim]]]:
+    """Statements of every answer with what it cites: ((run, query row), answer, statements).
+
+    Raises:
+        CannotError: there is no judge, or nothing that splits sentences.
+    """
+    require_judge(inputs.tools)
+    if inputs.task != "qampari":
+        require_segmenter(inputs.tools)
+    rows = []
+    for run, item in inputs.items():
+        # In `strict` all families read the same statements; they are cut once.
+        key = ("strict" if inputs.protocol == "strict" else read.__qualname__, run, item.row)
+        if key not in inputs.statements:
+            inputs.statements[key] = read(item, inputs)
+        rows.append(((run, item.row), item, inputs.statements[key]))
+    return rows
 
 
 @dataclass
@@ -31,8 +76,7 @@ class CitationScores:
     recall: Value | None
     precision: Value | None
     n_multiple: int = 0
-    several: list[tuple[Bounds, Value]] = field(default_factory=list)
-    supported: list[Bounds] = field(default_factory=list)
+    several: list[tuple[Value, Value]] = field(default_factory=list)
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
@@ -103,12 +147,12 @@ class CitationJudging:
     def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
         return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
 
-    def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Bounds:
+    def _decided(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
         return decided(self.judge, self._pair(item, cited, claim))
 
-    def _all(self, item: AnswerItem, claim: Claim) -> Bounds:
+    def _all(self, item: AnswerItem, claim: Claim) -> Value:
         if not claim.cited or claim.skipped:
-            return Bounds(False, False)
+            return NOTHING
         return self._decided(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
@@ -119,16 +163,15 @@ class CitationJudging:
 
     def _answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
         if not claims:
-            nothing = None if self._as_alce else Value(0.0, 0.0)
+            nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
         supported = [self._all(item, claim) for claim in claims]
-        scores = CitationScores(Value.mean(supported), None, supported=supported)
-        right = Value(0.0, 0.0)
+        scores = CitationScores(Value.mean(supported), None)
+        right = NOTHING
         if self._as_air:
             # Its "undecided" is -1, which a passage without text leaves standing.
-            undecided = Value(*[-float(sum(self._is_blank(item, c) for c in claims))] * 2)
-            scores.recall = Value.mean(supported) + undecided / len(claims)
-            right += undecided
+            right = Value.exact(0.0 - sum(self._is_blank(item, c) for c in claims))
+            scores.recall = Value.mean(supported) + right / len(claims)
         n_citations = 0
         for claim, holds in zip(claims, supported, strict=True):
             if claim.skipped:
@@ -136,13 +179,13 @@ class CitationJudging:
                 continue
             n_citations += len(claim.cited) + claim.wrong
             if len(claim.cited) == 1:
-                right += Value(float(holds.low), float(holds.high))
+                right += holds
             elif len(claim.cited) > 1:
-                needed = self._needed(item, claim) if holds.high else Value(0.0, 0.0)
+                needed = self._needed(item, claim) if holds.high else NOTHING
                 right += Value(holds.low * needed.low, needed.high)
                 scores.n_multiple += 1
                 scores.several.append((holds, self._unneeded(claim, needed)))
-        scores.precision = right / n_citations if n_citations else Value(0.0, 0.0)
+        scores.precision = right / n_citations if n_citations else NOTHING
         return scores
 
     @staticmethod
@@ -166,17 +209,17 @@ class CitationJudging:
             levels = [self._levels.get(self._pair(item, (c,), claim)) for c in claim.cited]
             sure = sum(level in ("full", "partial") for level in levels)
             return Value(float(sure), float(sure + levels.count(None)))
-        total = Value(0.0, 0.0)
+        total = NOTHING
         for place, c in enumerate(claim.cited):
             alone = self._decided(item, (c,), claim)
             if alone.low:
-                total += Value(1.0, 1.0)
+                total += Value.exact(1.0)
                 continue
             rest = self._without(claim, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
             others = self._decided(item, rest, claim)
-            total += Value(float(not others.high), float(alone.high or not others.low))
+            total += Value(1 - others.high, max(alone.high, 1 - others.low))
         return total
 
 
@@ -200,23 +243,16 @@ def citation_samples(
     Raises:
         CannotError: there is no judge, or nothing that splits sentences.
     """
-    rows = read_claims(inputs, read)
-    tools = inputs.tools
-    assert tools.judge is not None
-    judging = CitationJudging(tools.judge, inputs.protocol == "strict", with_title, tools.levels)
+    rows, levels = read_claims(inputs, read), inputs.tools.levels
+    judge, is_strict = require_judge(inputs.tools), inputs.protocol == "strict"
+    judging = CitationJudging(judge, is_strict, with_title, levels)
     scores = judging.score([(item, claims) for _, item, claims in rows])
-    recall: dict[Key, Value] = {}
-    precision: dict[Key, Value] = {}
-    for (key, _, _), score in zip(rows, scores, strict=True):
-        if score.recall is not None and score.precision is not None:
-            recall[key], precision[key] = score.recall, score.precision
-    rec = bounded(inputs, prefix[0], recall)
-    prec = bounded(inputs, prefix[1], precision)
-    upper = None
-    if rec[1].upper is not None or prec[1].upper is not None:
-        highs = [m.upper or m.sample for m in (prec[1], rec[1])]
-        upper = harmonic_sample(highs[0].per_query, highs[1].per_query)
-    lows = (prec[1].sample.per_query, rec[1].sample.per_query)
-    f1 = Measured(harmonic_sample(*lows), upper)
     parts = [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
+    rec = bounded(inputs, prefix[0], {k: s.recall for k, _, s in parts if s.recall})
+    prec = bounded(inputs, prefix[1], {k: s.precision for k, _, s in parts if s.precision})
+    both = (prec[1], rec[1])
+    f1 = Measured(harmonic_sample(*(m.sample.per_query for m in both)))
+    if any(m.upper for m in both):
+        highs = ((m.upper or m.sample).per_query for m in both)
+        f1 = Measured(f1.sample, harmonic_sample(*highs))
     return [rec, prec, (prefix[2], f1)], parts

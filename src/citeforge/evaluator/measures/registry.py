@@ -9,56 +9,43 @@ from types import ModuleType
 
 from citeforge.engines import plugins
 from citeforge.engines.entry_points import PluginEntry
-from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.forms import Form
+from citeforge.evaluator.measures.declared import CutoffForm, Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 ByName = dict[str, Measure]
 
 
 @cache
-def _ours() -> tuple[Measure | Form, ...]:
-    from citeforge.evaluator.measures.alce import (
-        citations,
-        claim_recall,
-        length,
-        mauve,
-        qa,
-        qampari,
-        rouge,
-        str_em,
-    )
-    from citeforge.evaluator.measures.attributed_ir import auto_ais, bertscore, bleu, nli, overlap
-    from citeforge.evaluator.measures.attributed_ir import rouge as rouge_of_gold
+def _ours() -> tuple[Measure | CutoffForm, ...]:
+    from citeforge.evaluator.measures.alce import citations as alce
+    from citeforge.evaluator.measures.alce import correctness, judged_correctness
+    from citeforge.evaluator.measures.attributed_ir import gold, overlap, statements
     from citeforge.evaluator.measures.authorship import measures as authorship
     from citeforge.evaluator.measures.kalma import citations as kalma
     from citeforge.evaluator.measures.kalma import geval, judged
     from citeforge.evaluator.measures.rage import citations as rage
     from citeforge.evaluator.measures.rage import retrieval
 
-    modules = (
-        rage, citations, length, str_em, qampari, rouge, mauve, qa, claim_recall, auto_ais, nli,
-        overlap, bleu, rouge_of_gold, bertscore, retrieval, authorship,
-        kalma, judged, geval,
-    )  # fmt: skip
+    modules = (rage, alce, correctness, judged_correctness, statements, overlap, gold, retrieval,
+               authorship, kalma, judged, geval)  # fmt: skip
     return tuple(one for module in modules for one in module.MEASURES)
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | Form, ...], ByName]:
+def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | CutoffForm, ...], ByName]:
     """Ours, then those of plugins, for as long as these give the same entries; and by name."""
     everything = tuple(_collect())
     return everything, {m.name: m for m in _flat(everything)}
 
 
-def _collect() -> Iterator[Measure | Form]:
+def _collect() -> Iterator[Measure | CutoffForm]:
     """Ours, then those of plugins; what clashes is told of and left out."""
     yield from _ours()
     measures = list(_ours())
     for value, origin in plugins.load_entries("measures"):
         listed = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
         for one in listed:
-            if not isinstance(one, Measure | Form):
+            if not isinstance(one, Measure | CutoffForm):
                 plugins.warn(f"{origin}: {one!r} is no measure")
                 continue
             names = {m.name for k in measures for m in _listed(k)} | {
@@ -72,21 +59,21 @@ def _collect() -> Iterator[Measure | Form]:
             yield replace(one, origin=origin or None)
 
 
-def _listed(one: Measure | Form) -> list[Measure]:
+def _listed(one: Measure | CutoffForm) -> list[Measure]:
     return [one] if isinstance(one, Measure) else one.measures()
 
 
-def _flat(several: Iterable[Measure | Form]) -> Iterator[Measure]:
+def _flat(several: Iterable[Measure | CutoffForm]) -> Iterator[Measure]:
     return (measure for one in several for measure in _listed(one))
 
 
-def _parsed(several: Iterable[Measure | Form], name: str) -> Measure | None:
+def _parsed(several: Iterable[Measure | CutoffForm], name: str) -> Measure | None:
     """The measure that some form makes of a name.
 
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in several if isinstance(one, Form))
+    parsed = (one.parse(name) for one in several if isinstance(one, CutoffForm))
     return next((m for m in parsed if m is not None), None)
 
 

@@ -9,8 +9,7 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce.answers import in_range, reference_claims
 from citeforge.evaluator.measures.attributed_ir.answers import claims_of
-from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.statements.cited_words import cited_words
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements

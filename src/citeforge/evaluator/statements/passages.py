@@ -9,8 +9,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.details import answer_details
 from citeforge.evaluator.statements.inputs import Inputs, ItemReader
 from citeforge.evaluator.statements.reading import SubmissionReader
-from citeforge.evaluator.statistics.per_answer import AnswerScorer, PerAnswerScores
-from citeforge.evaluator.submissions.benchmark import ContextTable
+from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.origin import MismatchDetector
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -34,11 +33,13 @@ class PassageReading(SubmissionReader):
         self._provided = (
             ProvidedPassages(self.benchmark, self.is_strict) if self.context == OWN else None
         )
-        numbered = {m.numbers: m for m in self.measures if m.numbers is not None}
+        shown = table is not None or self._provided is not None
+        makers = dict.fromkeys(m.numbers for m in self.measures if m.numbers is not None and shown)
         self._scores = {
-            make: PerAnswerScores(numbers, n)
-            for make, measure in numbered.items()
-            if (numbers := self._numbers(measure, table)) is not None
+            make: PerAnswerScores(
+                make(self.benchmark, self.grammar, self.protocol, table, self._provided), n
+            )
+            for make in makers
         }
         self._relevant = None if table is None or not self._scores else table.relevant
         if table is not None and not table.is_judged:
@@ -60,14 +61,6 @@ class PassageReading(SubmissionReader):
         verdicts = find_format(self.submission.form).verdicts
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
-
-    def _numbers(self, measure: Measure, table: ContextTable | None) -> AnswerScorer | None:
-        """What makes the numbers of one answer; None where this context has none."""
-        if table is not None and measure.numbers is not None:
-            return measure.numbers(self.benchmark, table, self.protocol)
-        if self._provided is None or measure.own_numbers is None:
-            return None
-        return measure.own_numbers(self.benchmark, self.grammar, self.protocol, self._provided)
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
@@ -115,9 +108,8 @@ class PassageReading(SubmissionReader):
             if make is None or make in self._scores:
                 results = compute(self._inputs if make is None else self._scores[make], alike)
             else:
-                own = self.context == OWN
-                why = "passages without relevance labels" if own else "no passages were shown"
-                results = [], not_computed(dict.fromkeys((m.name for m in alike), why))
+                why = dict.fromkeys((m.name for m in alike), "no passages were shown")
+                results = [], not_computed(why)
             rows += results[0]
             missing += results[1]
         order = {m.name: i for i, m in enumerate(self.measures)}

@@ -15,11 +15,9 @@ from citeforge.engines.io.files import digest, storage_errors
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce.answers import strict_claims
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.claims import Claim, read_claims
 from citeforge.evaluator.measures.columns import Key
-from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.judging import premise, premise_text
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
+from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import measured_between, ratio_sample
 from citeforge.evaluator.submissions.benchmark import Benchmark

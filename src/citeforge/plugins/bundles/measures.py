@@ -10,8 +10,7 @@ import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Measure, percent
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import (
     Floats,

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.compute import Results
-from citeforge.evaluator.measures.declared import Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.passages import PassageReading

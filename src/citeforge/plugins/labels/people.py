@@ -11,8 +11,7 @@ from typing import Any
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.evaluator.measures.alce.answers import reference_claims, strict_claims
 from citeforge.evaluator.measures.attributed_ir.answers import claims_of
-from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.plugins.labels.files import FULL, NOT, PARTIAL, Label, LabelRegister
 from citeforge.schemas.text import normalise_answer

@@ -23,10 +23,8 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import Compute, Found, Measure, percent
+from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import VITAL, Assessments, Point, PointLists, Points

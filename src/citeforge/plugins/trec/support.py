@@ -22,12 +22,15 @@ from functools import partial
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce.answers import strict_claims
-from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.claims import Claim, read_claims
-from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
-from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.declared import (
+    CannotError,
+    CitationQuality,
+    Found,
+    Measure,
+    percent,
+)
+from citeforge.evaluator.measures.judging import Claim, premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.tools import NO_JUDGE

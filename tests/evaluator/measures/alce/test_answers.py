@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.evaluator.measures.alce.answers import reference_clean
-from citeforge.evaluator.measures.bounds import extreme_mean
+from citeforge.evaluator.measures.columns import extreme_mean
 from conftest_evaluator import Facts, Measure, gold
 
 NAMES = ["ALCE.CitRec", "ALCE.CitPrec"]

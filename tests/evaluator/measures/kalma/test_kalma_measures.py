@@ -12,14 +12,10 @@ import numpy as np
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
-from citeforge.evaluator.measures.kalma.geval import (
-    LlmGrader,
-    geval_samples,
-    mark_of,
-    prompt_digest,
-)
+from citeforge.evaluator.measures.kalma.geval import mark_of, marks, prompt_digest
 from citeforge.evaluator.measures.kalma.inputs import (
     KalmaInputs,
     ParsedAnswer,
@@ -27,7 +23,8 @@ from citeforge.evaluator.measures.kalma.inputs import (
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align_samples, na_samples
+from citeforge.evaluator.measures.kalma.judged import align, na
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Key, Triple
@@ -48,8 +45,9 @@ SHOWN = ShownGraphs("question?", GRAPH, GOLD, (triple("rE", "E"),))
 
 
 def inputs(
-    outputs: Sequence[str | None], protocol: str = "strict", shown: ShownGraphs = SHOWN
-) -> KalmaInputs:
+    outputs: Sequence[str | None], protocol: str = "strict", shown: ShownGraphs = SHOWN,
+    **tools: Any,
+) -> KalmaInputs:  # fmt: skip
     world: Any = World([f"q{i}" for i in range(len(outputs))], [[] for _ in outputs])
     readings = [
         ParsedAnswer(i, shown, "", (), 0, 0, is_missing=True)
@@ -59,9 +57,8 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    return KalmaInputs(
-        world, protocol, [readings], frozenset(), Tools(segmenter=SentenceSegmenter())
-    )
+    tools = {"segmenter": SentenceSegmenter(), **tools}
+    return KalmaInputs(world, protocol, [readings], frozenset(), Tools(**tools))
 
 
 def values(found: Any) -> dict[str, float]:
@@ -138,13 +135,23 @@ def test_no_citation_anywhere_is_zero_not_undefined() -> None:
     assert found["KaLMA.P@micro"] == found["KaLMA.Corr@micro"] == found["KaLMA.F1@micro"] == 0
 
 
-def judged(text: str | list[str], protocol: str = "strict", answers: Any = None) -> Any:
-    session = JudgeSession(Facts(), None)
+def judged(text: str | list[str], protocol: str = "strict", llm: Any = None) -> Any:
     texts = [text] if isinstance(text, str) else text
-    given = inputs(texts, protocol)
-    align = list(align_samples(given, session))
-    na = list(na_samples(given, session, answers))
-    return {**values(align), **values(na)}, {n: s for n, s in na if isinstance(s, str)}, align
+    given = inputs(texts, protocol, judge=JudgeSession(Facts(), None), llm=llm)
+    aligned, absent = list(align(given, [])), list(na(given, []))
+    reasons = {n: s for n, s in absent if isinstance(s, str)}
+    return {**values(aligned), **values(absent)}, reasons, aligned
+
+
+class YesOrNo:
+    """An LLM that finds an answer in every sentence but those about nothing."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def complete(self, requests: Sequence[Request]) -> list[LlmReply]:
+        self.asked += [r.messages[0][1] for r in requests]
+        return [LlmReply("No." if "nothing" in text else "Yes") for text in self.asked]
 
 
 def test_alignment_by_hand() -> None:
@@ -176,14 +183,9 @@ def test_na_by_hand() -> None:
     assert found["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
     assert found["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
     # With an LLM that says which statements answer the question: one more is rightly marked.
-    asked: list[tuple[str, str]] = []
-
-    def answers(pairs: Sequence[tuple[str, str]]) -> list[bool]:
-        asked.extend(pairs)
-        return ["nothing" not in s for _, s in pairs]
-
-    found, _, _ = judged([text, "So A."], answers=answers)
-    assert len(asked) == len(set(asked)) == 2  # those that hold nothing absent, once
+    llm = YesOrNo()
+    found, _, _ = judged([text, "So A."], llm=llm)
+    assert len(llm.asked) == len(set(llm.asked)) == 2  # those that hold nothing absent, once
     assert found["KaLMA.NA.P"] == 2 / 3
     found, why, _ = judged("So A [Q1, rA: A].")
     assert why == {"KaLMA.NA.P": "no answer has an [NA]"}
@@ -205,19 +207,20 @@ def test_na_in_reference_counts_pairs() -> None:
 
 def test_geval_by_hand() -> None:
     llm = Scripted({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
-    marker = LlmGrader(llm)
-    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None])
-    ((name, found),) = geval_samples(given, marker, ["consistency"])
+    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], llm=llm)
+    ((name, found),) = marks(given, select(["GEval.consistency"]))
+    assert not isinstance(found, str)
     assert name == "GEval.consistency"
     # The unparsable reply is a judge failure: 1 at least, 5 at most; a missing answer gets 1.
     assert estimate_all([found.sample])[0].value == (5 + 2 + 1 + 1) / 4
     assert found.upper is not None
     assert estimate_all([found.upper])[0].value == (5 + 2 + 5 + 1) / 4
-    assert marker.failed == 1
+    assert given.n_failed == 1
     assert "- Ada, rA: A" in llm.asked[0]
     llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
-    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference")
-    ((_, found),) = geval_samples(given, LlmGrader(llm), ["fluency"])
+    given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
+    ((_, found),) = marks(given, select(["GEval.fluency"]))
+    assert not isinstance(found, str)
     assert estimate_all([found.sample])[0].value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0]
 

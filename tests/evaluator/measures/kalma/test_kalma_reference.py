@@ -8,16 +8,18 @@ import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
-from citeforge.evaluator.measures.kalma.geval import LlmGrader, geval_samples, reference_mark
+from citeforge.evaluator.measures.kalma.geval import marks, reference_mark
 from citeforge.evaluator.measures.kalma.inputs import (
     KalmaInputs,
     ShownGraphs,
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align_samples
+from citeforge.evaluator.measures.kalma.judged import align
 from citeforge.evaluator.measures.kalma.reference import SENTENCES, read_brackets
+from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from conftest_evaluator import Facts, Scripted, World
 
@@ -75,8 +77,8 @@ def figures(
     ],
 )
 def test_brackets(text: str, expected: list[tuple[str, str, str]]) -> None:
-    brackets, _ = read_brackets(text)
-    assert [(c.qid, c.relation, c.value) for b in brackets for c in b] == expected
+    cited, _ = read_brackets(text)
+    assert [(c.qid, c.relation, c.value) for c in cited] == expected
 
 
 def test_sentences() -> None:
@@ -162,8 +164,8 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     each = [graph, empty]
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
-    inputs = KalmaInputs(world, "reference", [readings], frozenset())
-    found = dict(align_samples(inputs, JudgeSession(Facts())))
+    tools = Tools(judge=JudgeSession(Facts()))
+    found: Any = dict(align(KalmaInputs(world, "reference", [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
     assert found["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
 
@@ -184,7 +186,8 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
     llm = Scripted({"Good.": "4"})
-    inputs = KalmaInputs(world, "reference", [readings], frozenset())
-    ((_, found),) = geval_samples(inputs, LlmGrader(llm, reference=True), ["fluency"])
+    inputs = KalmaInputs(world, "reference", [readings], frozenset(), Tools(llm=llm))
+    ((_, found),) = marks(inputs, select(["GEval.fluency"]))
+    assert not isinstance(found, str)
     assert len(llm.asked) == 100
     assert estimate_all([found.sample])[0].value == 4

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from citeforge.evaluator.measures.claims import Claim
+from citeforge.evaluator.measures.judging import Claim
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.marks import read_number
 
@@ -54,6 +55,11 @@ def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
         if text:
             numbers = [n for m in markers for n in m.numbers]
             yield in_range(f"{item.query} {text}", numbers, item, inputs)
+
+
+def options(tools: Tools, protocol: str) -> str | None:
+    """What moves scores of lists besides the data."""
+    return "cot" if tools.options.cot else None
 
 
 def answer_part(text: str, inputs: Inputs) -> str:

@@ -7,10 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from citeforge.evaluator.measures.alce.answers import ALCE, reference_claims, strict_claims
-from citeforge.evaluator.measures.alce.qampari import options
-from citeforge.evaluator.measures.bounds import Bounds, extreme_mean
-from citeforge.evaluator.measures.columns import Key
+from citeforge.evaluator.measures.alce.answers import (
+    ALCE,
+    options,
+    reference_claims,
+    strict_claims,
+)
+from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import CitationScores, citation_samples
 from citeforge.evaluator.statements.inputs import Inputs
@@ -40,8 +43,8 @@ def _counters(
     shape = (3, len(inputs.runs), len(inputs.benchmark.query_ids), 2)
     low, high = np.zeros(shape), np.zeros(shape)
     for (run, row), n, s in rows:
-        for sums, side in ((low, 0), (high, 1)):
-            n_supported = sum(holds[side] for holds, _ in s.several)
+        for sums, side in ((low, "low"), (high, "high")):
+            n_supported = sum(getattr(holds, side) for holds, _ in s.several)
             sums[:2, run, row] = (s.n_multiple, n), (n_supported, s.n_multiple)
     for run in range(len(inputs.runs)):
         several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
@@ -52,7 +55,7 @@ def _counters(
         yield name, measured_between(ratio_sample, lower, upper)
 
 
-def _overcited(sums: Floats, several: list[tuple[int, Bounds, float]], highest: bool) -> None:
+def _overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
     """Add what each statement gives to ``sums``, shape (queries, 2), where the share is extreme.
 
     A statement that a failed judgement leaves open counts only where that moves the share.

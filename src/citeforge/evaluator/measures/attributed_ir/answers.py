@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from citeforge.evaluator.measures.alce.answers import strict_claims
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.claims import Claim
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
-from citeforge.evaluator.measures.forms import SINGLE, Form
+from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.measures.judging import Claim
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.marks import read_number
 
 AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
-PARTS = {"P": "precision", "R": "recall", "F": "F"}
-judged = partial(
-    percent, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
-)
-quality_of_judged = partial(
-    CitationQuality,
-    reference="Their code looks at 20 statements of an answer and 7 citations of each.",
-)
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20
 _BRACKET = r"\[\d+(?:,\s*\d+)*\]"
@@ -33,42 +20,6 @@ _MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by comma
 _NUMBER = re.compile(r"\d+")
 _REFERENCE_MARKS = re.compile(r"\[\d+(?:,\s*\d+)*\]")
 _PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
-
-
-def against_gold(
-    base: str,
-    compute: Callable[..., Found],
-    definitions: tuple[str, str],
-    *,
-    parts: tuple[str, ...] = tuple(PARTS),
-    references: str = "best",
-    **given: Any,
-) -> Form:
-    """Measures against all gold answers and, with ``@1gold``, against one of them.
-
-    Args:
-        base: what their names begin with.
-        compute: takes ``single``, besides what all take.
-        definitions: against all, and against one; ``{}`` stands for the part.
-        parts: of PARTS.
-        references: which gold answers count without ``@1gold``.
-        given: further fields of the measures.
-    """
-    texts = dict(zip(("", SINGLE), definitions, strict=True))
-    computes = {at: partial(compute, single=at == SINGLE) for at in texts}
-
-    def measure(part: str, at: str) -> Measure:
-        return percent(
-            f"{base}{part and '.' + part}{at and '@' + at}",
-            "attributed_ir",
-            texts[at].format(PARTS.get(part)),
-            source=AIR,
-            compute=computes[at],
-            parameters={**({"part": part} if part else {}), "references": at or references},
-            **given,
-        )
-
-    return Form(base, measure, parts=parts)
 
 
 def mark_numbers(text: str) -> list[int]:

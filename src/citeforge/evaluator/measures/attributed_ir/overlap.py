@@ -11,9 +11,14 @@ from citeforge.evaluator.measures.attributed_ir.answers import (
     mark_numbers,
     with_passages,
 )
-from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import means_by_answer
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
+from citeforge.evaluator.measures.declared import (
+    CannotError,
+    CitationQuality,
+    Found,
+    Measure,
+    percent,
+)
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 
 

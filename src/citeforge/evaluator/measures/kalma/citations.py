@@ -67,9 +67,9 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
     """Corr, P, R and F1, micro and macro, and the counters."""
     strict = inputs.protocol == "strict"
     count = strict_counts if strict else reference_counts
-    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
-    sums = {name: np.zeros((*shape, 2)) for name in ("Corr", "P", "R")}
-    macro = {name: np.full(shape, np.nan) for name in ("Corr", "P", "R")}
+    names, shape = ("Corr", "P", "R"), (len(inputs.runs), len(inputs.benchmark.query_ids))
+    sums = {name: np.zeros((*shape, 2)) for name in names}
+    macro = {name: np.full(shape, np.nan) for name in names}
     n_cited, n_na = np.full(shape, np.nan), np.full(shape, np.nan)
     for run, readings in enumerate(inputs.runs):
         for reading in readings:
@@ -80,12 +80,11 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
                 macro[name][run, reading.row] = _per_answer(name, hits, total, strict)
             n_cited[run, reading.row] = len(reading.citations)
             n_na[run, reading.row] = reading.n_na
-    has_gold = {"Corr": True, "P": _has_gold(inputs), "R": bool(sums["R"][..., 1].any())}
-    for name in ("Corr", "P", "R"):
-        if has_gold[name]:
-            always = name != "R"
-            yield f"KaLMA.{name}@micro", micro_sample(sums[name], always)
-            yield f"KaLMA.{name}@macro", mean_sample(macro[name])
+    has_gold = {"Corr": True, "R": bool(sums["R"][..., 1].any())}
+    has_gold["P"] = any(r.shown.gold for readings in inputs.runs for r in readings)
+    for name in (n for n in names if has_gold[n]):
+        yield f"KaLMA.{name}@micro", micro_sample(sums[name], always=name != "R")
+        yield f"KaLMA.{name}@macro", mean_sample(macro[name])
     if has_gold["P"] and has_gold["R"]:
         micro = _micro_f1(sums["P"], sums["R"])
         averaged = harmonic_sample(macro["P"], macro["R"])
@@ -93,10 +92,6 @@ def triple_citation_samples(inputs: KalmaInputs) -> Iterator[tuple[str, Sample]]
         yield "KaLMA.F1@macro", averaged if strict else _of_mean_runs(averaged)
     yield "KaLMA.Citations", mean_sample(n_cited)
     yield "KaLMA.NAs", mean_sample(n_na)
-
-
-def _has_gold(inputs: KalmaInputs) -> bool:
-    return any(reading.shown.gold for readings in inputs.runs for reading in readings)
 
 
 def _per_answer(name: str, hits: float, total: float, strict: bool) -> float:
@@ -155,12 +150,9 @@ def _of_mean_runs(sample: Sample) -> Sample:
 def counted(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """All measures that need no judge."""
     samples = dict(triple_citation_samples(inputs))
-    for measure in measures:
-        sample = samples.get(measure.name)
-        if sample is None:
-            yield measure.name, "the benchmark has no minimum knowledge sets"
-        else:
-            yield measure.name, Measured(sample)
+    why = "the benchmark has no minimum knowledge sets"
+    for m in measures:
+        yield m.name, Measured(samples[m.name]) if m.name in samples else why
 
 
 PAPER = "Li et al. 2024 (KaLMA), section 4"

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import Found, Measure
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure
 from citeforge.evaluator.measures.kalma.citations import PAPER
 from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import without_brackets
-from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
+from citeforge.evaluator.statistics.estimates import mean_sample, measured_between
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.benchmarks.kg import Triple
 
 REFERENCE_ANSWERS = 100
 _UNPARSABLE = 3.0  # what the reference gives where no number can be read
@@ -75,99 +72,66 @@ def reference_mark(reply: str) -> float:
     return _UNPARSABLE if match is None else float(match[0])
 
 
-@dataclass
-class LlmGrader:
-    """Asks the LLM, at temperature 0.
-
-    Attributes:
-        llm: who is asked.
-        reference: whether replies are read as KaLMA's code reads them.
-        failed: replies without a mark, and failures.
-    """
-
-    llm: Llm
-    reference: bool = False
-    failed: int = 0
-
-    def marks(
-        self, aspect: str, rows: Sequence[tuple[str, str, Sequence[Triple]]]
-    ) -> list[float | None]:
-        """Marks of (question, answer, facts) rows; None where there is none."""
-        what, with_facts = ASPECTS[aspect]
-        requests = []
-        for question, answer, facts in rows:
-            lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in facts)
-            shown = f"Facts:\n{lines}\n" if with_facts else ""
-            text = _PROMPT.format(what=what, facts=shown, question=question, answer=answer)
-            requests.append(_request(text))
-        marks = []
-        for result in self.llm.complete(requests):
-            read = reference_mark if self.reference else mark_of
-            mark = None if isinstance(result, Failure) else read(result.text)
-            self.failed += mark is None
-            marks.append(mark)
-        return marks
-
-    def answers(self, pairs: Sequence[tuple[str, str]]) -> list[bool | None]:
-        """Whether each sentence answers any part of its question; None when the reply says neither.
-
-        Args:
-            pairs: (question, sentence).
-        """
-        requests = [_request(_ANSWERS.format(question=q, sentence=s)) for q, s in pairs]
-        verdicts: list[bool | None] = []
-        for result in self.llm.complete(requests):
-            text = "" if isinstance(result, Failure) else result.text.strip().lower()
-            verdicts.append(text.startswith("yes") if text.startswith(("yes", "no")) else None)
-        self.failed += verdicts.count(None)
-        return verdicts
-
-
-def _request(text: str) -> Request:
+def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | None]:
+    """Replies to prompts, at temperature 0; None where there is none, which is counted."""
     params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8}
-    return Request((("user", text),), params, task="geval", values={})
+    requests = [Request((("user", t),), params, task="geval", values={}) for t in texts]
+    results = llm.complete(requests)
+    replies = [None if isinstance(r, Failure) else r.text for r in results]
+    inputs.n_failed += replies.count(None)
+    return replies
 
 
-def geval_samples(
-    inputs: KalmaInputs, marker: LlmGrader, aspects: Sequence[str]
-) -> Iterator[tuple[str, Measured]]:
-    """Mean marks from 1 to 5.
+def answers_nothing(inputs: KalmaInputs, llm: Llm, pairs: Sequence[tuple[str, str]]) -> list[bool]:
+    """Whether each sentence answers no part of its question; a reply that says neither is counted.
+
+    Args:
+        inputs: what is measured.
+        llm: who is asked.
+        pairs: (question, sentence).
+    """
+    prompts = (_ANSWERS.format(question=q, sentence=s) for q, s in pairs)
+    replies = [r and r.strip().lower() for r in ask_llm(inputs, llm, prompts)]
+    inputs.n_failed += sum(r is not None and not r.startswith(("yes", "no")) for r in replies)
+    return [r is not None and r.startswith("no") for r in replies]
+
+
+def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
+    """Mean marks from 1 to 5, for the aspects of the measures.
 
     Strict: a missing answer gets 1; a reply without a mark is a judge failure, and bounds are
     given. Reference: the first 100 answers that were shown a graph, brackets stripped, 3 where
     there is no mark.
     """
-    strict = inputs.protocol == "strict"
-    rows: list[tuple[int, ParsedAnswer]] = []
-    for run, readings in enumerate(inputs.runs):
-        rated = readings
-        if not strict:
-            rated = [r for r in readings if r.shown.triples][:REFERENCE_ANSWERS]
-        rows += [(run, r) for r in rated]
-    jobs = [(run, r) for run, r in rows if not strict or r.output.strip()]
-    texts = [
-        (r.shown.question, r.output if strict else without_brackets(r.output), r.shown.triples)
-        for _, r in jobs
-    ]
-    shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
-    for aspect in aspects:
-        low, high = np.full(shape, np.nan), np.full(shape, np.nan)
-        for run, r in rows:
-            low[run, r.row] = high[run, r.row] = 1.0
-        for (run, r), mark in zip(jobs, marker.marks(aspect, texts), strict=True):
-            least, most = (mark, mark) if mark is not None else (1.0, 5.0)
-            if mark is None and not strict:
-                least = most = _UNPARSABLE
-            low[run, r.row], high[run, r.row] = least, most
-        name = f"GEval.{aspect}"
-        yield name, measured_between(mean_sample, low, high)
-
-
-def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """Marks for the aspects of the measures."""
-    if inputs.marker is None:
+    if (llm := inputs.tools.llm) is None:
         raise CannotError("needs --llm openai:MODEL or replay:FILE")
-    yield from geval_samples(inputs, inputs.marker, [str(m.parameters["aspect"]) for m in measures])
+    strict = inputs.protocol == "strict"
+    rated: list[tuple[int, ParsedAnswer]] = []
+    for run, readings in enumerate(inputs.runs):
+        shown = [r for r in readings if r.shown.triples][:REFERENCE_ANSWERS]
+        rated += [(run, r) for r in (readings if strict else shown)]
+    asked = [(run, r) for run, r in rated if not strict or r.output.strip()]
+    for measure in measures:
+        aspect = str(measure.parameters["aspect"])
+        replies = ask_llm(inputs, llm, (_prompt(aspect, r, strict) for _, r in asked))
+        low = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
+        for run, r in rated:
+            low[run, r.row] = 1.0
+        high = low.copy()
+        for (run, r), reply in zip(asked, replies, strict=True):
+            mark = None if reply is None else (mark_of if strict else reference_mark)(reply)
+            inputs.n_failed += mark is None and reply is not None
+            least, most = (1.0, 5.0) if strict else (_UNPARSABLE, _UNPARSABLE)
+            low[run, r.row], high[run, r.row] = (least, most) if mark is None else (mark, mark)
+        yield measure.name, measured_between(mean_sample, low, high)
+
+
+def _prompt(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
+    what, with_facts = ASPECTS[aspect]
+    lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
+    text = answer.output if strict else without_brackets(answer.output)
+    facts = f"Facts:\n{lines}\n" if with_facts else ""
+    return _PROMPT.format(what=what, facts=facts, question=answer.shown.question, answer=text)
 
 
 def _model(tools: Tools, protocol: str) -> str | None:

@@ -8,17 +8,16 @@ from dataclasses import replace
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.compute import Results, compute
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.kalma.geval import LlmGrader
 from citeforge.evaluator.measures.kalma.inputs import (
     OWN_PASSAGES,
     KalmaInputs,
+    ParsedAnswer,
     TripleClaim,
     no_such_context,
     read_answer,
     read_reference,
     read_shown,
 )
-from citeforge.evaluator.measures.kalma.inputs import ParsedAnswer as ReadAnswer
 from citeforge.evaluator.measures.kalma.judged import entailment_of
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
 from citeforge.evaluator.statements.reading import SubmissionReader
@@ -43,10 +42,9 @@ class GraphReading(SubmissionReader):
             raise no_such_context(self.context, self.benchmark)
         self._shown, self._relations = read_shown(self.benchmark, self.context)
         self._read = read_answer if self.is_strict else read_reference
-        self._runs: dict[int, dict[int, ReadAnswer]] = {}
+        self._runs: dict[int, dict[int, ParsedAnswer]] = {}
         if not self.is_strict:
             self.tools = replace(tools, segmenter=SENTENCES)
-        self._marker = None if tools.llm is None else LlmGrader(tools.llm, not self.is_strict)
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
@@ -76,11 +74,10 @@ class GraphReading(SubmissionReader):
             [list(run.values()) for run in runs],
             self._relations,
             self.tools,
-            self._marker,
         )
 
-    def _missing(self, row: int) -> ReadAnswer:
-        return ReadAnswer(row, self._shown[row], "", (), 0, 0, is_missing=True)
+    def _missing(self, row: int) -> ParsedAnswer:
+        return ParsedAnswer(row, self._shown[row], "", (), 0, 0, is_missing=True)
 
     def results(self) -> Results:
         """All measures."""
@@ -110,44 +107,41 @@ class GraphReading(SubmissionReader):
 
     def n_failed(self) -> int:
         """Questions to judge and LLM that failed."""
-        return super().n_failed() + (0 if self._marker is None else self._marker.failed)
+        return super().n_failed() + self._inputs.n_failed
 
 
 def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
     """Answers of the first run; triples take the place of passages."""
-    claims = [inputs.claims(reading) for reading in inputs.runs[0]]
-    pairs = [pair for of_answer in claims for claim in of_answer for pair in _pairs(claim)]
+    answers = [(reading, inputs.claims(reading)) for reading in inputs.runs[0]]
+    pairs = [pair for _, claims in answers for claim in claims for pair in _pairs(claim)]
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(pairs)
     details = []
-    for reading, mine in zip(inputs.runs[0], claims, strict=True):
-        place = {t.key.compared: i for i, t in enumerate(reading.shown.triples)}
-        statements = [
-            StatementDetail(
-                text=claim.text,
-                cited=[
-                    at for c in claim.citations if (at := place.get(c.key.compared)) is not None
-                ],
-                wrong=sum(not reading.shown.shows(c) for c in claim.citations),
-                supported=_supported(claim, decisions),
-            )
-            for claim in mine
-        ]
-        gold = {key.compared for key, _ in reading.shown.gold}
-        passages = [
-            PassageDetail(
-                id=t.qid,
-                title=t.name,
-                text=f"{t.relation}: {t.value}",
-                label="minimum knowledge" if t.key.compared in gold else None,
-            )
-            for t in reading.shown.triples
-        ]
+    for reading, claims in answers:
+        shown = reading.shown
+        place = {t.key.compared: i for i, t in enumerate(shown.triples)}
+        gold = {key.compared for key, _ in shown.gold}
         details.append(
             AnswerDetail(
                 query_id=inputs.benchmark.query_ids[reading.row],
-                query=reading.shown.question,
-                statements=statements,
-                passages=passages,
+                query=shown.question,
+                statements=[
+                    StatementDetail(
+                        text=claim.text,
+                        cited=[place[k] for c in claim.citations if (k := c.key.compared) in place],
+                        wrong=sum(not shown.shows(c) for c in claim.citations),
+                        supported=_supported(claim, decisions),
+                    )
+                    for claim in claims
+                ],
+                passages=[
+                    PassageDetail(
+                        id=t.qid,
+                        title=t.name,
+                        text=f"{t.relation}: {t.value}",
+                        label="minimum knowledge" if t.key.compared in gold else None,
+                    )
+                    for t in shown.triples
+                ],
                 is_missing=reading.is_missing,
             )
         )
@@ -161,7 +155,5 @@ def _pairs(claim: TripleClaim) -> list[Pair]:
 def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:
     """Whether a statement entails all that it cites; None without verdicts or a citation."""
     verdicts = [decisions.get(pair) for pair in _pairs(claim)]
-    defined = [v for v in verdicts if isinstance(v, Verdict)]
-    if not verdicts or len(defined) < len(verdicts):
-        return None
-    return all(v.entailed for v in defined)
+    defined = [v.entailed for v in verdicts if isinstance(v, Verdict)]
+    return all(defined) if defined and len(defined) == len(verdicts) else None

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
 
-from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.measures.kalma import reference
-from citeforge.evaluator.statements.split import Statement, strict_statements
+from citeforge.evaluator.measures.kalma.reference import (
+    SENTENCES,
+    has_na,
+    read_brackets,
+    without_brackets,
+)
+from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
@@ -18,9 +21,6 @@ from citeforge.package.items import by_query
 from citeforge.schemas.benchmarks.kg import EMPTY, NAME, Key, Triple, from_row
 from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
-
-if TYPE_CHECKING:
-    from citeforge.evaluator.measures.kalma.geval import LlmGrader
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class ParsedAnswer:
         row: row of its query.
         shown: what it was shown.
         output: what the system wrote.
-        brackets: citations, bracket by bracket.
+        citations: in order.
         n_na: number of [NA] marks.
         n_unparsed: brackets that begin like a citation and cannot be read.
         is_missing: whether the submission has no such line.
@@ -77,15 +77,10 @@ class ParsedAnswer:
     row: int
     shown: ShownGraphs
     output: str
-    brackets: tuple[tuple[TripleCitation, ...], ...]
+    citations: tuple[TripleCitation, ...]
     n_na: int
     n_unparsed: int
     is_missing: bool = False
-
-    @property
-    def citations(self) -> list[TripleCitation]:
-        """All citations in order."""
-        return [c for bracket in self.brackets for c in bracket]
 
 
 @dataclass(frozen=True)
@@ -113,7 +108,7 @@ class KalmaInputs:
         runs: one list a run; ``strict`` has one reading for every query.
         relations: relation names of the whole benchmark.
         tools: judge and segmenter, which ``reference`` does not use.
-        marker: gives marks; None without an LLM.
+        n_failed: replies of the LLM that say nothing, and failures.
     """
 
     benchmark: Benchmark
@@ -121,19 +116,15 @@ class KalmaInputs:
     runs: list[list[ParsedAnswer]]
     relations: frozenset[str]
     tools: Tools = field(default_factory=Tools)
-    marker: LlmGrader | None = None
+    n_failed: int = 0
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Statements of an answer, cut once."""
         key = (reading.row, reading.output)
         if key not in self._claims:
-            if self.protocol == "reference":
-                self._claims[key] = reference_triple_claims(reading.output)
-            else:
-                segmenter = self.tools.segmenter
-                assert segmenter is not None
-                self._claims[key] = read_triple_claims(reading, segmenter, self.relations)
+            claims = _reference_claims if self.protocol == "reference" else _strict_claims
+            self._claims[key] = claims(self, reading)
         return self._claims[key]
 
     @property
@@ -142,31 +133,28 @@ class KalmaInputs:
         return self.protocol == "reference" or self.tools.segmenter is not None
 
 
-def read_triple_claims(
-    reading: ParsedAnswer, segmenter: Segmenter, relations: Iterable[str] = ()
-) -> list[TripleClaim]:
+def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
     """Statements with their citations: see docs/definitions.md#statements."""
-    grammar = TripleGrammar(reading.shown.triples, relations)
-    split = strict_statements(reading.output, grammar, segmenter, 0)
-    brackets = grammar.brackets
+    assert inputs.tools.segmenter is not None
+    grammar = TripleGrammar(reading.shown.triples, inputs.relations)
+    split = strict_statements(reading.output, grammar, inputs.tools.segmenter, 0)
+    return [
+        TripleClaim(
+            statement.text,
+            tuple(c for n in statement.numbers for c in grammar.brackets[n]),
+            any(m.is_na for m in statement.markers),
+        )
+        for statement in split.statements
+    ]
 
-    def claim(statement: Statement) -> TripleClaim:
-        cited = [c for n in statement.numbers for c in brackets[n]]
-        return TripleClaim(statement.text, tuple(cited), any(m.is_na for m in statement.markers))
 
-    return [claim(s) for s in split.statements]
-
-
-def reference_triple_claims(output: str) -> list[TripleClaim]:
+def _reference_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
     """Sentences as KaLMA's code sees them, each with the citations that it holds whole."""
-    claims = []
-    for start, end in reference.SENTENCES.split(output):
-        sentence = output[start:end]
-        brackets, _ = reference.read_brackets(sentence)
-        cited = tuple(c for bracket in brackets for c in bracket)
-        text = reference.without_brackets(sentence)
-        claims.append(TripleClaim(text, cited, reference.has_na(sentence)))
-    return claims
+    sentences = [reading.output[start:end] for start, end in SENTENCES.split(reading.output)]
+    return [
+        TripleClaim(without_brackets(text), read_brackets(text)[0], has_na(text))
+        for text in sentences
+    ]
 
 
 def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], frozenset[str]]:
@@ -232,19 +220,13 @@ def read_answer(
     """Citations and marks of one answer."""
     grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
-    return ParsedAnswer(
-        row,
-        graphs,
-        output,
-        tuple(tuple(b) for b in grammar.brackets),
-        sum(m.is_na for m in parsed.markers),
-        len(parsed.unparsed),
-    )
+    cited = tuple(c for bracket in grammar.brackets for c in bracket)
+    n_na = sum(m.is_na for m in parsed.markers)
+    return ParsedAnswer(row, graphs, output, cited, n_na, len(parsed.unparsed))
 
 
 def read_reference(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str] = ()
 ) -> ParsedAnswer:
     """The same as KaLMA's own code reads it."""
-    brackets, n_na = reference.read_brackets(output)
-    return ParsedAnswer(row, graphs, output, tuple(tuple(b) for b in brackets), n_na, 0)
+    return ParsedAnswer(row, graphs, output, *read_brackets(output), 0)

@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.bounds import Bounds, Value, decided
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
+from citeforge.evaluator.measures.columns import (
+    Value,
+    decided,
+    require_judge,
+    require_segmenter,
+)
+from citeforge.evaluator.measures.declared import (
+    CitationQuality,
+    Found,
+    Measure,
+    percent,
+)
 from citeforge.evaluator.measures.kalma.citations import (
     PAPER,
     is_later,
     micro_and_macro,
     micro_sample,
 )
+from citeforge.evaluator.measures.kalma.geval import answers_nothing
 from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer, TripleClaim
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
-from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
-from citeforge.evaluator.tools import NO_JUDGE, Tools
+from citeforge.evaluator.statistics.estimates import mean_sample, measured_between
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import TripleCitation
 from citeforge.schemas.text import normalise_em
 
 REFERENCE_ANSWERS = 400
-
-Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
-"""(question, statement) pairs to whether each answers at all; None when nobody can say."""
 
 
 def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
@@ -37,21 +44,23 @@ def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
     return Pair(text, f"{triple.relation}: {triple.value}")
 
 
-def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
+def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
+    judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[tuple[int, int], list[tuple[str, TripleCitation]]]] = []
     for run, readings in enumerate(inputs.runs):
         for reading in readings if strict else readings[:REFERENCE_ANSWERS]:
             if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
                 continue  # counted among the first answers all the same
-            rows.append(((run, reading.row), _aligned(inputs, reading)))
+            claims = inputs.claims(reading)
+            rows.append(((run, reading.row), [(c.text, t) for c in claims for t in c.citations]))
     judge.ask(entailment_of(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     low, high = np.zeros((*shape, 2)), np.zeros((*shape, 2))
     macro_low, macro_high = np.full(shape, np.nan), np.full(shape, np.nan)
     # In reference a value that stands in the text is taken for granted.
-    unasked = Bounds(not strict, not strict)
+    unasked = Value.exact(float(not strict))
     for place, pairs in rows:
         each = [
             decided(judge, entailment_of(*p)) if _is_asked(*p, strict) else unasked for p in pairs
@@ -61,14 +70,9 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
         if pairs or strict:
             share = Value.mean(each)
             macro_low[place], macro_high[place] = share.low, share.high
-    name = "KaLMA.Align@micro"
-    yield name, measured_between(partial(micro_sample, always=True), low, high)
-    name = "KaLMA.Align@macro"
-    yield name, measured_between(mean_sample, macro_low, macro_high)
-
-
-def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, TripleCitation]]:
-    return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
+    micro = partial(micro_sample, always=True)
+    yield "KaLMA.Align@micro", measured_between(micro, low, high)
+    yield "KaLMA.Align@macro", measured_between(mean_sample, macro_low, macro_high)
 
 
 def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
@@ -77,10 +81,9 @@ def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
     return citation.complete if strict else citation.value.lower() not in text.lower()
 
 
-def na_samples(
-    inputs: KalmaInputs, judge: JudgeSession, answers: Answers | None
-) -> Iterator[tuple[str, Measured | str]]:
+def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Precision over [NA] statements and recall over absent triples, both micro."""
+    judge = _judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
     for run, readings in enumerate(inputs.runs):
@@ -93,30 +96,24 @@ def na_samples(
     judge.ask(
         entailment_of(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
     )
-    idle = _answering_nothing(answers, rows, judge) if strict else frozenset()
+    idle = _answering_nothing(inputs, rows, judge) if strict else frozenset()
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     sums = {n: np.zeros((*shape, 2)) for n in ("P", "P+", "R", "R+")}
     for run, reading, claims, absent in rows:
         place = (run, reading.row)
         bounds = [[decided(judge, entailment_of(c.text, t)) for t in absent] for c in claims]
-        for end, suffix in enumerate(("", "+")):
-            hits = [[b[end] for b in row] for row in bounds]
+        for end, suffix in (("low", ""), ("high", "+")):
+            hits = [[getattr(value, end) for value in row] for row in bounds]
+            precise = recalled = sum(map(sum, hits))  # pairs in reference, so both can pass 1
             if strict:
-                precise = sum(
-                    any(row) or (reading.shown.question, c.text) in idle
-                    for row, c in zip(hits, claims, strict=True)
-                )
-                recalled = sum(any(row[i] for row in hits) for i in range(len(absent)))
-            else:
-                precise = recalled = sum(sum(row) for row in hits)  # pairs, so both can pass 1
+                idles = [(reading.shown.question, c.text) in idle for c in claims]
+                precise = sum(max([idle, *row]) for idle, row in zip(idles, hits, strict=True))
+                recalled = sum(map(max, zip(*hits, strict=True)))
             sums[f"P{suffix}"][place] = precise, len(claims)
             sums[f"R{suffix}"][place] = recalled, len(absent)
     for letter, nothing in (("P", "no answer has an [NA]"), ("R", "nothing is absent")):
-        name = f"KaLMA.NA.{letter}"
-        if not sums[letter][..., 1].any():
-            yield name, nothing
-            continue
-        yield name, measured_between(micro_sample, sums[letter], sums[f"{letter}+"])
+        measured = measured_between(micro_sample, sums[letter], sums[f"{letter}+"])
+        yield f"KaLMA.NA.{letter}", measured if sums[letter][..., 1].any() else nothing
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
@@ -130,7 +127,7 @@ def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
 
 
 def _answering_nothing(
-    answers: Answers | None,
+    inputs: KalmaInputs,
     rows: Sequence[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]],
     judge: JudgeSession,
 ) -> frozenset[tuple[str, str]]:
@@ -138,7 +135,7 @@ def _answering_nothing(
 
     Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about.
     """
-    if answers is None:
+    if inputs.tools.llm is None:
         return frozenset()
     pairs = dict.fromkeys(
         (reading.shown.question, c.text)
@@ -147,8 +144,8 @@ def _answering_nothing(
         if normalise_em(c.text)
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    replies = answers(list(pairs))
-    return frozenset(pair for pair, reply in zip(pairs, replies, strict=True) if reply is False)
+    nothing = answers_nothing(inputs, inputs.tools.llm, list(pairs))
+    return frozenset(pair for pair, is_idle in zip(pairs, nothing, strict=True) if is_idle)
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
@@ -157,22 +154,10 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     Raises:
         CannotError: there is none, or nothing that splits answers.
     """
-    if inputs.tools.judge is None:
-        raise CannotError(NO_JUDGE)
+    judge = require_judge(inputs.tools)
     if not inputs.can_split:
-        raise CannotError(inputs.tools.why_no_segmenter)
-    return inputs.tools.judge
-
-
-def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """What statements entail of what they cite."""
-    yield from align_samples(inputs, _judge(inputs))
-
-
-def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
-    """What [NA] statements entail of what is absent."""
-    answers = None if inputs.marker is None else inputs.marker.answers
-    yield from na_samples(inputs, _judge(inputs), answers)
+        require_segmenter(inputs.tools)
+    return judge
 
 
 def _clause(tools: Tools, protocol: str) -> str:

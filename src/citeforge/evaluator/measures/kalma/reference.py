@@ -55,13 +55,14 @@ def has_na(text: str) -> bool:
     return _NA in text
 
 
-def read_brackets(text: str) -> tuple[list[list[TripleCitation]], int]:
-    """Citations, bracket by bracket, and the number of [NA].
+def read_brackets(text: str) -> tuple[tuple[TripleCitation, ...], int]:
+    """Citations in order, and the number of [NA].
 
     Citations without a relation are dropped; one without a value is a citation.
     """
     parts = [text[start:end] for start, end in _brackets(text)]
-    return [_triples(b) for b in parts if b != _NA], parts.count(_NA)
+    cited = tuple(c for b in parts if b != _NA for c in _triples(b))
+    return cited, parts.count(_NA)
 
 
 def _brackets(text: str) -> Iterator[Span]:

@@ -63,15 +63,15 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         inside, outside, unparsed = grammar.cited(output, n_docs)
         distinct = len(inside) + outside
         hits = len(inside & relevant)
-        short_em = math.nan
+        text, short_em = _text(output, n_docs, grammar), math.nan
         if answers:
-            text = normalise_answer(_text(output, n_docs, grammar))
-            short_em = float(any(contains_answer(text, aliases) for aliases in answers.values()))
+            normal = normalise_answer(text)
+            short_em = float(any(contains_answer(normal, a) for a in answers.values()))
         return AnswerValues(
             hits / distinct if distinct else 0.0,
             hits / len(relevant) if relevant else math.nan,
             distinct,
-            len(_text(output, n_docs, grammar).split()),
+            len(text.split()),
             short_em,
             outside,
             unparsed,
@@ -127,100 +127,68 @@ def reference_scorer(grammar: Grammar) -> Scorer:
 COLUMNS = ("precision", "recall", "distinct", "length", "short_em")
 
 
-def _scorer(protocol: str, grammar: Grammar) -> Scorer:
-    return (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
-
-
 class RageNumbers:
-    """What is kept of one answer.
+    """What is kept of one answer, to frozen passages or to those that it brings itself: of these,
+    those are judged that the benchmark knows.
 
     Attributes:
-        columns: the first fields of :class:`Answer`.
-        unjudged: why nothing says which passages are relevant; empty where something does.
-    """
-
-    columns: tuple[str, ...] = COLUMNS
-
-    def __init__(self, benchmark: Benchmark, table: ContextTable, protocol: str) -> None:
-        self._score = _scorer(protocol, benchmark.grammar)
-        self._sizes, self._relevant = table.sizes, table.relevant
-        self._answers = _short_answers(benchmark, table)
-        self.unjudged = "" if table.is_judged else benchmark.why_no_labels
-
-    def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
-        """Numbers of an answer to the query of a row."""
-        answers = self._answers.get(row, _NOTHING)
-        return self._score(answer.output, self._sizes[row], self._relevant[row], answers)
-
-    def worst(self, row: int) -> AnswerValues:
-        """Numbers of a missing answer."""
-        return worst(self._relevant[row], self._answers.get(row, _NOTHING))
-
-
-class OwnRageNumbers:
-    """The same of passages that answers bring: those are judged that the benchmark knows.
-
-    Attributes:
-        columns: the first fields of :class:`Answer`.
+        columns: the first fields of :class:`AnswerValues`.
     """
 
     columns: tuple[str, ...] = COLUMNS
 
     def __init__(
-        self, benchmark: Benchmark, grammar: Grammar, protocol: str, brought: ProvidedPassages
-    ) -> None:
+        self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
+        provided: ProvidedPassages | None,
+    ) -> None:  # fmt: skip
         """Prepare.
 
         Args:
-            benchmark: its judgements say which passages are relevant, by their ids.
+            benchmark: its judgements say which passages are relevant.
             grammar: citation grammar with the submission's index base.
             protocol: ``strict`` or ``reference``.
-            brought: the ids of the passages.
+            table: the frozen passages; None where answers bring their own.
+            provided: the passages that answers bring; None where they are frozen.
         """
-        self._score = _scorer(protocol, grammar)
-        self._relevant = [frozenset(ids) for ids in benchmark.relevant_ids]
-        self._query_ids, self._answers = benchmark.query_ids, benchmark.short_answers
-        self._brought = brought
+        self._score = (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
+        self._benchmark, self._table, self._provided = benchmark, table, provided
+        self._relevant = (
+            [frozenset(ids) for ids in benchmark.relevant_ids] if provided is not None else []
+        )
 
     @property
     def unjudged(self) -> str:
         """Why nothing says which passages are relevant; empty where something does."""
-        return self._brought.unjudged()
+        if self._provided is not None:
+            return self._provided.unjudged()
+        is_judged = self._table is not None and self._table.is_judged
+        return "" if is_judged else self._benchmark.why_no_labels
 
     def of(self, row: int, answer: SubmissionLine) -> AnswerValues:
         """Numbers of an answer to the query of a row."""
-        ids = self._brought.docids(answer)
-        relevant = frozenset(i for i, name in enumerate(ids) if name in self._relevant[row])
-        return self._score(answer.output, len(ids), relevant, self._short(row, ids))
+        ids = () if self._provided is None else self._provided.docids(answer)
+        return self._score(answer.output, *self._passages(row, ids))
 
     def worst(self, row: int) -> AnswerValues:
         """Numbers of a missing answer: nothing relevant was found, where there is something."""
-        relevant = sorted(self._relevant[row])
-        return worst(frozenset(range(len(relevant))), self._short(row, relevant))
+        ids = sorted(self._relevant[row]) if self._table is None else ()
+        return worst(*self._passages(row, ids)[1:])
 
-    def _short(self, row: int, ids: Sequence[str | None]) -> dict[int, list[str]]:
-        """Short answers of shown passages by position."""
-        query, answers = self._query_ids[row], self._answers
-        return {
-            i: answers[query, name]
-            for i, name in enumerate(ids)
-            if name and (query, name) in answers
-        }
-
-
-_NOTHING: dict[int, list[str]] = {}
-
-
-def _short_answers(benchmark: Benchmark, table: ContextTable) -> dict[int, dict[int, list[str]]]:
-    """Short answers by query row and position in the context."""
-    answers = benchmark.short_answers
-    by_row: dict[int, dict[int, list[str]]] = {}
-    for row, query in enumerate(benchmark.query_ids if answers else ()):
-        ids = table.ids_of(row)
-        places = [p for p in sorted(table.relevant[row]) if (query, ids[p]) in answers]
-        if places:
-            by_row[row] = {p: answers[query, ids[p]] for p in places}
-    return by_row
+    def _passages(
+        self, row: int, ids: Sequence[str | None]
+    ) -> tuple[int, frozenset[int], dict[int, list[str]]]:
+        """Number of passages shown, positions of the relevant ones, and their short answers."""
+        answers, query = self._benchmark.short_answers, self._benchmark.query_ids[row]
+        if self._table is None:
+            size, mine = len(ids), self._relevant[row]
+            relevant = frozenset(i for i, name in enumerate(ids) if name in mine)
+        else:
+            size, relevant = self._table.sizes[row], self._table.relevant[row]
+            ids = self._table.ids_of(row) if answers else ()
+        if not answers:
+            return size, relevant, {}
+        short = {i: answers.get((query, ids[i] or "")) for i in sorted(relevant)}
+        return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
 
 
 def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Found:
@@ -249,7 +217,7 @@ def citation_values(numbers: PerAnswerScores, measures: Sequence[Measure]) -> Fo
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 _share, _count = (
     partial(make, family="rage", source=_PAPER, compute=citation_values,
-            numbers=RageNumbers, own_numbers=OwnRageNumbers)
+            numbers=RageNumbers)
     for make in (percent, count)
 )  # fmt: skip
 _quality = partial(

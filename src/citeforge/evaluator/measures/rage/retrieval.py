@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from citeforge.evaluator.measures.cannot import CannotError
 from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import Found, Measure, percent
-from citeforge.evaluator.measures.forms import Form
+from citeforge.evaluator.measures.declared import CannotError, CutoffForm, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-
-DEPTHS = ("1", "2", "3", "5", "10")
-"""Cutoffs of the measures that are listed."""
 
 
 def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
@@ -63,20 +58,20 @@ def distinct_ids(item: AnswerItem) -> list[str]:
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 
-def _measure(part: str, at: str, base: str, words: str) -> Measure:
+def _measure(cutoff: int, base: str, words: str) -> Measure:
     return percent(
-        f"{base}@{at}",
+        f"{base}@{cutoff}",
         "retrieval",
-        f"{words} among the first {at} shown passages",
+        f"{words} among the first {cutoff} shown passages",
         needs="passages with ids, judgements",
         source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2",
         compute=rankings,
-        parameters={"base": base, "cutoff": int(at)},
+        parameters={"base": base, "cutoff": cutoff},
     )
 
 
 MEASURES = tuple(
-    Form(base, partial(_measure, base=base, words=words), cutoff=True, listed=DEPTHS)
+    CutoffForm(base, partial(_measure, base=base, words=words))
     for base, words in (
         ("P", "share of relevant ones"),
         ("R", "relevant ones found"),

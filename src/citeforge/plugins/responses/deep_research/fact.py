@@ -21,10 +21,15 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.measures.cannot import CannotError
-from citeforge.evaluator.measures.columns import Key, bounded
-from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
+from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.declared import (
+    CannotError,
+    CitationQuality,
+    Found,
+    Measure,
+    count,
+    percent,
+)
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.url_marks import has_text

@@ -1,0 +1,29 @@
+"""ROUGE-Lsum, by rouge-score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from citeforge.evaluator.measures.declared import CannotError
+
+
+def rouge_scorer(stemmer: bool) -> Any:
+    """rouge-score's scorer.
+
+    Raises:
+        CannotError: rouge-score is not installed.
+    """
+    try:
+        from rouge_score.rouge_scorer import RougeScorer
+    except ImportError as error:
+        raise CannotError("needs rouge-score: pip install 'citeforge[scores]'") from error
+    return RougeScorer(["rougeLsum"], use_stemmer=stemmer)
+
+
+def rouge_lsum(output: str, references: Sequence[str], scorer: Any) -> tuple[float, float, float]:
+    """Precision, recall and F against the first reference with the best F; zeros where none has
+    any."""
+    scores = (scorer.score(reference, output)["rougeLsum"] for reference in references)
+    best = max(scores, key=lambda s: s.fmeasure, default=None)
+    return (best.precision, best.recall, best.fmeasure) if best and best.fmeasure else (0.0,) * 3
