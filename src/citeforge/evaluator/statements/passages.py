@@ -113,7 +113,8 @@ class PassageReading(SubmissionReader):
         for make in dict.fromkeys(m.numbers for m in self.measures):
             alike = [m for m in self.measures if m.numbers is make]
             if make is None or make in self._scores:
-                results = compute(self._inputs if make is None else self._scores[make], alike)
+                inputs = self._inputs if make is None else self._scores[make]
+                results = compute(inputs, alike, self.tools.judge)
             else:
                 own = self.context == OWN
                 why = "passages without relevance labels" if own else "no passages were shown"
