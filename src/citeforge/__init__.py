@@ -5,120 +5,74 @@
 
 from __future__ import annotations
 
+import ast
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citeforge.schemas.version import __version__
+from citeforge.schemas.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from citeforge.builders.recipes.rebuild import Rebuilt
-    from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check import Findings, check
-    from citeforge.library.benchmarks import load
-    from citeforge.library.building import build, rebuild
-    from citeforge.library.reading import parse_citations, split_statements
-    from citeforge.library.reports import Comparisons, compare, report
-    from citeforge.library.scores import ScoredFiles, Scores, read_scores, score, score_files
-    from citeforge.library.systems import Bench, bench, run
-    from citeforge.package.items import Gold, Item, Passage
-    from citeforge.plugins.audit.library import Audited, audit
-    from citeforge.plugins.audit.options import AuditOptions
-    from citeforge.publish.export.registry import export
-    from citeforge.schemas.commands.command_options import ScoreOptions
-    from citeforge.schemas.errors import (
-        CiteforgeError,
-        FailuresError,
-        InputError,
-        MissingExtraError,
-        UnknownValueError,
-        UsageError,
-    )
-    from citeforge.schemas.recipes.records import (
-        AlceRecipe,
-        AuthorshipRecipe,
-        HagridRecipe,
-        KalmaRecipe,
-        RageRecipe,
-        RunOptions,
-        TwinsRecipe,
-    )
+    from citeforge.builders.recipes.rebuild import Rebuilt as Rebuilt
+    from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
+    from citeforge.evaluator.submissions.check import Findings as Findings
+    from citeforge.evaluator.submissions.check import check as check
+    from citeforge.library.benchmarks import load as load
+    from citeforge.library.building import build as build
+    from citeforge.library.building import rebuild as rebuild
+    from citeforge.library.reading import parse_citations as parse_citations
+    from citeforge.library.reading import split_statements as split_statements
+    from citeforge.library.reports import Comparisons as Comparisons
+    from citeforge.library.reports import compare as compare
+    from citeforge.library.reports import report as report
+    from citeforge.library.scores import ScoredFiles as ScoredFiles
+    from citeforge.library.scores import Scores as Scores
+    from citeforge.library.scores import read_scores as read_scores
+    from citeforge.library.scores import score as score
+    from citeforge.library.scores import score_files as score_files
+    from citeforge.library.systems import Bench as Bench
+    from citeforge.library.systems import bench as bench
+    from citeforge.library.systems import run as run
+    from citeforge.package.items import Gold as Gold
+    from citeforge.package.items import Item as Item
+    from citeforge.package.items import Passage as Passage
+    from citeforge.plugins.audit.library import Audited as Audited
+    from citeforge.plugins.audit.library import audit as audit
+    from citeforge.plugins.audit.options import AuditOptions as AuditOptions
+    from citeforge.publish.export.registry import export as export
+    from citeforge.schemas.commands.command_options import ScoreOptions as ScoreOptions
+    from citeforge.schemas.errors import CiteforgeError as CiteforgeError
+    from citeforge.schemas.errors import FailuresError as FailuresError
+    from citeforge.schemas.errors import InputError as InputError
+    from citeforge.schemas.errors import MissingExtraError as MissingExtraError
+    from citeforge.schemas.errors import UnknownValueError as UnknownValueError
+    from citeforge.schemas.errors import UsageError as UsageError
+    from citeforge.schemas.recipes.records import AlceRecipe as AlceRecipe
+    from citeforge.schemas.recipes.records import AuthorshipRecipe as AuthorshipRecipe
+    from citeforge.schemas.recipes.records import HagridRecipe as HagridRecipe
+    from citeforge.schemas.recipes.records import KalmaRecipe as KalmaRecipe
+    from citeforge.schemas.recipes.records import RageRecipe as RageRecipe
+    from citeforge.schemas.recipes.records import RunOptions as RunOptions
+    from citeforge.schemas.recipes.records import TwinsRecipe as TwinsRecipe
 
-_HOMES = {
-    "citeforge.builders.recipes.rebuild": "Rebuilt",
-    "citeforge.evaluator.submissions.benchmark": "Benchmark",
-    "citeforge.evaluator.submissions.check": "Findings check",
-    "citeforge.plugins.audit.library": "Audited audit",
-    "citeforge.library.benchmarks": "load",
-    "citeforge.library.building": "build rebuild",
-    "citeforge.library.reading": "parse_citations split_statements",
-    "citeforge.library.reports": "Comparisons compare report",
-    "citeforge.library.scores": "ScoredFiles Scores read_scores score score_files",
-    "citeforge.library.systems": "Bench bench run",
-    "citeforge.package.items": "Gold Item Passage",
-    "citeforge.publish.export.registry": "export",
-    "citeforge.plugins.audit.options": "AuditOptions",
-    "citeforge.schemas.commands.command_options": "ScoreOptions",
-    "citeforge.schemas.errors": (
-        "CiteforgeError FailuresError InputError MissingExtraError UnknownValueError UsageError"
-    ),
-    "citeforge.schemas.recipes.records": (
-        "AlceRecipe AuthorshipRecipe HagridRecipe KalmaRecipe RageRecipe RunOptions TwinsRecipe"
-    ),
+_MODULE_OF = {
+    name.name: str(line.module)
+    for block in ast.parse(Path(__file__).read_text(encoding="utf-8")).body
+    if isinstance(block, ast.If)
+    for line in block.body
+    if isinstance(line, ast.ImportFrom)
+    for name in line.names
 }
-"""Module to the names that it gives."""
-_WHERE = {name: module for module, names in _HOMES.items() for name in names.split()}
+"""Name to the module that it is imported from, as the block above says it to type checkers."""
 
-__all__ = [
-    "AlceRecipe",
-    "AuditOptions",
-    "Audited",
-    "AuthorshipRecipe",
-    "Bench",
-    "Benchmark",
-    "CiteforgeError",
-    "Comparisons",
-    "FailuresError",
-    "Findings",
-    "Gold",
-    "HagridRecipe",
-    "InputError",
-    "Item",
-    "KalmaRecipe",
-    "MissingExtraError",
-    "Passage",
-    "RageRecipe",
-    "Rebuilt",
-    "RunOptions",
-    "ScoreOptions",
-    "ScoredFiles",
-    "Scores",
-    "TwinsRecipe",
-    "UnknownValueError",
-    "UsageError",
-    "__version__",
-    "audit",
-    "bench",
-    "build",
-    "check",
-    "compare",
-    "export",
-    "load",
-    "parse_citations",
-    "read_scores",
-    "rebuild",
-    "report",
-    "run",
-    "score",
-    "score_files",
-    "split_statements",
-]
+__all__ = sorted([*_MODULE_OF, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
     try:
-        return getattr(import_module(_WHERE[name]), name)
+        return getattr(import_module(_MODULE_OF[name]), name)
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("citeforge.plugins"):
             raise
@@ -128,4 +82,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

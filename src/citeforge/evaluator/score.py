@@ -7,11 +7,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from citeforge.evaluator.corrections import Correction
-from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, make_entries
 from citeforge.evaluator.statements.reading import SubmissionReader
-from citeforge.evaluator.statistics.estimates import joined
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import SeveralContextsError
@@ -87,7 +85,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     for line, answer in submission.answers():
         reading.add(line, answer)
     reading.finish()
-    rows, missing = _results(reading)
+    rows, missing = reading.results()
     answers = reading.details() if setup.tools.keeps_answers else []
     counts = reading.counts()
     counts.n_judge_failed = reading.n_failed()
@@ -155,28 +153,3 @@ def _signature(row: Row, reading: SubmissionReader, n_asked: int | None) -> Sign
         asked=str(n_asked) if n_asked else None,
         plugin=measure.origin,
     )
-
-
-def _results(reading: SubmissionReader) -> Results:
-    """All measures; those that ask the judge by every one of its repeats."""
-    judge, measures = reading.tools.judge, reading.measures
-    rows, missing = reading.results()
-    if judge is None or judge.repeats == 1:
-        return rows, missing
-    by_row = {(r.measure.name, r.place): [r.measured] for r in rows}
-    reading.measures = [m for m in measures if "judge" in m.uses]
-    for repeat in range(1, judge.repeats):
-        judge.repeat = repeat
-        more_rows, more_missing = reading.results()
-        missing += [absent for absent in more_missing if absent not in missing]
-        for row in more_rows:
-            by_row.setdefault((row.measure.name, row.place), []).append(row.measured)
-    judge.repeat, reading.measures = 0, measures
-    results = []
-    for row in rows:
-        measured = by_row[row.measure.name, row.place]
-        if "judge" not in row.measure.uses:
-            results.append(row)
-        elif len(measured) == judge.repeats:
-            results.append(replace(row, measured=joined(measured)))
-    return results, missing

@@ -106,7 +106,8 @@ class PassageReading(SubmissionReader):
         for make in dict.fromkeys(m.numbers for m in self.measures):
             alike = [m for m in self.measures if m.numbers is make]
             if make is None or make in self._scores:
-                results = compute(self._inputs if make is None else self._scores[make], alike)
+                inputs = self._inputs if make is None else self._scores[make]
+                results = compute(inputs, alike, self.tools.judge)
             else:
                 why = dict.fromkeys((m.name for m in alike), "no passages were shown")
                 results = [], not_computed(why)

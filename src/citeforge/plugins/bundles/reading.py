@@ -61,7 +61,7 @@ class BundleReading(DesignReading):
             if not answers:
                 why = f"the submission has no answers to the cell {cell}"
                 return [], not_computed(dict.fromkeys((m.name for m in self.measures), why))
-        return compute_cells(self._answers, self.measures)
+        return compute_cells(self._answers, self.measures, self.tools.judge)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

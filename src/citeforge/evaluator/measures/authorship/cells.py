@@ -81,7 +81,7 @@ class CellReading(DesignReading):
         """All measures of all cells, and the differences that labels make."""
         answered = {name: k for name, k in self.cells.items() if k.runs}
         cells = Cells(design_of(self.benchmark.manifest), answered, any(self._gold))
-        return compute_cells(cells, self.measures)
+        return compute_cells(cells, self.measures, None)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

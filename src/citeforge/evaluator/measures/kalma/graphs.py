@@ -81,7 +81,7 @@ class GraphReading(SubmissionReader):
 
     def results(self) -> Results:
         """All measures."""
-        return compute(self._inputs, self.measures)
+        return compute(self._inputs, self.measures, self.tools.judge)
 
     def counts(self) -> Counts:
         """What the submission consists of."""
