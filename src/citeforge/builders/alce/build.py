@@ -29,15 +29,15 @@ from citeforge.builders.alce.coverage import (
     recalls,
 )
 from citeforge.builders.alce.questions import (
-    Questions,
+    QuestionSet,
     open_questions,
-    read_questions,
+    read_question_set,
     with_rows,
 )
 from citeforge.builders.alce.writing import condense, prompt_sha256, sub_claims
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building
-from citeforge.builders.stages.corpus import copy_corpus, write_passages
+from citeforge.builders.stages.corpus import copy_corpus, write_batches
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
@@ -120,7 +120,7 @@ def build_retrieved(
         draft = build.draft(_config(recipe, models), infos, licence, models)
         if (finished := build.finished(draft)) is not None:
             return finished
-        questions = read_questions(sources[0], recipe)
+        questions = read_question_set(sources[0], recipe)
         corpus = _write_corpus(recipe, sources[-1], place)
         rankings, retrievers = _retrieve(recipe, run, sources[0], questions, corpus, place, counts)
         gold = questions.gold
@@ -213,7 +213,7 @@ def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[
     else:
         chunk = recipe.chunk
         batches = source.passages() if chunk is None else passage_chunks(source, chunk)
-        files = write_passages(place.start("corpus"), batches, source)
+        files = write_batches(place.start("corpus"), batches, source)
         place.finish("corpus", key, files, {"counts": source.info().counts})
     return shard_paths(place.stage("corpus"), "corpus")
 
@@ -222,7 +222,7 @@ def _retrieve(
     recipe: AlceRecipe,
     run: RunOptions,
     source: Source,
-    questions: Questions,
+    questions: QuestionSet,
     corpus: list[Path],
     place: Workspace,
     counts: Counter[str],
@@ -236,7 +236,7 @@ def _retrieve(
 
 def _compare(
     recipe: AlceRecipe,
-    questions: Questions,
+    questions: QuestionSet,
     gold: pa.Table,
     rankings: dict[str, Rankings],
     corpus: list[Path],
@@ -281,7 +281,7 @@ def _recalls(recipe: AlceRecipe, findings: _Findings) -> Stats:
 
 def _show(
     recipe: AlceRecipe,
-    questions: Questions,
+    questions: QuestionSet,
     findings: _Findings,
     contexts: ContextWriter,
     llm: Llm | None,

@@ -20,7 +20,7 @@ from citeforge.schemas.recipes.records import AlceRecipe
 
 
 @dataclass(frozen=True)
-class Questions:
+class QuestionSet:
     """What is asked, and what answers it.
 
     Attributes:
@@ -59,7 +59,7 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
     return open_source(recipe.source, recipe.split, read)
 
 
-def read_questions(source: Source, recipe: AlceRecipe) -> Questions:
+def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
     """Questions with gold: the source's, or ``answers`` in the metadata of queries without any.
 
     ``answers`` is a list of accepted forms of one answer, or a list of such lists.
@@ -90,7 +90,7 @@ def read_questions(source: Source, recipe: AlceRecipe) -> Questions:
             allowed="a source with gold answers, queries with `answers` in their metadata, or "
             "judgements above zero",
         )
-    return Questions(queries, dict(rows_of(queries, "_id", "text")), judged, gold)
+    return QuestionSet(queries, dict(rows_of(queries, "_id", "text")), judged, gold)
 
 
 def with_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:

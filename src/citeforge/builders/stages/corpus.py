@@ -40,14 +40,14 @@ def write_corpus(
         InputError: no passages at all, or one id with two texts.
     """
     if extra is None:
-        return write_passages(folder, source.passages(), source)
+        return write_batches(folder, source.passages(), source)
     scratch = folder / "first"
-    write_passages(scratch, source.passages(), source)
+    write_batches(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
     further = _Prefixed(extra, prefix)
     both = _overlap(first, further)
     joined = _merged(first, further, both)
-    files = write_passages(folder, joined, source, "joining both corpora")
+    files = write_batches(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
     for path in first:
@@ -56,7 +56,7 @@ def write_corpus(
     return files
 
 
-def write_passages(
+def write_batches(
     folder: Path,
     batches: Iterable[pa.RecordBatch],
     source: Source,
