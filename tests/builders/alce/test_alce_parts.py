@@ -9,9 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.alce.candidates import split_names
-from citeforge.builders.alce.chunks import passage_chunks, piece_id, pieces, whole_id
-from citeforge.builders.alce.condense import is_irrelevant
+from citeforge.builders.alce.candidates import (
+    passage_chunks,
+    piece_id,
+    pieces,
+    split_names,
+    whole_id,
+)
 from citeforge.builders.alce.coverage import (
     JUDGED,
     SHORT,
@@ -19,10 +23,10 @@ from citeforge.builders.alce.coverage import (
     covered_answers,
     judged,
     kept_by,
+    oracle,
     recalls,
 )
-from citeforge.builders.alce.oracle import oracle
-from citeforge.builders.alce.subclaims import long_answer, parse_subclaims
+from citeforge.builders.alce.writing import is_irrelevant, long_answer, parse_subclaims
 from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS

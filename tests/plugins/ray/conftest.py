@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
+import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,24 @@ import pytest
 from citeforge.plugins.ray import connection
 from citeforge.plugins.ray.options import RayOptions
 from conftest import ROOT
+
+LONGEST_SECONDS = 600
+"""Longest that a test may take; each takes less than a minute where nothing else runs."""
+
+
+@pytest.fixture(autouse=True)
+def every_wait_ends() -> Iterator[None]:
+    """Fail where a test waits for ever; end the run where even that does not come through."""
+
+    def fail(*_: object) -> None:
+        raise TimeoutError(f"the test has waited for {LONGEST_SECONDS} s")
+
+    signal.signal(signal.SIGALRM, fail)
+    signal.alarm(LONGEST_SECONDS)
+    faulthandler.dump_traceback_later(LONGEST_SECONDS + 60, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    signal.alarm(0)
 
 
 def free_port() -> int:
@@ -49,18 +70,19 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             [str(Path(sys.executable).parent / "ray"), *words], stdout=out, stderr=out, env=env
         )
     try:
+        deadline = time.monotonic() + 180
         while "Ray runtime started" not in log.read_text():
-            assert head.poll() is None, log.read_text()
-            try:
-                head.wait(0.1)
-            except subprocess.TimeoutExpired:
-                continue
+            assert head.poll() is None and time.monotonic() < deadline, log.read_text()
+            time.sleep(0.1)
         yield where
     finally:
         if "ray" in sys.modules:
             sys.modules["ray"].shutdown()
         head.terminate()
-        head.wait()
+        try:
+            head.wait(60)
+        except subprocess.TimeoutExpired:
+            head.kill()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,12 +11,14 @@ import pytest
 from citeforge.engines.embedding.embedder import FailedShard
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.llm.records import Failure, Request
+from citeforge.plugins.ray import pool as pools
 from citeforge.plugins.ray.judging import ClusterJudge
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.share import Share
-from citeforge.plugins.ray.worker import Raised
+from citeforge.plugins.ray.worker import Raised, Started
 from citeforge.plugins.ray.writing import Writers
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.version import __version__
 
 
 class _Wrong(WorkerPool[Any, Any]):
@@ -62,3 +65,66 @@ def test_what_the_user_can_mend_is_raised(code: int, error: type[CiteforgeError]
 @pytest.mark.parametrize("code", [None, 0, 4, -1, "1"])
 def test_any_other_code_is_a_failed_try(code: Any) -> None:
     Raised("a text", code).raise_for_user()  # nothing is raised: the piece is tried again
+
+
+class _Silent:
+    """As much of Ray as a pool needs; nobody replies but, if told so, to a start."""
+
+    class exceptions:
+        RayError = TimeoutError
+
+    def __init__(self, starts: bool) -> None:
+        self.starts = starts
+        self.killed = 0
+
+    def remote(self, _: type) -> Any:
+        call = SimpleNamespace(remote=lambda *_: object())
+        start = SimpleNamespace(remote=lambda: "start" if self.starts else object())
+        actor = SimpleNamespace(start=start, do=call)
+        made = SimpleNamespace(remote=lambda _: actor)
+        return SimpleNamespace(options=lambda **_: made)
+
+    def available_resources(self) -> dict[str, float]:
+        return {"CPU": 1}
+
+    def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
+        return [ref for ref in refs if ref == "start"], []
+
+    def get(self, ref: Any, timeout: float) -> Any:
+        if ref != "start":
+            raise TimeoutError("not ready")
+        return Started("here", __version__, {})
+
+    def kill(self, _: Any) -> None:
+        self.killed += 1
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Makes a pool on a cluster that never says anything, and waits for nothing."""
+    monkeypatch.setattr(pools, "_START_SECONDS", -1.0)
+    monkeypatch.setattr(pools, "_PIECE_SECONDS", -1.0)
+
+    def make(starts: bool) -> tuple[_Silent, WorkerPool[Any, Any]]:
+        pool: WorkerPool[Any, Any] = WorkerPool.__new__(WorkerPool)
+        pool._ray, pool.share, pool._work = _Silent(starts), Share(1, 1, 0), dict
+        pool._workers, pool._failed_starts, pool._first = [], 0, None
+        return pool._ray, pool
+
+    yield make
+    pools._pools.clear()
+
+
+def test_workers_that_never_start_are_told_of(silent: Any) -> None:
+    ray, pool = silent(starts=False)
+    with pytest.raises(InputError, match=r"3 workers could not be started, the last one so: it "
+                       r"has said nothing of its start for -1 s; .*ray status"):  # fmt: skip
+        pool.identity()
+    assert ray.killed == pools.TRIES
+
+
+def test_a_piece_of_which_nothing_is_heard_is_given_up(silent: Any) -> None:
+    ray, pool = silent(starts=True)
+    silence = "it has said nothing of a piece for -1 s"
+    assert list(pool.run(["piece"])) == [(0, FailedShard(pools.TRIES, silence))]
+    assert (ray.killed, pool._workers) == (pools.TRIES, [])

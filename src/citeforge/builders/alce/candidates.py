@@ -1,28 +1,33 @@
-"""Candidates of each question: retrieved from a corpus, or the documents that items bring."""
+"""The passages: a corpus, cut where that is asked for, and the candidates of each question.
+
+Candidates are retrieved from the corpus, or the documents that items bring.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.io.tables import table_of
-from citeforge.engines.retrieval.records import Rankings, Retrieved, RetrieverSettings, ranked
+from citeforge.engines.io.tables import batch_of
+from citeforge.engines.retrieval.records import Rankings, RetrieverSettings, ranked
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.runner import make_runner
 from citeforge.engines.setup import run_embedder
 from citeforge.ir_convert.alce import AlceItem, passage_id
-from citeforge.schemas.benchmarks.tables import CANDIDATES
+from citeforge.ir_convert.source import Source
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.run import RunOptions
 
 DOCUMENTS = "documents"
 """Split of the candidates that ALCE's items bring."""
+_SIGN = "#"
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
@@ -98,10 +103,43 @@ def documents(items: Sequence[AlceItem]) -> Rankings:
     return rankings
 
 
-def candidate_table(rankings: Rankings) -> pa.Table:
-    """Schema CANDIDATES, queries in order, best first."""
+def pieces(text: str, size: int) -> list[str]:
+    """A text in consecutive pieces of ``size`` words, the last one shorter; words are what white
+    space separates, and are joined by single spaces."""
+    words = text.split()
+    return [" ".join(words[at : at + size]) for at in range(0, len(words), size)]
 
-    def row(one: Retrieved) -> tuple[str, str, int, float]:
-        return one.query_id, one.docid, one.rank, one.score
 
-    return table_of([row(one) for ranking in rankings.values() for one in ranking], CANDIDATES)
+def piece_id(passage: str, number: int) -> str:
+    """Id of a piece, numbered from 0. All pieces have such ids, so that none is another's."""
+    return f"{passage}{_SIGN}{number}"
+
+
+def whole_id(piece: str) -> str:
+    """Id of the passage that a piece was cut from."""
+    return piece.rpartition(_SIGN)[0]
+
+
+def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
+    """The passages of a source (schema CORPUS) in pieces, each with title and metadata of its
+    passage; what was cut is counted in ``source.info().counts``.
+
+    Raises:
+        InputError: no passage has a word.
+    """
+    counts: Counter[str] = Counter()
+    for batch in source.passages():
+        rows = []
+        for name, title, text, metadata in zip(
+            *(c.to_pylist() for c in batch.columns), strict=True
+        ):
+            chunks = pieces(text, size)
+            counts["passages before cutting"] += 1
+            counts["passages without a word, left out"] += not chunks
+            rows += [(piece_id(name, i), title, t, metadata) for i, t in enumerate(chunks)]
+        counts["passages after cutting"] += len(rows)
+        if rows:
+            yield batch_of(rows, CORPUS)
+    if not counts["passages after cutting"]:
+        raise InputError("has no passage with a word", path=source.info().spec)
+    source.info().counts.update({what: n for what, n in counts.items() if n})

@@ -9,17 +9,23 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.alce.condense import condensed_stats, usable
-from citeforge.builders.alce.coverage import JUDGED, Coverage, Named, Texts, kept_by, recalls
-from citeforge.builders.alce.oracle import oracle
+from citeforge.builders.alce.coverage import (
+    JUDGED,
+    Coverage,
+    Named,
+    Texts,
+    kept_by,
+    oracle,
+    recalls,
+)
+from citeforge.builders.alce.writing import condensed_stats, usable
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats
 from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.items import GoldRows
 from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import CONTEXTS, MAPPING, RELEVANT, UNJUDGED
+from citeforge.schemas.benchmarks.tables import MAPPING, RELEVANT, UNJUDGED
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 
@@ -35,24 +41,22 @@ def relevant_table(
     Returns:
         (schema MAPPING, number of judged passages that the corpus lacks).
     """
-    rows: dict[tuple[str, str], dict[str, Any]] = {}
     ids = pa.array(judged["corpus-id"].unique(), pa.string())
-    there: set[str] = set()
-    if len(ids):
-        there = {ids[i].as_py() for i in find_rows(corpus, "_id", ids)[1].tolist()}
-    for row in judged.to_pylist():
-        if row["corpus-id"] in there:
-            rows[row["query-id"], row["corpus-id"]] = row
-    strangers = judged.num_rows - len(rows)
-    for coverage in coverages[:1]:
-        for query, covers in coverage.held.items() if coverage.unit != JUDGED else ():
+    there = {ids[i].as_py() for i in find_rows(corpus, "_id", ids)[1].tolist()} if ids else set()
+    rows: dict[tuple[str, str], dict[str, Any]] = {
+        (row["query-id"], row["corpus-id"]): row
+        for row in judged.to_pylist()
+        if row["corpus-id"] in there
+    }
+    n_unknown = judged.num_rows - len(rows)
+    if coverages and coverages[0].unit != JUDGED:
+        for query, covers in coverages[0].held.items():
             for name in (n for n, units in covers.items() if units):
-                answers = _answers_in(texts[name][1], gold[query])
                 row = {"query-id": query, "corpus-id": name, "score": 1.0}
-                if answers:
+                if answers := _answers_in(texts[name][1], gold[query]):
                     row["short_answers"] = json.dumps(answers, ensure_ascii=False)
                 rows.setdefault((query, name), row)
-    return pa.Table.from_pylist(list(rows.values()), schema=MAPPING), strangers
+    return pa.Table.from_pylist(list(rows.values()), schema=MAPPING), n_unknown
 
 
 def _answers_in(text: str, gold: GoldRows) -> list[str]:
@@ -69,33 +73,27 @@ class ContextWriter:
         stats: what the statistics say.
     """
 
-    def __init__(self, writer: PackageWriter, queries: Sequence[str], relevant: pa.Table) -> None:
+    def __init__(self, writer: PackageWriter, relevant: pa.Table) -> None:
         """Begin.
 
         Args:
             writer: of the package.
-            queries: in order.
             relevant: schema MAPPING; decides labels.
         """
         self.sets: dict[str, ContextSet] = {}
         self.stats: Stats = {}
-        self._writer, self._queries = writer, queries
+        self._writer = writer
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
     def add(self, name: str, ids_of: Named, description: str) -> None:
         """A set that shows each query its passages in their order."""
-        rows = [
-            {"query_id": query, "docs": [self._doc(query, i) for i in ids_of[query]]}
-            for query in self._queries
-        ]
-        table = pa.Table.from_pylist(rows, schema=CONTEXTS)
-        self._writer.add("contexts", name, table)
+        labels = {True: RELEVANT, False: UNJUDGED}
+        docs = {
+            query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]
+            for query, row in ids_of.items()
+        }
+        self.stats |= self._writer.add_contexts(name, docs)
         self.sets[name] = ContextSet(description=description)
-        self.stats |= context_stats(name, table)
-
-    def _doc(self, query: str, passage: str) -> dict[str, str]:
-        label = RELEVANT if (query, passage) in self._relevant else UNJUDGED
-        return {"corpus-id": passage, "label": label}
 
     def add_oracle(
         self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int

@@ -1,20 +1,38 @@
-"""Asking a language model for sub-claims, summaries and snippets."""
+"""What a language model writes for a benchmark of ALCE: sub-claims, summaries and snippets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from jinja2 import Template
 
+from citeforge.builders.alce.coverage import Texts
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import table_of
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.package.items import GoldRows
+from citeforge.schemas.benchmarks.tables import CONDENSED
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.text import normalise_answer
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "alce"
+_LISTED = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.):]|claim \d+:)\s*", re.IGNORECASE)
+_CLAIMS_TOKENS = 400
+_CONDENSED_TOKENS = 160
+_WORD = re.compile(r"\birrelevant\b", re.IGNORECASE)
+_REMARK = 12
+"""Words up to which a reply that says "irrelevant" is a remark on the passage, not a text on
+something irrelevant."""
 
 
 @cache
@@ -52,3 +70,145 @@ def write_texts(
         results = llm.complete(requests)
         advance(len(requests))
     return [r if isinstance(r, Failure) else r.text.strip() for r in results]
+
+
+def long_answer(rows: GoldRows) -> str:
+    """The long answer that claims are taken from, without citation marks; empty without one.
+
+    The first annotated one (ASQA), or the one whole answer that measures select (ELI5, HAGRID).
+    """
+    answer = rows.long_answers[0] if rows.long_answers else rows.single
+    text = (answer.text or "") if answer else ""
+    return without_markers(text, Grammar().parse(text, 1 << 30).markers).strip()
+
+
+def parse_subclaims(reply: str, n: int) -> list[str]:
+    """The first n distinct lines of a reply, without what numbers them. A line that announces
+    others (it ends in a colon) is none; where lines are numbered, the others are none either."""
+    lines = [line.strip() for line in reply.splitlines()]
+    listed = [line for line in lines if _LISTED.match(line)]
+    texts = (_LISTED.sub("", line).strip() for line in listed or lines)
+    claims = dict.fromkeys(line for line in texts if line and not line.endswith(":"))
+    return list(claims)[:n]
+
+
+def sub_claims(
+    questions: Mapping[str, str],
+    gold: Mapping[str, GoldRows],
+    n: int,
+    llm: Llm,
+    judge: JudgeSession,
+    counts: Counter[str],
+) -> list[dict[str, Any]]:
+    """Gold rows of kind ``claim`` for queries that have a long answer and no claims.
+
+    Args:
+        questions: query to its text.
+        gold: gold of each query.
+        n: claims an answer.
+        llm: writes them.
+        judge: decides whether the answer entails them.
+        counts: told what was written, kept and dropped.
+    """
+    answers = {q: text for q in questions if not gold[q].claims and (text := long_answer(gold[q]))}
+    rows = [{"question": questions[q], "answer": a, "n": n} for q, a in answers.items()]
+    claims_of: dict[str, list[str]] = {}
+    replies = write_texts(llm, "subclaims", rows, _CLAIMS_TOKENS)
+    for query, reply in zip(answers, replies, strict=True):
+        if isinstance(reply, Failure):
+            counts["sub-claims: answers for which the writer failed"] += 1
+            continue
+        claims_of[query] = parse_subclaims(reply, n)
+        counts["sub-claims written"] += len(claims_of[query])
+        counts["sub-claims missing from replies"] += n - len(claims_of[query])
+    decisions = judge.ask(Pair(answers[q], c) for q, claims in claims_of.items() for c in claims)
+    table_rows = []
+    for query, claims in claims_of.items():
+        start = len(gold[query])
+        for claim in claims:
+            decision = decisions[Pair(answers[query], claim)]
+            if isinstance(decision, JudgeFailure):
+                counts["sub-claims dropped: the judge failed"] += 1
+            elif not decision.entailed:
+                counts["sub-claims dropped: the answer does not entail them"] += 1
+            else:
+                counts["sub-claims kept"] += 1
+                row = {"query_id": query, "kind": "claim", "position": start, "text": claim}
+                table_rows.append(row)
+                start += 1
+    return table_rows
+
+
+def is_irrelevant(reply: str) -> bool:
+    """Whether a reply says that the passage does not help."""
+    words = normalise_answer(reply).split()
+    return words[:1] == ["irrelevant"] or (
+        len(words) <= _REMARK and _WORD.search(reply) is not None
+    )
+
+
+def condense(
+    form: str,
+    questions: Mapping[str, str],
+    candidates: Mapping[str, Sequence[str]],
+    texts: Texts,
+    llm: Llm,
+    counts: Counter[str],
+) -> pa.Table:
+    """What each passage says to its question, in fewer words (schema CONDENSED).
+
+    Args:
+        form: ``summary`` or ``snippet``.
+        questions: query to its text.
+        candidates: query to the passages that are condensed.
+        texts: of these.
+        llm: writes.
+        counts: told what was written, irrelevant, or failed. A passage for which the writer fails
+            has no row.
+    """
+    pairs = [(query, name) for query in questions for name in candidates[query]]
+    rows = [{"question": questions[q], "title": texts[p][0], "text": texts[p][1]} for q, p in pairs]
+    condensed = []
+    for (query, name), reply in zip(
+        pairs, write_texts(llm, form, rows, _CONDENSED_TOKENS), strict=True
+    ):
+        if isinstance(reply, Failure):
+            counts[f"{form}: passages for which the writer failed"] += 1
+            continue
+        idle = is_irrelevant(reply)
+        counts[f"{form}: passages found irrelevant"] += idle
+        counts[f"{form}: passages condensed"] += not idle
+        condensed.append((query, name, reply, idle))
+    return table_of(condensed, CONDENSED)
+
+
+def usable(table: pa.Table) -> dict[tuple[str, str], str]:
+    """(query, passage) to text, of rows that are not irrelevant."""
+    columns = (c.to_pylist() for c in table.columns)
+    return {
+        (query, name): text for query, name, text, idle in zip(*columns, strict=True) if not idle
+    }
+
+
+def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
+    """How long the texts are, and how much shorter than their passages; for snippets, how many
+    stand in their passage word for word."""
+    good = usable(table)
+    stats: dict[str, object] = {
+        f"{form}: share of passages found irrelevant": round(
+            1 - len(good) / table.num_rows, 4
+        ) if table.num_rows else 0.0
+    }  # fmt: skip
+    if not good:
+        return stats
+    words = sum(len(text.split()) for text in good.values())
+    before = sum(len(texts[name][1].split()) for _, name in good)
+    stats[f"{form}: words, mean"] = round(words / len(good), 2)
+    stats[f"{form}: words of the passage a word"] = round(before / words, 2)
+    if form == "snippet":
+        spans = [
+            normalise_answer(text) in normalise_answer(texts[name][1])
+            for (_, name), text in good.items()
+        ]
+        stats["snippet: share that is a span of its passage"] = round(sum(spans) / len(spans), 4)
+    return stats

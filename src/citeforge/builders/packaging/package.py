@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from citeforge.builders.packaging.card import Beside, render_card
+from citeforge.builders.packaging.stats import context_stats
 from citeforge.engines.io.files import digest, sha256_file, write_text
 from citeforge.engines.io.folders import amending
 from citeforge.engines.io.tables import write_table
@@ -26,6 +27,7 @@ from citeforge.package.manifest import (
     splits_of,
 )
 from citeforge.schemas.benchmarks.manifest import Manifest, benchmark_hash
+from citeforge.schemas.benchmarks.tables import CONTEXTS
 
 
 class PackageWriter:
@@ -55,6 +57,19 @@ class PackageWriter:
             return
         self.splits.setdefault(config, []).append(split)
         self.files.update({f"{config}/{name}": sha256 for name, sha256 in files.items()})
+
+    def add_contexts(
+        self, name: str, docs: Mapping[str, list[dict[str, str]]]
+    ) -> dict[str, object]:
+        """Write a context set, query to ``corpus-id`` and ``label`` of its passages.
+
+        Returns:
+            Its statistics.
+        """
+        rows = [{"query_id": query, "docs": row} for query, row in docs.items()]
+        table = pa.Table.from_pylist(rows, schema=CONTEXTS)
+        self.add("contexts", name, table)
+        return context_stats(name, table)
 
     def finish(
         self, manifest: Manifest, stats: dict[str, object], further: Mapping[str, str] | None = None

@@ -40,19 +40,54 @@ def write_corpus(
         InputError: no passages at all, or one id with two texts.
     """
     if extra is None:
-        return _write(folder, source.passages(), source, READING)
+        return write_batches(folder, source.passages(), source)
     scratch = folder / "first"
-    _write(scratch, source.passages(), source, READING)
+    write_batches(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
     further = _Prefixed(extra, prefix)
     both = _overlap(first, further)
-    files = _write(folder, _merged(first, further, both), source, "joining both corpora")
+    joined = _merged(first, further, both)
+    files = write_batches(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
     for path in first:
         path.unlink()
     scratch.rmdir()
     return files
+
+
+def write_batches(
+    folder: Path,
+    batches: Iterable[pa.RecordBatch],
+    source: Source,
+    stage: str = "reading the corpus",
+) -> dict[str, str]:
+    """Write passages as a corpus.
+
+    Args:
+        folder: where the tables go.
+        batches: schema CORPUS.
+        source: where they come from.
+        stage: what is going on, for whoever waits.
+
+    Returns:
+        File names with sha256.
+
+    Raises:
+        InputError: there are none.
+    """
+    with (
+        progress(stage, None, "passages") as advance,
+        TableWriter(folder, "corpus", CORPUS) as writer,
+    ):
+        for batch in batches:
+            writer.write(batch)
+            advance(batch.num_rows)
+    if writer.rows == 0:
+        raise InputError(
+            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+        )
+    return writer.files
 
 
 def copy_corpus(
@@ -86,26 +121,6 @@ def copy_corpus(
         if extra is not None and extra.num_rows:
             writer.write(extra.cast(CORPUS))
     return writer.files
-
-
-def _write(
-    folder: Path, batches: Iterable[pa.RecordBatch], source: Source, stage: str
-) -> dict[str, str]:
-    with (
-        progress(stage, None, "passages") as advance,
-        TableWriter(folder, "corpus", CORPUS) as writer,
-    ):
-        for batch in batches:
-            writer.write(batch)
-            advance(batch.num_rows)
-    if writer.rows == 0:
-        raise InputError(
-            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
-        )
-    return writer.files
-
-
-READING = "reading the corpus"
 
 
 class _Prefixed:

@@ -2,7 +2,8 @@
 
 Ray Data's actors repeat a block without end when it kills them; its ``max_errored_blocks`` leaves
 out blocks that raise, and no others. Here a piece has three tries, is named then, and the others
-go on.
+go on. A worker has one piece at a time, so that its death tells which piece is to blame. Every
+wait ends: who says nothing for too long is taken for dead.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 from citeforge.engines.embedding.embedder import FailedShard
@@ -28,12 +30,14 @@ R = TypeVar("R")
 
 TRIES = 3
 """Workers that a piece may take with it, and starts that may fail one after another."""
-_AHEAD = 2
-"""Pieces that a worker has been given: one to do, one on its way."""
 _LOOK = 5.0
 """Seconds between looks at a cluster that says nothing."""
 _PATIENCE = 30.0
 """Seconds without any worker after which that is told."""
+_START_SECONDS = 900.0
+"""Longest that a worker may take to be placed, to load, and to fetch its model."""
+_PIECE_SECONDS = 7200.0
+"""Longest that a worker may be silent over a piece."""
 
 
 @dataclass(eq=False)
@@ -45,48 +49,27 @@ class _Piece(Generic[T]):
 
 @dataclass(eq=False)
 class WorkerHandle(Generic[T]):
-    """A worker as the driver sees it; of its pieces it does the first."""
-
-    actor: Any
-    began: Any
-    started: Started | None = None
-    pieces: deque[tuple[Any, _Piece[T]]] = field(default_factory=deque)
-
-    @property
-    def has_room(self) -> bool:
-        suspect = any(piece.tries for _, piece in self.pieces)
-        return self.started is not None and not suspect and len(self.pieces) < _AHEAD
-
-
-@dataclass
-class _Queues(Generic[T, R]):
-    """Pieces of one call that no worker has.
+    """A worker as the driver sees it.
 
     Attributes:
-        ready: those that are to be done.
-        suspects: those at which a worker died, or which raised.
-        results: those that are done, or given up.
+        actor: Ray's.
+        reply: what it is to reply: to its start, or to its piece; None while it is idle.
+        piece: what it does; None while it starts, or is idle.
+        since: when it was last told something.
     """
 
-    ready: deque[_Piece[T]] = field(default_factory=deque)
-    suspects: deque[_Piece[T]] = field(default_factory=deque)
-    results: deque[tuple[int, R | FailedShard]] = field(default_factory=deque)
+    actor: Any
+    reply: Any
+    piece: _Piece[T] | None = None
+    since: float = field(default_factory=time.monotonic)
 
-    def settle(self, piece: _Piece[T], result: R | Raised) -> None:
-        """Keep what a worker replied."""
-        if not isinstance(result, Raised):
-            self.results.append((piece.index, result))
-        else:
-            result.raise_for_user()
-            self.try_again(piece, result.text)
-
-    def try_again(self, piece: _Piece[T], reason: str) -> None:
-        """Suspect a piece, or give it up after some tries."""
-        piece.tries += 1
-        if piece.tries < TRIES:
-            self.suspects.append(piece)
-        else:
-            self.results.append((piece.index, FailedShard(piece.tries, reason)))
+    @property
+    def silence(self) -> str:
+        """That it has said nothing for too long; empty while that may still be."""
+        longest = _START_SECONDS if self.piece is None else _PIECE_SECONDS
+        is_late = time.monotonic() - self.since > longest
+        what = "its start" if self.piece is None else "a piece"
+        return f"it has said nothing of {what} for {longest:g} s" if is_late else ""
 
 
 class WorkerPool(Generic[T, R]):
@@ -107,7 +90,7 @@ class WorkerPool(Generic[T, R]):
         self._ray = connect(options)
         self.share: Share = share_out(options, device, alive(self._ray))
         self._work = work
-        self._hands: list[WorkerHandle[T]] = []
+        self._workers: list[WorkerHandle[T]] = []
         self._failed_starts = 0
         self._first: Started | None = None
 
@@ -118,9 +101,10 @@ class WorkerPool(Generic[T, R]):
             InputError: no worker can be started.
         """
         while self._first is None:
-            if not self._hands:
+            if not self._workers:
                 self._start()
-            self._wait([hand.began for hand in self._hands])
+            for worker in self._wait():
+                self._take_start(self._take(worker))
         return self._first.identity
 
     def run(self, pieces: Iterable[T]) -> Iterator[tuple[int, R | FailedShard]]:
@@ -132,24 +116,37 @@ class WorkerPool(Generic[T, R]):
         Raises:
             InputError: workers cannot be started, or a piece is wrong in itself.
         """
-        coming = enumerate(pieces)
-        queues = _Queues[T, R]()
-        more = True
-        while True:
-            while more and len(queues.ready) < self.share.workers:
-                following = next(coming, None)
-                more = following is not None
-                if following is not None:
-                    queues.ready.append(_Piece(*following))
-            self._hand_out(queues.ready, queues.suspects)
-            flying = [ref for hand in self._hands for ref, _ in hand.pieces]
-            if not (flying or queues.ready or queues.suspects):
-                return
-            starting = [hand.began for hand in self._hands if hand.started is None]
-            for ref in self._wait(flying + starting):
-                self._take(ref, queues)
-            while queues.results:
-                yield queues.results.popleft()
+        coming = (_Piece(index, content) for index, content in enumerate(pieces))
+        ready: deque[_Piece[T]] = deque()
+        try:
+            while True:
+                ready.extend(islice(coming, max(0, self.share.workers - len(ready))))
+                for worker in self._workers:
+                    if ready and worker.reply is None:
+                        worker.piece = ready.popleft()
+                        worker.reply = worker.actor.do.remote(worker.piece.content)
+                        worker.since = time.monotonic()
+                n_pieces = len(ready) + sum(w.piece is not None for w in self._workers)
+                while len(self._workers) < min(self.share.workers, n_pieces):
+                    self._start()
+                if not n_pieces:
+                    return
+                for worker in self._wait():
+                    piece, reply = worker.piece, self._take(worker)
+                    if piece is None:
+                        self._take_start(reply)
+                    elif not isinstance(reply, Raised):
+                        yield piece.index, reply
+                    else:
+                        reply.raise_for_user()
+                        piece.tries += 1
+                        if piece.tries < TRIES:
+                            ready.append(piece)
+                        else:
+                            yield piece.index, FailedShard(piece.tries, reply.text)
+        finally:  # nobody waits for what is still being done
+            for worker in [w for w in self._workers if w.piece is not None]:
+                self._let_go(worker)
 
     def run_splitting(
         self, pieces: list[T], split: Callable[[T], list[T]]
@@ -165,19 +162,21 @@ class WorkerPool(Generic[T, R]):
             for index, result in self.run(pieces):
                 each = split(pieces[index])
                 result = of_each(result, len(each))
-                smaller = each if isinstance(result, FailedShard) else []
-                if len(smaller) > 1:
-                    parts.extend(smaller)
+                if isinstance(result, FailedShard) and len(each) > 1:
+                    parts.extend(each)
                 else:
                     yield pieces[index], result
             pieces = parts
 
     def close(self) -> None:
         """Let the workers go."""
-        for hand in self._hands:
-            with suppress(self._ray.exceptions.RayError):
-                self._ray.kill(hand.actor)
-        self._hands = []
+        for worker in list(self._workers):
+            self._let_go(worker)
+
+    def _let_go(self, worker: WorkerHandle[T]) -> None:
+        self._workers.remove(worker)
+        with suppress(self._ray.exceptions.RayError):
+            self._ray.kill(worker.actor)
 
     def _start(self) -> None:
         # At every start: a call of another sort may have filled the cluster meanwhile.
@@ -186,130 +185,80 @@ class WorkerPool(Generic[T, R]):
             **self.share.resources, scheduling_strategy="SPREAD"
         )
         actor = remote.remote(self._work)
-        self._hands.append(WorkerHandle(actor, actor.start.remote()))
+        self._workers.append(WorkerHandle(actor, actor.start.remote()))
 
-    def _hand_out(self, ready: deque[_Piece[T]], suspects: deque[_Piece[T]]) -> None:
-        """Give pieces to workers: the least busy first; a suspect to one with nothing else."""
-        for hand in self._hands:
-            if suspects and hand.started is not None and not hand.pieces:
-                self._give(hand, suspects.popleft())
-        starting = sum(hand.started is None for hand in self._hands)
-        while ready:
-            free = [hand for hand in self._hands if hand.has_room]
-            if suspects or starting:  # let one become idle; leave some for those that come
-                free = [hand for hand in free if not hand.pieces]
-            if not free:
-                break
-            self._give(min(free, key=lambda hand: len(hand.pieces)), ready.popleft())
-        idle = sum(hand.started is not None and not hand.pieces for hand in self._hands)
-        target = min(self.share.workers, len(self._hands) + len(ready) + len(suspects) - starting)
-        if not idle:
-            while len(self._hands) < target:
-                self._start()
-
-    def _give(self, hand: WorkerHandle[T], piece: _Piece[T]) -> None:
-        hand.pieces.append((hand.actor.do.remote(piece.content), piece))
-
-    def _wait(self, refs: list[Any]) -> list[Any]:
-        """Refs that are settled; those of starts are taken in here."""
+    def _wait(self) -> list[WorkerHandle[T]]:
+        """Workers that have replied, or have been silent for too long."""
         begun, has_warned = time.monotonic(), False
-        done: list[Any] = []
+        waiting = {w.reply: w for w in self._workers if w.reply is not None}
         while True:
-            done, _ = self._ray.wait(refs, num_returns=1, timeout=_LOOK)
-            if done:
-                break
-            nobody = all(hand.started is None for hand in self._hands)
+            done, _ = self._ray.wait(list(waiting), num_returns=1, timeout=_LOOK)
+            settled = [w for reply, w in waiting.items() if reply in done or w.silence]
+            if settled:
+                return settled
+            nobody = all(w.reply is not None and w.piece is None for w in self._workers)
             if nobody and not has_warned and time.monotonic() - begun > _PATIENCE:
                 has_warned = True
                 sys.stderr.write(
                     f"waiting for the cluster: a worker takes {self.share.cpus} cores and "
                     f"{self.share.gpus:g} GPUs; see: ray status\n"
                 )
-        for hand in list(self._hands):
-            if hand.started is None and hand.began in done:
-                self._take_start(hand)
-        return done
 
-    def _take_start(self, hand: WorkerHandle[T]) -> None:
-        start: Started | Raised
+    def _take(self, worker: WorkerHandle[T]) -> Any:
+        """What a worker replied, or how it died; a dead one, or one that did not start, goes."""
+        reply: Any
         try:
-            start = self._ray.get(hand.began)
+            reply = self._ray.get(worker.reply, timeout=_PATIENCE)
         except self._ray.exceptions.RayError as error:
-            start = Raised(reason_of(error))
+            reply = Raised(worker.silence or reason_of(error))
+            self._let_go(worker)
+        else:
+            if worker.piece is None and isinstance(reply, Raised):
+                self._let_go(worker)
+        worker.reply = worker.piece = None
+        return reply
+
+    def _take_start(self, start: Started | Raised) -> None:
         if isinstance(start, Started):
             self._failed_starts = 0
             self._first = self._first or start
-            self._require_alike(self._first, start)
-            hand.started = start
+            _require_alike(self._first, start)
             return
-        self._hands.remove(hand)
         self._failed_starts += 1
         start.raise_for_user()
         if self._failed_starts >= TRIES:
             raise InputError(
                 f"{TRIES} workers could not be started, the last one so: {start.text}",
                 path="Ray",
-                allowed="the same citeforge, libraries and models on every machine",
+                allowed="the same citeforge, libraries and models on every machine, and room for "
+                "a worker (see: ray status)",
             )
 
-    @staticmethod
-    def _require_alike(first: Started, other: Started) -> None:
-        """Workers that would give other bytes are no help.
 
-        Raises:
-            InputError: names what differs, and where.
-        """
-        if other.version != __version__:
-            raise InputError(
-                f"has citeforge {other.version}, and this is {__version__}",
-                path=other.host,
-                allowed="the same citeforge on every machine",
-            )
-        mine, theirs = first.identity, other.identity
-        differing = sorted(k for k in mine | theirs if mine.get(k) != theirs.get(k))
-        if differing:
-            differences = ", ".join(
-                f"{key} {theirs.get(key)!r} (on {first.host} {mine.get(key)!r})"
-                for key in differing
-            )
-            raise InputError(
-                f"computes otherwise: {differences}",
-                path=other.host,
-                allowed="machines of one sort, or --device and the model's revision set",
-            )
+def _require_alike(first: Started, other: Started) -> None:
+    """Workers that would give other bytes are no help.
 
-    def _take(self, ref: Any, queues: _Queues[T, R]) -> None:
-        hand = next((h for h in self._hands if any(r == ref for r, _ in h.pieces)), None)
-        if hand is None:
-            return  # a start, or a piece of a worker that is known to be dead
-        try:
-            result = self._ray.get(ref)
-        except self._ray.exceptions.RayError:
-            self._on_worker_death(hand, queues)
-            return
-        piece = next(p for r, p in hand.pieces if r == ref)
-        hand.pieces.remove((ref, piece))
-        queues.settle(piece, result)
-
-    def _on_worker_death(self, hand: WorkerHandle[T], queues: _Queues[T, R]) -> None:
-        """A worker is dead: the first piece that it did not finish is suspected, others are not."""
-        self._hands.remove(hand)
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(hand.actor)
-        innocent: list[_Piece[T]] = []
-        suspected = False
-        for ref, piece in hand.pieces:
-            try:
-                result = self._ray.get(ref)
-            except self._ray.exceptions.RayError as error:
-                if suspected:
-                    innocent.append(piece)
-                else:
-                    queues.try_again(piece, reason_of(error))
-                suspected = True
-            else:
-                queues.settle(piece, result)
-        queues.ready.extendleft(reversed(innocent))
+    Raises:
+        InputError: names what differs, and where.
+    """
+    if other.version != __version__:
+        raise InputError(
+            f"has citeforge {other.version}, and this is {__version__}",
+            path=other.host,
+            allowed="the same citeforge on every machine",
+        )
+    mine, theirs = first.identity, other.identity
+    differences = ", ".join(
+        f"{key} {theirs.get(key)!r} (on {first.host} {mine.get(key)!r})"
+        for key in sorted(mine | theirs)
+        if mine.get(key) != theirs.get(key)
+    )
+    if differences:
+        raise InputError(
+            f"computes otherwise: {differences}",
+            path=other.host,
+            allowed="machines of one sort, or --device and the model's revision set",
+        )
 
 
 def of_each(result: R | FailedShard, n: int) -> R | FailedShard:
@@ -325,17 +274,18 @@ _pools: list[WorkerPool[Any, Any]] = []
 
 def make_room(ray: Any, pool: WorkerPool[Any, Any], share: Share) -> None:
     """Let idle workers of other pools of this process go while the cluster is too full for one."""
+
+    def has_room() -> bool:
+        free = ray.available_resources()
+        return bool(free.get("CPU", 0) >= share.cpus and free.get("GPU", 0) >= share.gpus)
+
     if pool not in _pools:
         _pools.append(pool)
-    others = [p for p in _pools if p is not pool]
-    while others and not _fits(ray.available_resources(), share):
-        other = others.pop(0)
+    for other in [p for p in _pools if p is not pool]:
+        if has_room():
+            return
         other.close()
         _pools.remove(other)
-
-
-def _fits(free: dict[str, float], share: Share) -> bool:
-    return free.get("CPU", 0) >= share.cpus and free.get("GPU", 0) >= share.gpus
 
 
 def reason_of(error: Exception) -> str:

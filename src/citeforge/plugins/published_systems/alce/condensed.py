@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from citeforge.builders.alce.condense import is_irrelevant
+from citeforge.builders.alce.writing import is_irrelevant
 from citeforge.builders.packaging.prompts import PromptDoc, neutralise
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.systems.llm.system import Setting, Task
