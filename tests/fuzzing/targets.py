@@ -142,7 +142,6 @@ TARGETS: dict[str, Target] = {
         _source("beir-gz", "beir:beir-gz", "beir-gz"),
         _source("beir-zip", "beir:beir-zip.zip", "beir-zip.zip"),
         _source("trec", "trec:trec", "trec"),
-        _source("tagged", "trec:tagged", "tagged"),
         _source("miracl", "miracl:miracl", "miracl"),
         _source("marco", "attrieval:marco.jsonl", "marco.jsonl"),
         _source("marco-saved", "attrieval:marco", "marco"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,10 +22,6 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import Part
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
-
-
-_TOP = re.compile(r"\s*<top\b", re.IGNORECASE)
-_FIELD = re.compile(r"<(num|title)>([^<]*)", re.IGNORECASE)
 
 
 class CorpusRow(msgspec.Struct, gc=False):
@@ -128,18 +123,16 @@ def _source(
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Query to (line, text) of a file of topics.
-
-    ``qid<tab>text`` lines, or TREC's ``<top>`` blocks, of which the title is the query.
+    """Query to (line, text) of ``qid<tab>text`` lines.
 
     Raises:
-        InputError: a line without a tab, a topic without number or title, or an id that comes
-            twice.
+        InputError: a line without a tab, or an id that comes twice.
     """
     topics: dict[str, tuple[int, str]] = {}
-    lines = list(text_lines(path))
-    tagged = bool(lines) and _TOP.match(lines[0][1]) is not None
-    for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
+    for number, line in text_lines(path):
+        name, text = (part.strip() for part in (*line.split("\t", 1), "")[:2])
+        if not name or not text:
+            raise InputError("is not qid<tab>text", path=path, line=number)
         if name in topics:
             raise InputError(
                 f"{name!r} stands already in line {topics[name][0]}", path=path, line=number
@@ -148,42 +141,6 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     if not topics:
         raise InputError("holds no topics", path=path)
     return topics
-
-
-def _tabbed(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    for number, line in lines:
-        name, tab, text = line.partition("\t")
-        name, text = name.strip(), text.strip()
-        if not tab or not name or not text:
-            raise InputError("is not qid<tab>text", path=path, line=number)
-        yield number, name, text
-
-
-def _tagged(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """Blocks of ``<top>``, whose inner tags are often not closed."""
-    block: list[str] = []
-    start = lines[0][0]
-    for number, line in lines:
-        if _TOP.match(line) and block:
-            yield _topic(path, start, block)
-            block, start = [], number
-        block.append(line)
-    yield _topic(path, start, block)
-
-
-def _topic(path: Path, line: int, block: list[str]) -> tuple[int, str, str]:
-    fields = {
-        tag.lower(): " ".join(html.unescape(value).split())
-        for tag, value in _FIELD.findall("\n".join(block))
-    }
-    name = re.sub(r"^number:\s*", "", fields.get("num", ""), flags=re.IGNORECASE)
-    text = re.sub(r"^topic:\s*", "", fields.get("title", ""), flags=re.IGNORECASE)
-    if not name or not text:
-        raise InputError(
-            "is a topic without number or title", path=path, line=line,
-            allowed="<top>, <num> Number: ID, <title> TEXT",
-        )  # fmt: skip
-    return line, name, text
 
 
 def read_trec_qrels(path: Path) -> Judgements:
