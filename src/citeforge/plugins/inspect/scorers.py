@@ -11,6 +11,7 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from citeforge.plugins.inspect.scoring import Scoring, Settings, said_to_users, scoring_of
+from citeforge.plugins.responses.inspect_logs.logs import sample_answer
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -135,8 +136,9 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
             f"one of {', '.join(contexts)}"
         )
     try:
-        return scoring.answers.answer(
-            1, str(state.sample_id), {**metadata, "context": context}, state.output, state.epoch
-        )
+        return sample_answer(
+            scoring.placer, str(state.sample_id), {**metadata, "context": context}, state.output,
+            state.epoch,
+        )  # fmt: skip
     except InputError as error:
         raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error

@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
 from citeforge.plugins.inspect.in_memory import InMemoryBenchmark
-from citeforge.plugins.responses.inspect_logs.logs import SampleAnswers
+from citeforge.plugins.responses.placing.placer import CitationPlacer
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
 from citeforge.schemas.extras import extras_named
@@ -83,7 +83,7 @@ class Scoring:
 
     Attributes:
         benchmark: what they answer.
-        answers: reads what samples came to.
+        placer: writes marks for citations that stand beside an answer.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -96,7 +96,7 @@ class Scoring:
         # inspect runs tasks and solvers of files in the folders of these.
         gold = None if settings.gold is None else _absolute(settings.gold)
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
-        self.answers = SampleAnswers(Path("sample"), self.benchmark)
+        self.placer = CitationPlacer("inspect", self.benchmark, "shown")
         self._held = InMemoryBenchmark.of(self.benchmark)
         options = checked(
             ScoreOptions, measures=tuple(settings.measures), protocol=settings.protocol,

@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.format import Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
 from citeforge.plugins.responses.inspect_logs.outputs import read_output
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
-from citeforge.plugins.responses.placing.records import Wrong
+from citeforge.plugins.responses.placing.records import errors_at
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.scores import About
@@ -62,53 +62,46 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
             path=path,
             allowed="a log of a finished run, without --no-log-samples",
         )
-    answers = SampleAnswers(path, benchmark, way or "shown")
+    placer = CitationPlacer("inspect", benchmark, way or "shown")
     for number, sample in enumerate(log.samples, 1):
         if sample.error is None and sample.invalidation is None:
-            answer = answers.answer(
-                number, str(sample.id), sample.metadata, sample.output, sample.epoch
-            )
+            with errors_at(path, number):
+                answer = sample_answer(
+                    placer, str(sample.id), sample.metadata, sample.output, sample.epoch
+                )
             usage = _usage(sample.model_usage)
             answer.meta = {"usage": usage} if usage else None
             yield number, answer
 
 
-class SampleAnswers:
-    """Answers of inspect_ai's samples as lines of a submission."""
+def sample_answer(
+    placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
+) -> SubmissionLine:
+    """The answer of one sample as a line of a submission; citations beside its text become marks.
 
-    def __init__(self, path: Path, benchmark: Benchmark, way: str = "shown") -> None:
-        self._placer = CitationPlacer("inspect", path, benchmark, way)
+    Args:
+        placer: writes the marks.
+        name: id of the sample, which is the query's where the metadata do not say.
+        metadata: may hold ``query_id`` and ``context``.
+        output: what the model gave.
+        epoch: from 1.
 
-    def answer(
-        self, number: int, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
-    ) -> SubmissionLine:
-        """The answer of one sample; citations beside its text become marks.
-
-        Args:
-            number: place of the sample, for errors.
-            name: its id, which is the query's where the metadata do not say.
-            metadata: may hold ``query_id`` and ``context``.
-            output: what the model gave.
-            epoch: from 1.
-
-        Raises:
-            InputError: a citation cannot be read.
-        """
-        context = metadata.get("context")
-        query, run = str(metadata.get("query_id", name)), epoch - 1
-        grammar = self._placer.benchmark.grammar
-        try:
-            response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
-        except Wrong as error:
-            raise error.error(self._placer.path, number) from error
-        is_cut = bool(output.choices) and output.stop_reason in _CUT
-        response.finish_reason = TRUNCATED if is_cut else None
-        context_set = None if context is None else str(context)
-        if not response.has_marks:
-            return self._placer.answer(number, query, LineFields(context_set, run), response)
-        return SubmissionLine(
-            query, response.text, context=context_set, run=run, finish_reason=response.finish_reason
-        )
+    Raises:
+        InputError: a citation cannot be read.
+    """
+    context = metadata.get("context")
+    grammar = placer.benchmark.grammar
+    response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
+    is_cut = bool(output.choices) and output.stop_reason in _CUT
+    response.finish_reason = TRUNCATED if is_cut else None
+    fields = LineFields(None if context is None else str(context), epoch - 1)
+    query = str(metadata.get("query_id", name))
+    if not response.has_marks:
+        return placer.answer(query, fields, response)
+    return SubmissionLine(
+        query, response.text, context=None if context is None else str(context), run=epoch - 1,
+        finish_reason=response.finish_reason,
+    )  # fmt: skip
 
 
 def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:

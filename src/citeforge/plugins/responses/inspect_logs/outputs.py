@@ -14,10 +14,10 @@ from citeforge.plugins.responses.placing.records import (
     Cited,
     CitedSource,
     Response,
-    Wrong,
     span,
 )
 from citeforge.plugins.responses.vendors.openai import link_span
+from citeforge.schemas.errors import InputError
 
 if TYPE_CHECKING:
     from inspect_ai.model import Citation, ContentText, ModelOutput
@@ -31,7 +31,8 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
         has_marks: whether a text cites by marks.
 
     Raises:
-        Wrong: a span that its text does not have, or a text that was changed after it was cited.
+        InputError: a span that its text does not have, or a text that was changed after it was
+            cited.
     """
     message = output.choices[0].message if output.choices else None
     content = [] if message is None or isinstance(message.content, str) else message.content
@@ -42,11 +43,10 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
         return Response(output.completion, has_marks=True)
     assert message is not None
     if output.completion != message.text:
-        raise Wrong(
-            "is not the text that the model's citations belong to",
-            "output.completion",
-            "the model's own text, or a message without citations",
-        )
+        raise InputError(
+            "is not the text that the model's citations belong to", field="output.completion",
+            allowed="the model's own text, or a message without citations",
+        )  # fmt: skip
     return response
 
 

@@ -67,19 +67,6 @@ class Shift:
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A text with marks.
-
-    Attributes:
-        output: the text.
-        spans: (start, end) of every citation in it, in their order.
-    """
-
-    output: str
-    spans: list[tuple[int, int]]
-
-
 def place_marks(
     text: str,
     cited: Sequence[Cited],
@@ -87,8 +74,8 @@ def place_marks(
     grammar: Grammar,
     segmenter: Segmenter,
     n_docs: int,
-) -> Placed:
-    """The text with a mark for every citation.
+) -> tuple[str, list[tuple[int, int]]]:
+    """The text with a mark for every citation, and (start, end) of each citation in it.
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -116,7 +103,7 @@ def place_marks(
         )  # fmt: skip
         now = second.start(start)
         spans.append((now, max(now, second.end(end))))
-    return Placed(second.text, spans)
+    return second.text, spans
 
 
 def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import msgspec
@@ -37,25 +36,20 @@ class LineFields(msgspec.Struct):
     pages: list[RequestDocument] | None = None
 
 
-@dataclass
 class CitationPlacer:
-    """Writes answers with marks in place of a vendor's citations.
+    """Writes answers with marks in place of a vendor's citations."""
 
-    Attributes:
-        name: format of the responses, as in ``--format``.
-        path: file that they stand in, for errors.
-        benchmark: what is answered.
-        way: how sources are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.matching.WAYS`).
-    """
+    def __init__(self, name: str, benchmark: Benchmark, way: str) -> None:
+        """Prepare a way to find sources.
 
-    name: str
-    path: Path
-    benchmark: Benchmark
-    way: str
-
-    def __post_init__(self) -> None:
-        self.matching = Matching(self.benchmark, self.way)
+        Args:
+            name: format of the responses, as in ``--format``.
+            benchmark: what is answered.
+            way: how sources are found among the passages shown
+                (:data:`citeforge.plugins.responses.placing.matching.WAYS`).
+        """
+        self.name, self.benchmark = name, benchmark
+        self.matching = Matching(benchmark, way)
 
     @cached_property
     def segmenter(self) -> Segmenter:
@@ -63,13 +57,10 @@ class CitationPlacer:
 
         return SentenceSegmenter()
 
-    def answer(
-        self, number: int, query: str, fields: LineFields, response: Response
-    ) -> SubmissionLine:
+    def answer(self, query: str, fields: LineFields, response: Response) -> SubmissionLine:
         """The line of a response.
 
         Args:
-            number: line of the file, for errors.
             query: what it answers.
             fields: what its line says besides the response.
             response: answer, sources and citations.
@@ -77,63 +68,31 @@ class CitationPlacer:
         Raises:
             InputError: it names no context set.
         """
+        context = passages = None
         if self.matching.way == "own" or fields.documents is not None:
-            context = None
             passages, positions = _own(fields, response)
             n_shown = len(passages)
         else:
-            passages = None
-            context, n_shown, positions = self._match_sources(number, query, fields, response)
-        base = self.benchmark.grammar.base
-        # A source that is none of the passages shown counts as a citation beyond them.
-        beyond = iter(range(n_shown, n_shown + len(positions)))
-        numbers = [base + (next(beyond) if p is None else p) for p in positions]
-        output, spans = response.text, None
-        if not response.has_marks:
-            placed = place_marks(
-                output,
-                response.cited,
-                [numbers[c.source] for c in response.cited],
-                self.benchmark.grammar,
-                self.segmenter,
-                n_shown,
-            )
-            output, spans = placed.output, self._spans(response, positions, placed.spans)
-        return SubmissionLine(
-            query,
-            output,
-            context=context,
-            run=fields.run,
-            passages=passages,
+            context = self._context(fields)
+            shown = self.matching.shown(context, query)
+            positions = [self.matching.find(s, shown) for s in response.sources]
+            n_shown = len(shown)
+        line = SubmissionLine(
+            query, response.text, context=context, run=fields.run, passages=passages,
             finish_reason=response.finish_reason,
-            spans=spans or None,
-        )
-
-    def _match_sources(
-        self, number: int, query: str, fields: LineFields, response: Response
-    ) -> tuple[str, int, list[int | None]]:
-        """Context set, passages shown, and position of each source among them."""
-        contexts = list(self.benchmark.manifest.contexts)
-        name = fields.context if isinstance(fields.context, str) else None
-        context = name or (contexts[0] if len(contexts) == 1 else None)
-        if context not in contexts:
-            problem = "names no context" if context is None else f"context {context!r} is unknown"
-            raise InputError(
-                problem,
-                path=self.path,
-                line=number,
-                field="context",
-                allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
-                f"{self.name}:own, where its sources are its own",
-            )
-        passages = self.matching.shown(context, query)
-        positions = [self.matching.find(s, passages) for s in response.sources]
-        return context, len(passages), positions
-
-    def _spans(
-        self, response: Response, positions: list[int | None], places: list[tuple[int, int]]
-    ) -> list[CitedSpan]:
-        return [
+        )  # fmt: skip
+        if response.has_marks:
+            return line
+        grammar = self.benchmark.grammar
+        # A source that is none of the passages shown counts as a citation beyond them.
+        beyond = count(n_shown)
+        numbers = [grammar.base + (next(beyond) if p is None else p) for p in positions]
+        cited = response.cited
+        line.output, places = place_marks(
+            response.text, cited, [numbers[c.source] for c in cited], grammar, self.segmenter,
+            n_shown,
+        )  # fmt: skip
+        line.spans = [
             CitedSpan(
                 start,
                 end,
@@ -141,13 +100,27 @@ class CitationPlacer:
                 response.sources[c.source].name,
                 response.text[c.start : c.end] if c.is_mark else None,
                 c.quote,
-                c.quote_at and c.quote_at[0],
-                c.quote_at and c.quote_at[1],
+                *(c.quote_at or (None, None)),
                 c.quote_unit,
                 c.confidence,
             )
-            for c, (start, end) in zip(response.cited, places, strict=True)
-        ]
+            for c, (start, end) in zip(cited, places, strict=True)
+        ] or None
+        return line
+
+    def _context(self, fields: LineFields) -> str:
+        contexts = list(self.benchmark.manifest.contexts)
+        name = fields.context if isinstance(fields.context, str) else None
+        context = name or (contexts[0] if len(contexts) == 1 else None)
+        if context not in contexts:
+            problem = "names no context" if context is None else f"context {context!r} is unknown"
+            raise InputError(
+                problem,
+                field="context",
+                allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
+                f"{self.name}:own, where its sources are its own",
+            )
+        return context
 
 
 def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
