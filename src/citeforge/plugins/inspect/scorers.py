@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
@@ -37,7 +38,7 @@ def whole() -> Metric:
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
             if origin is not None:
-                settings = Settings.of(origin["settings"])
+                settings = msgspec.convert(origin["settings"], Settings)
                 groups.setdefault(settings, []).append(_line(origin, sample.score))
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
@@ -95,20 +96,18 @@ def measured(
     async def score(state: TaskState, target: Target) -> Score:
         answer = _answer_of(state, scoring)
         async with lock:
-            result = await anyio.to_thread.run_sync(scoring.one, answer)
-        reasons = "; ".join(
-            f"{name} was not computed: {why}" for name, why in result.reasons.items()
-        )
+            values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
+        lines = (f"{name} was not computed: {why}" for name, why in reasons.items())
         origin = {
             "query_id": answer.query_id,
             "context": answer.context,
             "run": answer.run,
-            "settings": settings.as_metadata(),
+            "settings": msgspec.to_builtins(settings),
         }
         return Score(
-            value=dict(result.values),
+            value=dict(values),
             answer=answer.output,
-            explanation=reasons or None,
+            explanation="; ".join(lines) or None,
             metadata={_KEY: origin},
         )
 

@@ -22,11 +22,13 @@ class ReaderTools:
     Attributes:
         folder: for benchmarks that are made on the way.
         judge: decides entailment; None without.
+        models: whether other models may be loaded.
         benchmarks: hash of what a benchmark was made of to its folder.
     """
 
     folder: Path
     judge: JudgeSession | None = None
+    models: bool = False
     benchmarks: dict[str, Path] = field(default_factory=dict)
 
 
