@@ -317,7 +317,7 @@ def _submissions() -> None:
 
 
 def _inspect_logs() -> None:
-    """A log of inspect_ai in both of its formats, of our answers."""
+    """A log of inspect_ai, of our answers."""
     from inspect_ai.log import (
         EvalConfig,
         EvalDataset,
@@ -341,8 +341,7 @@ def _inspect_logs() -> None:
         eval=EvalSpec(created="2026-05-01T10:00:00+00:00", task="facts", dataset=EvalDataset(),
                       model="m", config=EvalConfig(), metadata=said),
     )  # fmt: skip
-    for name in ("log.eval", "log.json"):
-        write_eval_log(log, name)
+    write_eval_log(log, "log.eval")
 
 
 def _scores() -> None:

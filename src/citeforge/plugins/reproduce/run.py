@@ -20,9 +20,8 @@ from citeforge.plugins.reproduce.declared import (
 )
 from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
 from citeforge.plugins.reproduce.readers.attributed_ir import read_air_answers, read_air_questions
-from citeforge.plugins.reproduce.readers.comparisons import read_comparisons
 from citeforge.plugins.reproduce.readers.graphs import read_graphs
-from citeforge.plugins.reproduce.readers.judgements import read_judgements
+from citeforge.plugins.reproduce.readers.judgements import read_comparisons, read_judgements
 from citeforge.plugins.reproduce.readers.lists import read_list
 from citeforge.plugins.reproduce.readers.reader import Reader, ReaderTools
 from citeforge.plugins.reproduce.verdicts import (

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.package.items import Passage
-from citeforge.plugins.responses.placing.matching import Matching
+from citeforge.plugins.responses.placing.placer import Matching
 from citeforge.plugins.responses.placing.records import CitedSource, Response
 from citeforge.plugins.responses.vendors.formats import VENDORS
 from citeforge.plugins.responses.vendors.gemini import GEMINI

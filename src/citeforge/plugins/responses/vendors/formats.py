@@ -59,7 +59,7 @@ def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: 
         path: JSON Lines, plain or .gz.
         benchmark: what is answered.
         way: how sources are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for the vendor's.
+            (:data:`citeforge.plugins.responses.placing.placer.WAYS`); empty for the vendor's.
         on_error: told of every wrong line, which is then passed over; None to raise.
 
     Raises:
