@@ -142,7 +142,6 @@ TARGETS: dict[str, Target] = {
         _source("beir-gz", "beir:beir-gz", "beir-gz"),
         _source("beir-zip", "beir:beir-zip.zip", "beir-zip.zip"),
         _source("trec", "trec:trec", "trec"),
-        _source("tagged", "trec:tagged", "tagged"),
         _source("miracl", "miracl:miracl", "miracl"),
         _source("marco", "attrieval:marco.jsonl", "marco.jsonl"),
         _source("marco-saved", "attrieval:marco", "marco"),
@@ -218,7 +217,7 @@ TARGETS: dict[str, Target] = {
                 ("result.json", OUTSIDE), ("attributed-ir.csv", OUTSIDE),
                 ("response_info.csv", OUTSIDE), ("rag24.jsonl", OUTSIDE), ("rag25.jsonl", OUTSIDE),
                 ("ragtime26.jsonl", OUTSIDE), ("dragun25.jsonl", OUTSIDE),
-                ("outputs", OUTSIDE), ("log.eval", OUTSIDE), ("log.json", OUTSIDE),
+                ("outputs", OUTSIDE), ("log.eval", OUTSIDE),
                 *((f"vendors-{v}.jsonl", "--measures ALCE.CitRec --judge lexical")
                   for v in ("anthropic", "openai", "gemini", "langchain")),
                 ("vendors-reports.jsonl", "--measures fact --judge lexical"),

@@ -103,7 +103,6 @@ def _sources() -> None:
     docs = [{"docid": p["_id"], "title": p["title"], "text": p["text"]} for p in corpus]
     for folder, names in (
         ("trec", ("topics.tsv", "qrels.txt", "corpus.jsonl")),
-        ("tagged", ("topics.txt", "qrels.txt", "corpus.jsonl")),
         ("miracl", (
             "topics/topics.miracl-v1.0-en-dev.tsv", "qrels/qrels.miracl-v1.0-en-dev.tsv",
             "docs-0.jsonl.gz",
@@ -112,10 +111,7 @@ def _sources() -> None:
         paths = [Path(folder, n) for n in names]
         for path in paths:
             path.parent.mkdir(parents=True, exist_ok=True)
-        tops = "".join(
-            f"<top>\n<num> Number: {q['_id']}\n<title> {q['text']}\n</top>\n" for q in queries
-        )
-        paths[0].write_text(tops if folder == "tagged" else topics)
+        paths[0].write_text(topics)
         paths[1].write_text(qrels)
         jsonl(paths[2], docs)
     for name in ("asqa.json", "hagrid.jsonl"):
@@ -321,7 +317,7 @@ def _submissions() -> None:
 
 
 def _inspect_logs() -> None:
-    """A log of inspect_ai in both of its formats, of our answers."""
+    """A log of inspect_ai, of our answers."""
     from inspect_ai.log import (
         EvalConfig,
         EvalDataset,
@@ -345,8 +341,7 @@ def _inspect_logs() -> None:
         eval=EvalSpec(created="2026-05-01T10:00:00+00:00", task="facts", dataset=EvalDataset(),
                       model="m", config=EvalConfig(), metadata=said),
     )  # fmt: skip
-    for name in ("log.eval", "log.json"):
-        write_eval_log(log, name)
+    write_eval_log(log, "log.eval")
 
 
 def _scores() -> None:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -20,7 +20,6 @@ from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.plugins.community_evals.options import require_repositories
 from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
@@ -38,8 +37,6 @@ _RESERVED = {"con", "prn", "aux", "nul", "data", "unknown"}
 class RecordOptions(Part):
     """Options of ``export every-eval-ever``: what score files do not say."""
 
-    submission: Path | None = None
-    """Answers that were scored, which the records then hold word for word."""
     model: Annotated[str | None, Option(metavar="ORG/NAME")] = None
     """The model (default: what the score file says)."""
     organisation: str = "unknown"
@@ -66,27 +63,38 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
     Args:
         scores: score file, or a folder of score files (``*.json``).
         out: folder, there already.
-        options: what a score file does not say. Without the answers that were scored, records hold
-            statements with their citations, as ``score --details`` keeps them.
+        options: what a score file does not say.
 
     Returns:
         What was left out.
 
     Raises:
-        InputError: no score file, or the submission is not what was scored.
-        UsageError: the model is not known as ``ORG/NAME``, or a submission for several score files.
+        InputError: no score file.
+        UsageError: the model is not known as ``ORG/NAME``.
     """
     paths = sorted(scores.glob("*.json")) if scores.is_dir() else [scores]
     if not paths:
         raise InputError("holds no score files", path=scores, allowed="*.json of `citeforge score`")
-    if options.submission is not None and len(paths) > 1:
-        raise UsageError("--submission: name one score file, whose answers these are")
     lost: DroppedFields = []
     for path in paths:
         record = _Record(path, options)
         record.write(out)
         lost += [f"{path.name}: {what}" for what in record.lost()]
     return lost
+
+
+class _Known:
+    """A measure of a score file, with what is declared of it: its range in raw values, say."""
+
+    def __init__(self, score: MeasureScore) -> None:
+        self.score = score
+        self.is_higher_better = direction(score.name)
+        self.definition, self.low = score.name, 0.0
+        self.high = 1.0 if score.scale == 100 else None
+        if (declared := find_measure(score.name.split("[")[0])) is not None:
+            self.definition, self.low, self.high = declared.definition, declared.low, declared.high
+        # The best value; None where there is none.
+        self.best = {True: self.high, False: self.low, None: None}[self.is_higher_better]
 
 
 class _Record:
@@ -110,9 +118,8 @@ class _Record:
         self.uuid = uuid.UUID(bytes=hashlib.sha256(content).digest()[:16], version=4)
         self.at = int(path.stat().st_mtime)
         self.id = f"{_slug(self.file.benchmark)}/{self.model.replace('/', '_')}/{self.uuid}"
-        submission = options.submission
-        self.outputs = None if submission is None else _outputs(submission, self.file)
-        self.measures = [m for m in self.file.measures if m.value is not None]
+        self.name = f"{self.file.benchmark}.{self.file.context}"
+        self.measures = [_Known(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
         """Write the aggregate, and the lines where there are any."""
@@ -143,14 +150,10 @@ class _Record:
         if not self.file.answers:
             yield "records of single answers: score with --details"
             return
-        unbounded = [m.name for m in self.measures if _best(m) is None]
+        unbounded = [m.score.name for m in self.measures if m.best is None]
         if unbounded:
             yield f"single values of measures that have no best value: {', '.join(unbounded)}"
-        if self.outputs is None:
-            yield (
-                "the words of answers: their statements stand there with citations; give "
-                "--submission"
-            )
+        yield "the words of answers: their statements stand there with citations"
         if self.file.counts.n_runs > 1:
             yield "answers of all runs but the first; single values are means over runs"
 
@@ -178,7 +181,7 @@ class _Record:
             },
             "eval_library": {
                 "name": "citeforge",
-                "version": _version(file),
+                "version": parse_signature(file.measures[0].signature).get("v", "unknown"),
                 "additional_details": _texts(protocol=file.protocol),
             },
             "model_info": {
@@ -201,66 +204,56 @@ class _Record:
             source |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
         return source
 
-    def _result(self, measure: MeasureScore) -> dict[str, Any]:
-        low, high = _range(measure)
-        parts = parse_signature(measure.signature)
+    def _result(self, measure: _Known) -> dict[str, Any]:
+        score, scale = measure.score, measure.score.scale
         return {
-            "evaluation_result_id": f"{self.id}#{measure.name}",
-            "evaluation_name": self._name(),
+            "evaluation_result_id": f"{self.id}#{score.name}",
+            "evaluation_name": self.name,
             "source_data": self._source(),
             "metric_config": {
-                "evaluation_description": _definition(measure),
-                "metric_id": f"citeforge.{measure.name}",
-                "metric_name": measure.name,
-                "metric_unit": "percent" if measure.scale == 100 else "points",
-                "lower_is_better": direction(measure.name) is False,
+                "evaluation_description": measure.definition,
+                "metric_id": f"citeforge.{score.name}",
+                "metric_name": score.name,
+                "metric_unit": "percent" if scale == 100 else "points",
+                "lower_is_better": measure.is_higher_better is False,
                 "score_type": "continuous",
-                "min_score": "-Infinity" if math.isinf(low) else low * measure.scale,
-                "max_score": "Infinity" if high is None else high * measure.scale,
+                "min_score": "-Infinity" if math.isinf(measure.low) else measure.low * scale,
+                "max_score": "Infinity" if measure.high is None else measure.high * scale,
                 "additional_details": _texts(
-                    signature=measure.signature,
-                    judge=parts.get("judge"),
-                    direction="neither" if direction(measure.name) is None else None,
+                    signature=score.signature,
+                    judge=parse_signature(score.signature).get("judge"),
+                    direction="neither" if measure.is_higher_better is None else None,
                 ),
             },
             "score_details": {
-                "score": measure.value,
+                "score": score.value,
                 "details": _texts(**self.file.counts.model_dump()),
-                "uncertainty": _uncertainty(measure),
+                "uncertainty": _uncertainty(score),
             },
         }
 
-    def _name(self) -> str:
-        return f"{self.file.benchmark}.{self.file.context}"
-
     def _lines(self) -> Iterator[dict[str, Any]]:
         at = {query: i for i, query in enumerate(self.file.query_ids)}
-        bounded = [(m, best) for m in self.measures if (best := _best(m)) is not None]
         for answer in self.file.answers:
-            output = self._output(answer)
-            for measure, best in bounded:
-                value = measure.per_query[at[answer.query_id]]
-                if value is not None:
-                    yield self._line(answer, output, measure, value, value == best)
-
-    def _output(self, answer: AnswerDetail) -> str:
-        if self.outputs is not None:
-            return self.outputs.get(answer.query_id, "")
-        marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
-        return " ".join(text + cited for text, cited in marks) or "".join(
-            f"[{c + 1}]" for c in answer.cited
-        )
+            for measure in self.measures:
+                value = measure.score.per_query[at[answer.query_id]]
+                if value is not None and measure.best is not None:
+                    yield self._line(answer, measure.score, value, value == measure.best)
 
     def _line(
-        self, answer: AnswerDetail, output: str, measure: MeasureScore, value: float, right: bool
+        self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
+        marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
+        output = " ".join(text + cited for text, cited in marks) or "".join(
+            f"[{c + 1}]" for c in answer.cited
+        )
         question = {"raw": answer.query, "reference": answer.gold}
         key = json.dumps(question, sort_keys=True, separators=(",", ":"))
         record = {
             "schema_version": SCHEMA_VERSION,
             "evaluation_id": self.id,
             "model_id": self.model,
-            "evaluation_name": self._name(),
+            "evaluation_name": self.name,
             "evaluation_result_id": f"{self.id}#{measure.name}",
             "sample_id": answer.query_id,
             "sample_hash": hashlib.sha256(key.encode()).hexdigest(),
@@ -280,7 +273,7 @@ class _Record:
             "metadata": _texts(
                 passages=json.dumps([p.id for p in answer.passages], ensure_ascii=False),
                 runs=self.file.counts.n_runs,
-                output="verbatim" if self.outputs is not None else "statements with citations",
+                output="statements with citations",
             ),
         }
         if answer.is_missing:
@@ -305,48 +298,6 @@ def _slug(name: str) -> str:
     return f"_{slug}" if reserved or slug.startswith(".") else slug
 
 
-def _outputs(submission: Path, file: ScoreFile) -> dict[str, str]:
-    """Query to answer of the first run.
-
-    Raises:
-        InputError: it is not the file that was scored, or not of our format.
-    """
-    if hashlib.sha256(submission.read_bytes()).hexdigest() != file.submission_sha256:
-        raise InputError(
-            "is not what was scored (submission_sha256 differs)", path=submission,
-            allowed=f"the file {file.submission} that the scores are of",
-        )  # fmt: skip
-    if file.submission_format != "citeforge":
-        raise InputError(
-            f"is of the format {file.submission_format}", path=submission,
-            allowed="a submission of our own format, or none",
-        )  # fmt: skip
-    lines = [answer for _, answer in read_answers(submission)]
-    first = min((answer.run for answer in lines), default=0)
-    return {
-        a.query_id: a.output for a in lines if a.run == first and a.context in (None, file.context)
-    }
-
-
-def _range(measure: MeasureScore) -> tuple[float, float | None]:
-    """Smallest and largest raw value; the largest is None where there is no bound."""
-    declared = find_measure(measure.name.split("[")[0])
-    if declared is not None:
-        return declared.low, declared.high
-    return 0.0, 1.0 if measure.scale == 100 else None
-
-
-def _best(measure: MeasureScore) -> float | None:
-    """The best raw value; None where there is none."""
-    low, high = _range(measure)
-    return {True: high, False: low, None: None}[direction(measure.name)]
-
-
-def _definition(measure: MeasureScore) -> str:
-    declared = find_measure(measure.name.split("[")[0])
-    return measure.name if declared is None else declared.definition
-
-
 def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
     record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
@@ -360,11 +311,6 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
             "method": measure.interval,
         }
     return record
-
-
-def _version(file: ScoreFile) -> str:
-    signatures: Sequence[str] = [m.signature for m in file.measures]
-    return parse_signature(signatures[0]).get("v", "unknown") if signatures else "unknown"
 
 
 def _texts(**given: object) -> dict[str, str]:

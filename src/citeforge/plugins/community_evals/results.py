@@ -6,7 +6,7 @@ Format: https://huggingface.co/docs/hub/eval-results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,6 +121,8 @@ def results_of(
             queries, was changed by hand, or holds no value that has a leaderboard.
         UsageError: two files of one context set, or files of two systems.
     """
+    from huggingface_hub import eval_result_entries_to_yaml
+
     files: dict[str, str] = {}
     left_out: list[str] = []
     n_values = 0
@@ -132,7 +134,7 @@ def results_of(
         )
     for path, file in scores:
         _require_fit(path, file, target)
-        name = _file_name(options.repo_id, file.context)
+        name = f"{FOLDER}/{task_id(options.repo_id.partition('/')[2], file.context)}.yaml"
         if name in files:
             raise UsageError(
                 f"{path}: the second file of context {file.context!r}; a model has one value a "
@@ -145,13 +147,11 @@ def results_of(
                 "holds no value that has a leaderboard", path=path,
                 allowed=f"one of {', '.join(sorted(target.tasks))}",
             )  # fmt: skip
-        files[name] = _text(entries)
+        files[name] = yaml.safe_dump(
+            eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=100
+        )
         n_values += len(entries)
     return Results(files, n_values, left_out)
-
-
-def _file_name(repo_id: str, context: str) -> str:
-    return f"{FOLDER}/{task_id(repo_id.partition('/')[2], context)}.yaml"
 
 
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
@@ -188,7 +188,10 @@ def _entries(
         if task not in target.tasks or measure.value is None:
             others.append(measure.name)
             continue
-        if fault := _value_fault(measure, file):
+        fault = value_fault(measure, file)
+        if not 0 <= measure.value <= measure.scale:
+            fault = f"{measure.name}: {measure.value} is not from 0 to {measure.scale}"
+        if fault:
             raise InputError(fault, path=path, allowed="the file as `citeforge score` writes it")
         entries.append(
             EvalResultEntry(
@@ -205,12 +208,6 @@ def _entries(
     return entries, others
 
 
-def _value_fault(measure: MeasureScore, file: ScoreFile) -> str | None:
-    if measure.value is not None and not 0 <= measure.value <= measure.scale:
-        return f"{measure.name}: {measure.value} is not from 0 to {measure.scale}"
-    return value_fault(measure, file)
-
-
 def _notes(measure: MeasureScore, file: ScoreFile) -> str:
     parts = [measure.signature]
     if measure.low is not None and measure.high is not None:
@@ -225,13 +222,6 @@ def _notes(measure: MeasureScore, file: ScoreFile) -> str:
             f"{measure.lower_bound:.2f} and {measure.upper_bound:.2f}"
         )
     return "; ".join(parts)
-
-
-def _text(entries: list[EvalResultEntry]) -> str:
-    from huggingface_hub import eval_result_entries_to_yaml
-
-    data = eval_result_entries_to_yaml(entries)
-    return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
 
 
 def open_pull_request(
@@ -251,10 +241,12 @@ def open_pull_request(
     api = (publisher or Publisher()).api
     model, title = options.model, f"Evaluation results on {options.repo_id}"
 
-    ours = _blobs(results.files)
+    contents = {name: text.encode() for name, text in results.files.items()}
+    # Ids that git gives to them.
+    ours = {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in contents.items()}
 
     def blobs(revision: str) -> dict[str, str | None]:
-        entries = api.get_paths_info(model, list(results.files), revision=revision)
+        entries = api.get_paths_info(model, list(ours), revision=revision)
         return {entry.path: getattr(entry, "blob_id", None) for entry in entries}
 
     with hub_errors(model):
@@ -273,30 +265,21 @@ def open_pull_request(
         )
         number = min((d.num for d in mine if d.title == title), default=None)
         revision = None if number is None else f"refs/pr/{number}"
+        url = f"{api.endpoint}/{model}/discussions/{number}"
         if revision is not None and blobs(revision) == ours:
-            return Sent("there", _url(api.endpoint, model, number), replaced)
+            return Sent("there", url, replaced)
         done = api.create_commit(
             model,
-            [CommitOperationAdd(name, text.encode()) for name, text in results.files.items()],
+            [CommitOperationAdd(name, content) for name, content in contents.items()],
             commit_message=title,
             commit_description=f"{results.n_values} values of "
             f"https://huggingface.co/datasets/{options.repo_id}",
             revision=revision,
             create_pr=revision is None,
         )
-    if number is not None:
-        return Sent("updated", _url(api.endpoint, model, number), replaced)
+    if revision is not None:
+        return Sent("updated", url, replaced)
     return Sent("opened", str(done.pr_url), replaced)
-
-
-def _url(endpoint: str, model: str, number: int | None) -> str:
-    return f"{endpoint}/{model}/discussions/{number}"
-
-
-def _blobs(files: Mapping[str, str]) -> dict[str, str]:
-    """Ids that git gives to the contents."""
-    data = {name: text.encode() for name, text in files.items()}
-    return {n: hashlib.sha1(b"blob %d\0" % len(c) + c).hexdigest() for n, c in data.items()}
 
 
 def read_tasks(path: Path, name: object = None) -> set[str]:

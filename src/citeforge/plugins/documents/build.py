@@ -18,7 +18,7 @@ from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources
-from citeforge.builders.stages.build import Build, Stats, building
+from citeforge.builders.stages.build import Build, building
 from citeforge.builders.stages.records import Records
 from citeforge.builders.stages.shards import EMBEDDINGS
 from citeforge.engines.embedding.embedder import Embedder
@@ -82,11 +82,6 @@ class Models:
     rage: RageRecipe
     embedder: Embedder
 
-    def identities(self) -> dict[str, dict[str, Any]]:
-        """Role to what manifests say of a model."""
-        models = {WRITER: self.asker.llm.identity()}
-        return models if self.judge is None else models | {JUDGE: self.judge.judge.identity()}
-
 
 def build_documents(
     recipe: DocumentsRecipe,
@@ -137,7 +132,13 @@ def build_documents(
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
-        stats |= _stats(questions, models.asker)
+        stats |= {
+            "questions accepted, share": round(
+                sum(q.is_open for q in questions) / len(questions), 4
+            ),
+            "tokens of prompts": models.asker.tokens[0],
+            "tokens of replies": models.asker.tokens[1],
+        }
         return build.finish(
             draft, writer, stats, sources=[info], models=draft.models | mined_by, **learnt
         )
@@ -199,7 +200,9 @@ def _models(
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
     """All of the manifest that is known before there is a question."""
-    identities = models.identities()
+    identities = {WRITER: models.asker.llm.identity()}
+    if models.judge is not None:
+        identities[JUDGE] = models.judge.judge.identity()
     judge = model_name(identities, JUDGE)
     named = recipe.model_copy(
         update={
@@ -288,12 +291,3 @@ def _gold(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
     if question.form == LIST:
         rows += [{"kind": "answer_list", "aliases": [answer]} for answer in question.answers]
     return [{"query_id": question.id, "position": n, **row} for n, row in enumerate(rows)]
-
-
-def _stats(questions: Sequence[Question], asker: PromptedLlm) -> Stats:
-    accepted = sum(q.is_open for q in questions)
-    return {
-        "questions accepted, share": round(accepted / len(questions), 4),
-        "tokens of prompts": asker.tokens[0],
-        "tokens of replies": asker.tokens[1],
-    }

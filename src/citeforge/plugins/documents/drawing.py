@@ -7,18 +7,13 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from citeforge.engines.draws import generator
-from citeforge.engines.io.corpus import find_rows, take_rows
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.io.tables import iter_batches, rows_of
+from citeforge.package.package import texts_of
 from citeforge.plugins.documents.questions import Evidence
 
 SHORTEST = 120
 """Characters of a passage that questions are written about."""
-_COLUMNS = ["_id", "title", "text", "metadata"]
 
 
 class PassagePool:
@@ -40,16 +35,13 @@ class PassagePool:
         self.n_short = 0
         files: dict[str, dict[str, list[str]]] = {}
         self._place: dict[str, tuple[str, str]] = {}
-        for batch in iter_batches(corpus, _COLUMNS):
-            lengths = pc.utf8_length(batch["text"])
-            columns = (batch[n] for n in ("_id", "title", "metadata"))
-            for name, title, about, length in zip(*columns, lengths, strict=True):
-                place = _file_of(name.as_py(), about.as_py()), title.as_py()
-                self._place[name.as_py()] = place
-                if length.as_py() < SHORTEST:
+        for batch in iter_batches(corpus, ["_id", "title", "text", "metadata"]):
+            for name, title, text, about in rows_of(batch):
+                file, _ = self._place[name] = _file_of(name, about), title
+                if len(text) < SHORTEST:
                     self.n_short += 1
-                    continue
-                files.setdefault(place[0], {}).setdefault(place[1], []).append(name.as_py())
+                else:
+                    files.setdefault(file, {}).setdefault(title, []).append(name)
         self.order = list(
             _in_turn(
                 [
@@ -62,12 +54,8 @@ class PassagePool:
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Passages by their ids, in one pass over the corpus."""
-        names = pa.array(list(dict.fromkeys(ids)), pa.string())
-        if not len(names):
-            return {}
-        positions, _ = find_rows(self.corpus, "_id", names)
-        rows = take_rows(self.corpus, np.sort(positions), _COLUMNS[:3]).to_pylist()
-        return {r["_id"]: Evidence(r["_id"], r["title"], r["text"]) for r in rows}
+        texts = texts_of(self.corpus, ids) if ids else {}
+        return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
     def are_together(self, one: str, other: str) -> bool:
         """Whether two passages stand below the same heading of one file."""

@@ -76,20 +76,18 @@ class Question:
 
     def row(self) -> dict[str, object]:
         """As a row of QUESTIONS."""
-        return {
-            "_id": self.id,
-            "form": self.form,
-            "question": self.text,
-            "answers": self.answers,
-            "statement": self.statement,
-            "quotes": self.quotes,
-            "evidence": [e.id for e in self.evidence],
-            "relevant": self.relevant,
-            "unsure": self.unsure,
-            "accepted": self.is_open,
-            "check": self.check or None,
-            "reason": self.reason or None,
-        }
+        same = ("form", "answers", "statement", "quotes", "relevant", "unsure")
+        return (
+            {"_id": self.id}
+            | {name: getattr(self, name) for name in same}
+            | {
+                "question": self.text,
+                "evidence": [e.id for e in self.evidence],
+                "accepted": self.is_open,
+                "check": self.check or None,
+                "reason": self.reason or None,
+            }
+        )
 
 
 def read_question(reply: str, question: Question) -> str | None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Request
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.plugins.documents.asker import PromptedLlm, TextReply
 from citeforge.plugins.documents.checks import (
@@ -27,7 +25,6 @@ from citeforge.schemas.text import premise_of
 
 _SOME = 0.5
 """Share of a list's answers that a reader may not give without the evidence."""
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,27 +47,64 @@ class Trials:
 
     def run(self, questions: Sequence[Question]) -> None:
         """Make all checks; each question stops at the first that it fails."""
+        asking = self.asking
         answerable = [q for q in questions if q.is_open and q.form != ABSENT]
         self._entailed(answerable)
-        self._answered(_open(answerable))
-        self._closed_book(_open(answerable))
-        self._halves(q for q in _open(answerable) if q.form == PAIR)
+        self._try(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._try(
+            CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
+            "without any passage the reader says",
+        )  # fmt: skip
+        self._try(
+            HALVES, (q for q in answerable if q.form == PAIR),
+            lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
+        )  # fmt: skip
         near = self._near([q for q in questions if q.is_open])
         self._others(_open(answerable), near)
-        self._needed(_open(answerable), near)
-        self._absent([q for q in questions if q.is_open and q.form == ABSENT], near)
+
+        def others(question: Question) -> list[Evidence]:
+            answering = {*question.relevant, *question.unsure}
+            return [p for p in near[question.id] if p.id not in answering][: asking.shown]
+
+        self._try(
+            NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
+            "from other passages the reader says",
+        )  # fmt: skip
+        self._try(
+            NOT_ABSENT, (q for q in questions if q.form == ABSENT),
+            lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
+            lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
+        )  # fmt: skip
 
     def _try(
         self,
+        check: str,
         questions: Iterable[Question],
-        requests: Callable[[Question], Iterable[Request]],
-        settle: Callable[[Question, list[TextReply]], None],
+        shown: Callable[[Question], Iterable[Sequence[Evidence]]],
+        is_wrong: Callable[[str, Question], bool],
+        words: str,
     ) -> None:
-        """Ask a few things about each question, and settle it by the replies."""
-        work = [(question, list(requests(question))) for question in questions]
-        replies = iter(self.asker.ask([r for _, some in work for r in some]))
-        for question, some in work:
-            settle(question, [next(replies) for _ in some])
+        """Have questions answered, and take those to which a reply is wrong.
+
+        Args:
+            check: that is made.
+            questions: those that no check has taken yet are asked.
+            shown: passages of each try; of several tries without any, all but the first are warm.
+            is_wrong: whether a reply takes the question.
+            words: what the reason starts with; ``{}`` is the id of the first passage shown.
+        """
+        work = [(q, list(shown(q))) for q in _open(questions)]
+        replies = iter(self.asker.ask([
+            self.asker.to_answer(q, passages, 0 if passages else n)
+            for q, tries in work
+            for n, passages in enumerate(tries)
+        ]))  # fmt: skip
+        for question, tries in work:
+            for passages, reply in [(passages, next(replies)) for passages in tries]:
+                if reply.failure or is_wrong(reply.text, question):
+                    start = words.format(passages[0].id) if passages else words
+                    question.reject(check, f"{start} {_words(reply)}")
+                    break
 
     def _entailed(self, questions: Sequence[Question]) -> None:
         if self.judge is None:
@@ -86,30 +120,6 @@ class Trials:
                 question.reject(ENTAILED, f"the judge failed ({verdict.message})")
             elif not verdict.entailed:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
-
-    def _answered(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            if replies[0].failure or not gives(replies[0].text, question.answers):
-                question.reject(ANSWERED, f"the reader says {_words(replies[0])}")
-
-        self._try(questions, lambda q: [self.asker.to_answer(q, q.evidence)], settle)
-
-    def _closed_book(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            reply = next((t for t in replies if t.failure or _gives_some(t, question)), None)
-            if reply is not None:
-                question.reject(CLOSED_BOOK, f"without any passage the reader says {_words(reply)}")
-
-        tries = range(self.asking.closed_book)
-        self._try(questions, lambda q: [self.asker.to_answer(q, (), n) for n in tries], settle)
-
-    def _halves(self, questions: Iterable[Question]) -> None:
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            for reply, passage in zip(replies, question.evidence, strict=True):
-                if reply.failure or _gives_some(reply, question):
-                    question.reject(HALVES, f"{passage.id} alone: {_words(reply)}")
-
-        self._try(questions, lambda q: [self.asker.to_answer(q, [e]) for e in q.evidence], settle)
 
     def _near(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
         """The nearest passages of each question, without its evidence (but all, if it has none)."""
@@ -138,8 +148,12 @@ class Trials:
             for q in questions
         }
 
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            for reply, (passage, verdict) in zip(replies, suspects[question.id], strict=True):
+        replies = iter(self.asker.ask([
+            self.asker.to_answer(q, [p]) for q in questions for p, _ in suspects[q.id]
+        ]))  # fmt: skip
+        for question in questions:
+            for passage, verdict in suspects[question.id]:
+                reply = next(replies)
                 is_read = not reply.failure and gives(reply.text, question.answers, _SOME)
                 if is_read and verdict is not False:
                     if question.form == PAIR:
@@ -147,12 +161,6 @@ class Trials:
                     question.relevant.append(passage.id)
                 elif is_read or verdict or reply.failure:
                     question.unsure.append(passage.id)
-
-        self._try(
-            questions,
-            lambda q: [self.asker.to_answer(q, [p]) for p, _ in suspects[q.id]],
-            settle,
-        )
 
     def _judged(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
@@ -182,38 +190,17 @@ class Trials:
                 question.unsure.append(passage.id)
         return is_entailed
 
-    def _needed(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        def near_others(question: Question) -> list[Evidence]:
-            left = {*question.relevant, *question.unsure}
-            return [p for p in near[question.id] if p.id not in left][: self.asking.shown]
-
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            if replies[0].failure or _gives_some(replies[0], question):
-                question.reject(NEEDED, f"from other passages the reader says {_words(replies[0])}")
-
-        with_others = [q for q in questions if near_others(q)]
-        self._try(with_others, lambda q: [self.asker.to_answer(q, near_others(q))], settle)
-
-    def _absent(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        n = self.asking.shown
-
-        def groups(question: Question) -> list[list[Evidence]]:
-            return [near[question.id][:n], near[question.id][n : 2 * n]]
-
-        def settle(question: Question, replies: list[TextReply]) -> None:
-            reply = next((t for t in replies if t.failure or not is_not_answered(t.text)), None)
-            if reply is not None:
-                question.reject(NOT_ABSENT, f"from the nearest passages: {_words(reply)}")
-
-        self._try(questions, lambda q: [self.asker.to_answer(q, g) for g in groups(q) if g], settle)
-
 
 def _open(questions: Iterable[Question]) -> list[Question]:
     return [q for q in questions if q.is_open]
 
 
-def _gives_some(reply: TextReply, question: Question) -> bool:
-    return gives(reply.text, question.answers, _SOME)
+def _fails(reply: str, question: Question) -> bool:
+    return not gives(reply, question.answers)
+
+
+def _gives_some(reply: str, question: Question) -> bool:
+    return gives(reply, question.answers, _SOME)
 
 
 def _is_yes(decision: Decision) -> bool:

@@ -7,10 +7,12 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
 from citeforge.plugins.inspect.scoring import Scoring, Settings, said_to_users, scoring_of
+from citeforge.plugins.responses.inspect_logs.logs import sample_answer
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -36,7 +38,7 @@ def whole() -> Metric:
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
             if origin is not None:
-                settings = Settings.of(origin["settings"])
+                settings = msgspec.convert(origin["settings"], Settings)
                 groups.setdefault(settings, []).append(_line(origin, sample.score))
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
@@ -94,20 +96,18 @@ def measured(
     async def score(state: TaskState, target: Target) -> Score:
         answer = _answer_of(state, scoring)
         async with lock:
-            result = await anyio.to_thread.run_sync(scoring.one, answer)
-        reasons = "; ".join(
-            f"{name} was not computed: {why}" for name, why in result.reasons.items()
-        )
+            values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
+        lines = (f"{name} was not computed: {why}" for name, why in reasons.items())
         origin = {
             "query_id": answer.query_id,
             "context": answer.context,
             "run": answer.run,
-            "settings": settings.as_metadata(),
+            "settings": msgspec.to_builtins(settings),
         }
         return Score(
-            value=dict(result.values),
+            value=dict(values),
             answer=answer.output,
-            explanation=reasons or None,
+            explanation="; ".join(lines) or None,
             metadata={_KEY: origin},
         )
 
@@ -135,8 +135,9 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
             f"one of {', '.join(contexts)}"
         )
     try:
-        return scoring.answers.answer(
-            1, str(state.sample_id), {**metadata, "context": context}, state.output, state.epoch
-        )
+        return sample_answer(
+            scoring.placer, str(state.sample_id), {**metadata, "context": context}, state.output,
+            state.epoch,
+        )  # fmt: skip
     except InputError as error:
         raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 
 from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
@@ -19,8 +19,8 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import judge_of
-from citeforge.plugins.inspect.in_memory import InMemoryBenchmark
-from citeforge.plugins.responses.inspect_logs.logs import SampleAnswers
+from citeforge.package.package import rows_about
+from citeforge.plugins.responses.placing.placer import CitationPlacer
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, UsageError
 from citeforge.schemas.extras import extras_named
@@ -32,8 +32,7 @@ _ONE_ANSWER = ("passages", "triples")
 """What a measure may read so that one answer alone tells its value."""
 
 
-@dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True, omit_defaults=True):
     """What scores depend on, besides the answers.
 
     Attributes:
@@ -50,28 +49,39 @@ class Settings:
     protocol: str = "strict"
     judge: str | None = None
 
-    def as_metadata(self) -> dict[str, Any]:
-        """For logs."""
-        return {k: v for k, v in asdict(self).items() if v not in (None, ())}
 
-    @classmethod
-    def of(cls, metadata: Mapping[str, Any]) -> Settings:
-        """From a log; what is unknown there is left out."""
-        values = {f.name: metadata[f.name] for f in fields(cls) if f.name in metadata}
-        return cls(**{**values, "measures": tuple(values.get("measures", ()))})
+class InMemoryBenchmark(Benchmark):
+    """A benchmark of which tables and shown passages stay in memory; or a few queries of it."""
 
+    def __init__(self, whole: Benchmark) -> None:
+        super().__init__(whole.folder, whole.manifest)
+        self.also_known = whole.also_known
+        self._whole_table, self._whole_texts = cache(whole.table), whole.texts
+        self._shown_texts = cache(
+            lambda: whole.texts(
+                {p.id for name in whole.contexts for i in whole.items(name) for p in i.passages}
+            )
+        )
 
-@dataclass(frozen=True)
-class OneAnswer:
-    """Values of one answer.
+    def only(self, queries: Iterable[str]) -> InMemoryBenchmark:
+        """The same benchmark with these queries alone, in its own order."""
+        part = InMemoryBenchmark(self)
+        part._whole_table, part._whole_texts = self._whole_table, self._whole_texts
+        part._shown_texts, part.asked = self._shown_texts, frozenset(queries)
+        return part
 
-    Attributes:
-        values: measure to raw value, as ``per_query`` of a score file; None where undefined.
-        reasons: measure to why it could not be computed.
-    """
+    def table(self, config: str, split: str) -> pa.Table:
+        """As of any package, without reading it again."""
+        table = self._whole_table(config, split)
+        return table if self.asked is None else rows_about(table, config, self.asked)
 
-    values: dict[str, float | None]
-    reasons: dict[str, str] = field(default_factory=dict)
+    def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
+        """As of any package; those that contexts show come from one pass over the corpus."""
+        names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
+        shown = self._shown_texts()
+        others = [name for name in names if name not in shown]
+        more = self._whole_texts(others) if others else {}
+        return {n: shown[n] for n in names if n in shown} | more
 
 
 def _absolute(name: str) -> str:
@@ -83,7 +93,7 @@ class Scoring:
 
     Attributes:
         benchmark: what they answer.
-        answers: reads what samples came to.
+        placer: writes marks for citations that stand beside an answer.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -96,8 +106,8 @@ class Scoring:
         # inspect runs tasks and solvers of files in the folders of these.
         gold = None if settings.gold is None else _absolute(settings.gold)
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
-        self.answers = SampleAnswers(Path("sample"), self.benchmark)
-        self._held = InMemoryBenchmark.of(self.benchmark)
+        self.placer = CitationPlacer("inspect", self.benchmark, "shown")
+        self._in_memory = InMemoryBenchmark(self.benchmark)
         options = checked(
             ScoreOptions, measures=tuple(settings.measures), protocol=settings.protocol,
             file_format=OURS, details=False,
@@ -109,8 +119,11 @@ class Scoring:
         self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
-    def one(self, answer: SubmissionLine) -> OneAnswer:
-        """Values of one answer, to the bit those of its query among all answers.
+    def one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
+        """Raw values of one answer, to the bit those of its query among all answers.
+
+        Returns:
+            Measure to its value, None where undefined; measure to why it could not be computed.
 
         Raises:
             UsageError: no query of the benchmark has its id, or no context set its name.
@@ -121,9 +134,11 @@ class Scoring:
                 "the metadata query_id that the task citeforge/package gives it"
             )
         context = None if answer.passages is not None else answer.context
-        scores = self._score([answer], self._held.only([answer.query_id]), self._single, context)
+        scores = self._score(
+            [answer], self._in_memory.only([answer.query_id]), self._single, context
+        )
         values = {m.name: m.per_query[0] for m in scores.measures}
-        return OneAnswer(values, {n.name: n.reason for n in scores.not_computed})
+        return values, {n.name: n.reason for n in scores.not_computed}
 
     def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
         """Scores of all answers over the queries that they are to, one file a context set.
@@ -132,9 +147,8 @@ class Scoring:
             CiteforgeError: as ``citeforge score``.
         """
         queries = {a.query_id for a in answers}
-        benchmark: Benchmark = self._held
-        if len(queries) < len(self.benchmark):
-            benchmark = self._held.only(queries)
+        is_part = len(queries) < len(self.benchmark)
+        benchmark = self._in_memory.only(queries) if is_part else self._in_memory
         if self._is_of_cells:
             return [self._score(answers, benchmark, self._measures, None)]
         contexts = dict.fromkeys(a.context for a in answers)

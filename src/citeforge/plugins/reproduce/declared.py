@@ -13,6 +13,8 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part
 
 FOLDER = Path(__file__).parent / "tables"
+LARGEST = 1 << 28
+"""Bytes of a file; a declaration cannot ask for more."""
 _NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
 
 
@@ -80,7 +82,7 @@ class HashedFile(Part):
 class OutputFile(HashedFile):
     """A file of the repository."""
 
-    size: int = Field(ge=0)
+    size: int = Field(ge=0, le=LARGEST)
     """Bytes; no more are read."""
     also: tuple[HashedFile, ...] = ()
     """Files that hold the same in another layout, below `--data`; all of them together."""
@@ -180,8 +182,7 @@ class PublishedTable(Part):
 
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> Self:
-        names = [row.name for row in self.rows]
-        if len(set(names)) < len(names):
+        if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("two rows have one name")
         for row in self.rows:
             for file in (name for group in row.files for name in group):
@@ -193,18 +194,13 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
-        reasons: tuple[KnownDifference | UnpublishedOutputs, ...] = (
-            *self.differs,
-            *self.unpublished,
-        )
-        for reason in reasons:
-            for name, columns in reason.cells.items():
-                for column in columns:
-                    if (name, column) not in cells:
-                        raise ValueError(
-                            f"differs, unpublished: no number stands at {name!r}, {column!r}"
-                        )
-                    cells.remove((name, column))  # one reason a number
+        for reason in (*self.differs, *self.unpublished):
+            for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):
+                if cell not in cells:
+                    raise ValueError(
+                        f"differs, unpublished: no number stands at {cell[0]!r}, {cell[1]!r}"
+                    )
+                cells.remove(cell)  # one reason a number
         return self
 
 

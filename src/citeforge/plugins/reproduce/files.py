@@ -15,8 +15,6 @@ from citeforge.schemas.errors import InputError
 
 SECONDS = 600.0
 """Time that one file may take."""
-LARGEST = 1 << 28
-"""Bytes of a file; a declaration cannot ask for more."""
 
 
 class NotHereError(InputError):
@@ -83,8 +81,6 @@ def fetched(repository: OutputRepository, file: OutputFile) -> Path:
         return path
     place = quote(f"{repository.name}/{repository.commit}/{file.path}")
     address = f"{repository.host}/{place}"
-    if file.size > LARGEST:
-        raise InputError(f"has {file.size:,} bytes", path=address, allowed=f"at most {LARGEST:,}")
     offline = "a folder with checkouts (--data) needs no network"
     try:
         reply = send_request(Request(address), SECONDS)

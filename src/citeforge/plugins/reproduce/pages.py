@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import msgspec
 from jinja2 import Environment, StrictUndefined
 
 from citeforge.engines.io.files import write_text
-from citeforge.plugins.reproduce.run import ComparedTable
-from citeforge.plugins.reproduce.verdicts import CellVerdict
+from citeforge.engines.io.report_table import Table
+from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedTable
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.version import __version__
 
@@ -25,28 +24,6 @@ VERDICTS: dict[CellVerdict, str] = {
     "needs a model": "needs a model that is not here",
     "not computed": "not computed: data or a package is missing",
 }
-
-
-@dataclass(frozen=True)
-class NotedTable:
-    """A table with its reasons as numbered notes.
-
-    Attributes:
-        table: with its cells.
-        notes: reasons, each once.
-    """
-
-    table: ComparedTable
-    notes: list[str]
-
-    @classmethod
-    def of(cls, table: ComparedTable) -> NotedTable:
-        """Number the reasons of a table."""
-        return cls(table, list(dict.fromkeys(cell.why for cell in table.cells if cell.why)))
-
-    def note(self, why: str) -> int:
-        """Number of a reason; 0 for none."""
-        return self.notes.index(why) + 1 if why else 0
 
 
 def totals(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
@@ -63,26 +40,29 @@ def summary_line(tables: Sequence[ComparedTable]) -> str:
 
 def table_lines(table: ComparedTable) -> list[str]:
     """A table for the terminal, reasons below it."""
-    noted = NotedTable.of(table)
-    rows = [("row", "column", "printed", "ours", "differs by", "verdict")]
-    for cell in table.cells:
-        mark = f" [{noted.note(cell.why)}]" if cell.why else ""
-        verdict = VERDICTS[cell.verdict].partition(":")[0] + mark
-        numbers = (cell.printed, cell.ours_shown, cell.difference)
-        rows.append((cell.row, cell.column, *numbers, verdict))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    paper, repository = table.declared.paper, table.declared.repository
-    lines = [
-        f"{table.declared.name}: {table.declared.title}",
+    rows = [
+        [
+            cell.row,
+            cell.column,
+            VERDICTS[cell.verdict].partition(":")[0]
+            + (f" [{table.note(cell.why)}]" if cell.why else ""),
+            cell.printed,
+            cell.ours_shown,
+            cell.difference,
+        ]
+        for cell in table.cells
+    ]
+    head = ["row", "column", "verdict", "printed", "ours", "differs by"]
+    declared, paper, repository = table.declared, table.declared.paper, table.declared.repository
+    notes = [f"[{i}] {why}" for i, why in enumerate(table.notes, 1)]
+    notes += [declared.note] if declared.note else []
+    return [
+        f"{declared.name}: {declared.title}",
         f"{paper.title} ({paper.venue}), {paper.table}; outputs: {repository.name} at "
         f"{repository.commit[:12]}, licence {repository.licence}",
+        *(f"  {line}" for line in [*Table(head, rows, left=3).text(ruled=False), *notes]),
+        "",
     ]
-    for row in rows:
-        left = [text.ljust(width) for text, width in zip(row[:2], widths[:2], strict=True)]
-        right = [text.rjust(width) for text, width in zip(row[2:5], widths[2:], strict=True)]
-        lines.append("  ".join(["", *left, *right, row[5]]))
-    lines += [f"  [{i}] {why}" for i, why in enumerate(noted.notes, 1)]
-    return [*lines, *([f"  {table.declared.note}"] if table.declared.note else []), ""]
 
 
 def require_format(path: Path) -> None:
@@ -113,7 +93,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
     template = environment.from_string((TEMPLATES / f"page{path.suffix}.j2").read_text("utf-8"))
     page = template.render(
-        tables=[NotedTable.of(table) for table in tables],
+        tables=tables,
         totals=totals(tables),
         verdicts=VERDICTS,
         summary=summary_line(tables),

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
 from msgspec.structs import replace
 
 from citeforge.engines.judge.records import Judge
@@ -21,123 +19,28 @@ from citeforge.plugins.reproduce.declared import (
     published_tables,
 )
 from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
-from citeforge.plugins.reproduce.readers.reader import ReaderTools
-from citeforge.plugins.reproduce.readers.registry import find_reader
-from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedCell, cut_digits, verdict_of
+from citeforge.plugins.reproduce.readers.attributed_ir import read_air_answers, read_air_questions
+from citeforge.plugins.reproduce.readers.graphs import read_graphs
+from citeforge.plugins.reproduce.readers.judgements import read_comparisons, read_judgements
+from citeforge.plugins.reproduce.readers.lists import read_list
+from citeforge.plugins.reproduce.readers.reader import Reader, ReaderTools
+from citeforge.plugins.reproduce.verdicts import (
+    ComparedCell,
+    ComparedTable,
+    cut_digits,
+    is_printed_as,
+)
 from citeforge.schemas.errors import InputError, UnknownValueError
 
-
-class ComparedTable(msgspec.Struct, frozen=True):
-    """A table with all its numbers.
-
-    Attributes:
-        declared: what is printed.
-        cells: row by row.
-    """
-
-    declared: PublishedTable
-    cells: list[ComparedCell]
-
-    def count(self, verdict: CellVerdict) -> int:
-        """Cells of which this is said."""
-        return sum(cell.verdict == verdict for cell in self.cells)
-
-
-@dataclass(frozen=True)
-class Reproduction:
-    """How tables are computed.
-
-    Attributes:
-        files: where outputs are looked for.
-        judge: decides entailment; None without.
-        models: whether other models may be loaded.
-    """
-
-    files: OutputFiles
-    judge: JudgeSession | None = None
-    models: bool = False
-
-    def tables(
-        self,
-        declared: Sequence[PublishedTable],
-        on_table: Callable[[ComparedTable], None] | None = None,
-    ) -> list[ComparedTable]:
-        """Every table; `on_table` is told of each when it is done.
-
-        Raises:
-            InputError: a file is another than was declared, or cannot be had.
-            UsageError: a declaration asks for what there is not.
-        """
-        compared = []
-        with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
-            tools = ReaderTools(Path(folder), self.judge)
-            for table in declared:
-                compared.append(ComparedTable(table, self._cells(table, tools)))
-                if on_table is not None:
-                    on_table(compared[-1])
-        return compared
-
-    def _cells(self, table: PublishedTable, tools: ReaderTools) -> list[ComparedCell]:
-        return [cell for row in table.rows for cell in self._row(table, row, tools)]
-
-    def _row(
-        self, table: PublishedTable, row: PublishedRow, tools: ReaderTools
-    ) -> list[ComparedCell]:
-        quantities = {column: table.quantity(row, column) for column in row.printed}
-        lacking = {column: self._lacks(one) for column, one in quantities.items()}
-        wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))
-        values: dict[str, float | str] = {}
-        if wanted:
-            try:
-                groups = [
-                    [self.files.find(table.repository, table.files[name]) for name in group]
-                    for group in row.files
-                ]
-                options = {**table.options, **row.options}
-                values |= find_reader(table.reader)(groups, options, wanted, tools)
-                for name in wanted:
-                    if name not in values:
-                        raise UnknownValueError("statistic", name, values)
-            except NotHereError as error:
-                values |= dict.fromkeys(wanted, str(error))
-        return [
-            self._compared(table, row, column, lacking[column] or values[one.value])
-            for column, one in quantities.items()
-        ]
-
-    def _lacks(self, quantity: Quantity) -> str:
-        """The model that a number needs and that is not here; empty where it has all."""
-        if quantity.judge is not None and self.judge is None:
-            return f"{quantity.judge} (--judge)"
-        if quantity.model is not None and not self.models:
-            return f"{quantity.model} (--models)"
-        return ""
-
-    def _compared(
-        self, table: PublishedTable, row: PublishedRow, column: str, value: float | str
-    ) -> ComparedCell:
-        printed, quantity = row.printed[column], table.quantity(row, column)
-        cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
-        if not isinstance(value, str):
-            ours = value * quantity.scale
-            cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
-        if lacking := table.lacks_outputs(row.name, column):
-            return replace(cell, verdict="needs outputs", why=lacking)
-        if isinstance(value, str):
-            needs_model = quantity.judge is not None or quantity.model is not None
-            verdict: CellVerdict = "needs a model" if needs_model else "not computed"
-            return replace(cell, verdict=verdict, why=value)
-        if (another := self._other_judge(quantity)) is not None:
-            return replace(cell, verdict="needs a model", why=another)
-        verdict, why = verdict_of(cell, table.known_difference(row.name, column))
-        return replace(cell, verdict=verdict, why=why)
-
-    def _other_judge(self, quantity: Quantity) -> str | None:
-        """What is said of a number that another judge than the paper's gave."""
-        if quantity.judge is None or self.judge is None:
-            return None
-        judge = self.judge.judge.signature
-        return None if quantity.judge in judge else f"{quantity.judge}; ours is by {judge}"
+READERS: dict[str, Reader] = {
+    "attributed-ir": read_air_answers,
+    "hagrid": read_air_questions,
+    "judgements": read_judgements,
+    "kalma": read_graphs,
+    "preferences": read_comparisons,
+    "rows": read_list,
+}
+"""How published files become numbers: one reader a kind of file."""
 
 
 def reproduce_tables(
@@ -146,7 +49,7 @@ def reproduce_tables(
     data: str | Path | None = None,
     judge: str | Judge | JudgeSession | None = None,
     models: bool = False,
-    on_table: Callable[[ComparedTable], None] | None = None,
+    on_table: Callable[[ComparedTable], None] = lambda table: None,
 ) -> list[ComparedTable]:
     """Compute published tables again: all that ``citeforge reproduce`` does, but for printing.
 
@@ -163,6 +66,84 @@ def reproduce_tables(
     """
     if data is not None and not Path(data).is_dir():
         raise InputError("is no folder", path=data, allowed="a folder with checkouts, OWNER/NAME")
-    tables = [find_table(name) for name in dict.fromkeys(names or published_tables())]
+    declared = [find_table(name) for name in dict.fromkeys(names or published_tables())]
     files = OutputFiles(None if data is None else Path(data))
-    return Reproduction(files, judge_of(judge), models).tables(tables, on_table)
+    compared = []
+    with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
+        tools = ReaderTools(Path(folder), judge_of(judge), models)
+        for table in declared:
+            cells = [cell for row in table.rows for cell in _cells(table, row, files, tools)]
+            compared.append(ComparedTable(table, cells))
+            on_table(compared[-1])
+    return compared
+
+
+def _cells(
+    table: PublishedTable, row: PublishedRow, files: OutputFiles, tools: ReaderTools
+) -> list[ComparedCell]:
+    quantities = {column: table.quantity(row, column) for column in row.printed}
+    lacking = {column: _lacks(quantity, tools) for column, quantity in quantities.items()}
+    wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not lacking[c]))
+    values: dict[str, float | str] = {}
+    if wanted:
+        if table.reader not in READERS:
+            raise UnknownValueError("reader", table.reader, READERS)
+        try:
+            groups = [
+                [files.find(table.repository, table.files[name]) for name in group]
+                for group in row.files
+            ]
+            options = {**table.options, **row.options}
+            values |= READERS[table.reader](groups, options, wanted, tools)
+            for name in wanted:
+                if name not in values:
+                    raise UnknownValueError("statistic", name, values)
+        except NotHereError as error:
+            values |= dict.fromkeys(wanted, str(error))
+    return [
+        _compared(table, row, column, quantity, lacking[column] or values[quantity.value], tools)
+        for column, quantity in quantities.items()
+    ]
+
+
+def _lacks(quantity: Quantity, tools: ReaderTools) -> str:
+    """The model that a number needs and that is not here; empty where it has all."""
+    if quantity.judge is not None and tools.judge is None:
+        return f"{quantity.judge} (--judge)"
+    if quantity.model is not None and not tools.models:
+        return f"{quantity.model} (--models)"
+    return ""
+
+
+def _compared(
+    table: PublishedTable,
+    row: PublishedRow,
+    column: str,
+    quantity: Quantity,
+    value: float | str,
+    tools: ReaderTools,
+) -> ComparedCell:
+    """The cell with our value, or with the reason why there is none."""
+    printed = row.printed[column]
+    cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
+    if not isinstance(value, str):
+        ours = value * quantity.scale
+        cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
+    if lacking := table.lacks_outputs(row.name, column):
+        return replace(cell, verdict="needs outputs", why=lacking)
+    if cell.ours is None:
+        needs_model = quantity.judge is not None or quantity.model is not None
+        verdict = "needs a model" if needs_model else "not computed"
+        return replace(cell, verdict=verdict, why=value)
+    if quantity.judge is not None and tools.judge is not None:
+        judge = tools.judge.judge.signature
+        if quantity.judge not in judge:
+            return replace(
+                cell, verdict="needs a model", why=f"{quantity.judge}; ours is by {judge}"
+            )
+    if is_printed_as(cell.ours, printed):
+        return replace(cell, verdict="equal")
+    known = table.known_difference(row.name, column)
+    if known is not None and is_printed_as(cell.ours, known[0]):
+        return replace(cell, verdict="explained", why=known[1])
+    return replace(cell, verdict="not explained")

@@ -1,4 +1,4 @@
-"""A printed number beside ours."""
+"""A printed number beside ours, and tables of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import math
 from typing import Literal
 
 import msgspec
+
+from citeforge.plugins.reproduce.declared import PublishedTable
 
 CellVerdict = Literal[
     "equal", "explained", "not explained", "needs outputs", "needs a model", "not computed"
@@ -75,16 +77,26 @@ class ComparedCell(msgspec.Struct, frozen=True):
         return f"{rounded:+.{digits}f}"
 
 
-def verdict_of(cell: ComparedCell, known: tuple[str, str] | None) -> tuple[CellVerdict, str]:
-    """Verdict, and reason of a difference.
+class ComparedTable(msgspec.Struct, frozen=True):
+    """A table with all its numbers.
 
-    Args:
-        cell: with our value.
-        known: the number that ours is expected to be, and why; None where none is known.
+    Attributes:
+        declared: what is printed.
+        cells: row by row.
     """
-    assert cell.ours is not None
-    if is_printed_as(cell.ours, cell.printed):
-        return "equal", ""
-    if known is not None and is_printed_as(cell.ours, known[0]):
-        return "explained", known[1]
-    return "not explained", ""
+
+    declared: PublishedTable
+    cells: list[ComparedCell]
+
+    def count(self, verdict: CellVerdict) -> int:
+        """Cells of which this is said."""
+        return sum(cell.verdict == verdict for cell in self.cells)
+
+    @property
+    def notes(self) -> list[str]:
+        """Reasons, each once."""
+        return list(dict.fromkeys(cell.why for cell in self.cells if cell.why))
+
+    def note(self, why: str) -> int:
+        """Number of a reason; 0 for none."""
+        return self.notes.index(why) + 1 if why else 0

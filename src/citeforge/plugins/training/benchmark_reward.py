@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.plugins.training.rewards import RewardMeasure, RewardTerms, Shown
+from citeforge.plugins.training.rewards import RewardMeasure, reward_of
 from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
@@ -47,7 +46,7 @@ class CitationReward:
             UsageError: several context sets and none named, contexts of triples, or of passages
                 that nobody judged.
         """
-        self._terms = RewardTerms(measure)
+        self._reward = reward_of(measure)
         self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
         contexts = self.benchmark.contexts
         if context is None and len(contexts) > 1:
@@ -69,33 +68,7 @@ class CitationReward:
         Raises:
             UnknownValueError: the benchmark has no such query.
         """
-        row, table = self._row(query_id), self._table
-        return self._terms.of(self._score(output, table.sizes[row], table.relevant[row], {}))
-
-    def shown(self, query_id: str) -> Shown:
-        """What answers to a query are held against, as :func:`citation_reward` takes it.
-
-        Raises:
-            UnknownValueError: the benchmark has no such query.
-        """
-        row, table, grammar = self._row(query_id), self._table, self.benchmark.grammar
-        return Shown(table.sizes[row], table.relevant[row], grammar.base, grammar.form)
-
-    def _row(self, query_id: str) -> int:
-        row = self.benchmark.row_of.get(query_id)
+        row, table = self.benchmark.row_of.get(query_id), self._table
         if row is None:
             raise UnknownValueError("query", query_id, self.benchmark.query_ids[:20])
-        return row
-
-    def many(self, query_ids: Iterable[str], outputs: Iterable[str]) -> list[float]:
-        """Rewards of several answers, in order.
-
-        Raises:
-            ValueError: not as many outputs as queries.
-        """
-        return [self(q, o) for q, o in zip(query_ids, outputs, strict=True)]
-
-    @property
-    def query_ids(self) -> Sequence[str]:
-        """Queries that can be answered."""
-        return self.benchmark.query_ids
+        return self._reward(self._score(output, table.sizes[row], table.relevant[row], {}))

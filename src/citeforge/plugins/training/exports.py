@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
-import yaml
 from pydantic import Field
 
 from citeforge.builders.packaging.prompts import load_template, render_prompts
@@ -90,7 +89,6 @@ class _Export:
     options: PromptOptions
     out: Path
     counts: Counter[str] = field(default_factory=Counter)
-    n_rows: int = 0
 
     def __post_init__(self) -> None:
         self.held_out: HeldOut = read_held_out(self.options.held_out)
@@ -126,53 +124,57 @@ class _Export:
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
 
-    def no_rows(self, what: str, path: Path, allowed: str) -> InputError:
-        """The error of an export whose questions or answers were all left out."""
-        reasons = "; ".join(f"{count} {why}" for why, count in self.counts.items())
-        return InputError(
-            f"has no {what} to learn from ({reasons or 'no lines'})", path=path, allowed=allowed
-        )
+    def save(
+        self,
+        what: str,
+        rows: Iterable[dict[str, Any]],
+        schema: pa.Schema,
+        allowed: str,
+        **more: Any,
+    ) -> DroppedFields:
+        """Write rows as Parquet, a batch at a time, and what they were made of.
 
-    def finish(self, what: str, files: dict[str, str], **more: Any) -> DroppedFields:
-        """Write what was made of what; what was left out, in words."""
+        Args:
+            what: the rows are.
+            rows: questions or answers that are learnt from.
+            schema: of the rows.
+            allowed: what would leave some.
+            more: what they were made of besides the benchmark and the prompt template.
+
+        Returns:
+            What was left out, in words.
+
+        Raises:
+            InputError: everything was left out.
+        """
+        n_rows, source = 0, iter(rows)
+        with TableWriter(self.out / "data", "train", schema) as writer:
+            while part := list(islice(source, _BATCH_ROWS)):
+                n_rows += len(part)
+                writer.write(pa.Table.from_pylist(part, schema))
+        counts = dict(sorted(self.counts.items()))
+        if not n_rows:
+            reasons = "; ".join(f"{count} {why}" for why, count in self.counts.items())
+            raise InputError(
+                f"has no {what} to learn from ({reasons or 'no lines'})",
+                path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
+            )  # fmt: skip
+        files = sorted(file for file in self.out.rglob("*") if file.is_file())
         summary = {
-            "what": what,
-            "rows": self.n_rows,
+            "rows": n_rows,
             "benchmark": self.benchmark.manifest.name,
             "benchmark_hash": self.benchmark.hash,
             "template": Path(str(self.template.filename)).name,
             "template_sha256": sha256_file(Path(str(self.template.filename))),
             "held_out": self.held_out.named,
-            "left_out": dict(sorted(self.counts.items())),
+            "left_out": counts,
             **more,
             "citeforge": __version__,
-            "files": files,
+            "files": {str(f.relative_to(self.out)): sha256_file(f) for f in files},
         }
         write_text(self.out / ABOUT, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-        lost = [f"{count:,} {why}" for why, count in sorted(self.counts.items())]
-        front: dict[str, Any] = {
-            "configs": [{"config_name": "default", "data_files": "data/train-*.parquet"}]
-        }
-        if self.benchmark.manifest.licence:
-            front["license"] = self.benchmark.manifest.licence.lower()
-        lines = [
-            f"# {what} of {self.benchmark.label}",
-            f"{self.n_rows:,} rows; {ABOUT} says what they come from.",
-            *(f"- left out: {line}" for line in lost),
-        ]
-        body = "\n\n".join(lines[:2]) + "\n\n" + "\n".join(lines[2:])
-        head = yaml.safe_dump(front, sort_keys=False)
-        write_text(self.out / "README.md", f"---\n{head}---\n\n{body.strip()}\n")
+        lost = [f"{count:,} {why}" for why, count in counts.items()]
         return [*lost, "ids of passages: prompts hold their texts"]
-
-    def write(self, rows: Iterable[dict[str, Any]], schema: pa.Schema) -> dict[str, str]:
-        """Rows as Parquet, a batch at a time; the files with their hashes."""
-        with TableWriter(self.out / "data", "train", schema) as writer:
-            source = iter(rows)
-            while part := list(islice(source, _BATCH_ROWS)):
-                self.n_rows += len(part)
-                writer.write(pa.Table.from_pylist(part, schema))
-        return {f"data/{name}": sha256 for name, sha256 in writer.files.items()}
 
 
 def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields:
@@ -207,12 +209,8 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
                 file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
                 yield row
 
-    files = export.write(rows(), SFT_ROWS)
-    if not export.n_rows:
-        raise export.no_rows("answer", options.submission, "a lower --min-f1, or other answers")
-    files["chat.jsonl"] = sha256_file(out / "chat.jsonl")
-    return export.finish(
-        "Answers for supervised fine-tuning", files,
+    return export.save(
+        "answer", rows(), SFT_ROWS, "a lower --min-f1, or other answers",
         submission={"file": options.submission.name, "sha256": submission.digest(),
                     "system": submission.system},
         min_f1=options.min_f1,
@@ -336,11 +334,8 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
                 yield {"prompt": prompt, "contexts": about, "query_id": benchmark.query_ids[row],
                        "context_set": name, "benchmark_hash": benchmark.hash}  # fmt: skip
 
-    files = export.write(rows(), RL_ROWS)
-    if not export.n_rows:
-        allowed = "fewer held-out questions, or another benchmark"
-        raise export.no_rows("question", benchmark.folder, allowed)
-    return export.finish("Prompts for reinforcement learning", files, contexts=contexts)
+    allowed = "fewer held-out questions, or another benchmark"
+    return export.save("question", rows(), RL_ROWS, allowed, contexts=contexts)
 
 
 SFT = Export(

@@ -17,87 +17,85 @@ authors' code does: as no support; DRAGUN leaves it out of the mean.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.evaluator.measures.columns import Key, Value, bounded
-from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure, percent
+from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import NO_JUDGE
-from citeforge.plugins.trec.assessments import VITAL, Assessments, Point, PointLists, Points
-from citeforge.plugins.trec.labels import SEVERAL_RUNS, assessments_of, files_signature
+from citeforge.plugins.trec.assessments import VITAL, Point, Points
+from citeforge.plugins.trec.labels import (
+    NOTHING,
+    assessments_of,
+    files_signature,
+    full_support,
+    require_one_run,
+)
 from citeforge.schemas.citations.grammar import without_markers
 
-_NOTHING = Value(0.0, 0.0)
 Valued = Sequence[tuple[Point, Value | None]]
-"""Points with what is known of them; None for one that counts as absent."""
+"""Points with what is known of them; None for one that nobody labelled."""
 Formula = Callable[[Valued], Value | None]
 """Points of one answer to its value; None where it has none."""
+Worth = Callable[[Value], Value]
+"""What a label counts."""
 
 
-def nuggets(points: Valued, vital: bool, full: bool) -> Value:
-    """Share of nuggets that the answer has; 0 of none.
-
-    Args:
-        points: of one answer.
-        vital: whether only vital nuggets count.
-        full: whether partial support counts nothing.
-    """
-    values = [v or _NOTHING for p, v in points if not vital or p.group == VITAL]
-    if full:
-        values = [_full(v) for v in values]
-    return sum(values, _NOTHING) / (len(values) or 1)
+def as_labelled(value: Value) -> Value:
+    """A label as it is."""
+    return value
 
 
-def rubric(points: Valued, full: bool) -> Value | None:
-    """Weighted share of criteria; None without a positive weight."""
-    total = math.fsum(p.weight for p, _ in points if p.weight > 0)
-    if not total:
-        return None
-    values = [(p.weight, v or _NOTHING) for p, v in points]
-    if full:
-        values = [(weight, _full(v)) for weight, v in values]
-    low = sum(w * (v.low if w > 0 else v.high) for w, v in values)
-    high = sum(w * (v.high if w > 0 else v.low) for w, v in values)
-    return Value(low, high) / total
-
-
-def dragun(points: Valued, contradictions: bool) -> Value | None:
-    """DRAGUN's measure of a report; None for a topic without questions.
-
-    Args:
-        points: short answers, grouped by their questions.
-        contradictions: whether contradictions count, and not support.
-    """
-    questions: dict[str, list[Value]] = {}
-    weights: dict[str, float] = {}
-    for point, value in points:
-        weights[point.group] = point.weight
-        values = questions.setdefault(point.group, [])
-        if value is not None:
-            values.append(_negative(value) if contradictions else _positive(value))
-    if not weights:
-        return None
-    total = _NOTHING
-    for name, values in questions.items():
-        mean = sum(values, _NOTHING) / (len(values) or 1)
-        total += Value(mean.low * weights[name], mean.high * weights[name])
-    return total / sum(weights.values())
-
-
-def _full(value: Value) -> Value:
-    return Value(float(value.low >= 1), float(value.high >= 1))
-
-
-def _positive(value: Value) -> Value:
+def supportive(value: Value) -> Value:
+    """Support; a contradiction is none."""
     return Value(max(value.low, 0.0), max(value.high, 0.0))
 
 
-def _negative(value: Value) -> Value:
+def contradictory(value: Value) -> Value:
+    """Contradiction; support is none."""
     return Value(max(-value.high, 0.0), max(-value.low, 0.0))
+
+
+def nuggets(points: Valued, vital: bool, worth: Worth) -> Value:
+    """Share of nuggets that the answer has, of all or of vital ones; 0 of none."""
+    return _mean(worth(v or NOTHING) for p, v in points if not vital or p.group == VITAL)
+
+
+def rubric(points: Valued, worth: Worth) -> Value | None:
+    """Weighted share of criteria; None without a positive weight."""
+    total = math.fsum(p.weight for p, _ in points if p.weight > 0)
+    return _weighted([(p.weight, worth(v or NOTHING)) for p, v in points], total)
+
+
+def dragun(points: Valued, worth: Worth) -> Value | None:
+    """DRAGUN's measure of a report; None for a topic without questions.
+
+    Args:
+        points: short answers, grouped by their questions; those that nobody labelled are left out.
+        worth: what a label counts.
+    """
+    questions: dict[str, tuple[float, list[Value]]] = {}
+    for point, value in points:
+        _, values = questions.setdefault(point.group, (point.weight, []))
+        values += [] if value is None else [worth(value)]
+    means = [(weight, _mean(values)) for weight, values in questions.values()]
+    return _weighted(means, sum(weight for weight, _ in means))
+
+
+def _mean(values: Iterable[Value]) -> Value:
+    several = list(values)
+    return sum(several, NOTHING) / (len(several) or 1)
+
+
+def _weighted(values: Iterable[tuple[float, Value]], total: float) -> Value | None:
+    """The sum of weighted values over a total; None of no total."""
+    ends = [(w * v.low, w * v.high) for w, v in values]
+    low, high = (sum(map(worst, ends)) for worst in (min, max))
+    return Value(low, high) / total if total else None
 
 
 @dataclass(frozen=True)
@@ -105,44 +103,44 @@ class _Family:
     """A family of measures.
 
     Attributes:
-        lists: which of the assessments it reads.
+        name: of the family, and of the lists that it reads.
         what: what the files must hold, for messages.
         formulas: measure to its formula.
         lowest: least value of a label.
-        is_mean_of_labelled: whether ``reference`` leaves out what nobody labelled.
     """
 
-    lists: Callable[[Assessments], PointLists]
+    name: str
     what: str
     formulas: Mapping[str, Formula]
     lowest: float = 0.0
-    is_mean_of_labelled: bool = False
 
 
 _NUGGETS = _Family(
-    lambda found: found.nuggets,
+    "nuggets",
     "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)",
     {
-        "Nuggets.Vital": partial(nuggets, vital=True, full=False),
-        "Nuggets.All": partial(nuggets, vital=False, full=False),
-        "Nuggets.VitalStrict": partial(nuggets, vital=True, full=True),
-        "Nuggets.AllStrict": partial(nuggets, vital=False, full=True),
+        "Nuggets.Vital": partial(nuggets, vital=True, worth=as_labelled),
+        "Nuggets.All": partial(nuggets, vital=False, worth=as_labelled),
+        "Nuggets.VitalStrict": partial(nuggets, vital=True, worth=full_support),
+        "Nuggets.AllStrict": partial(nuggets, vital=False, worth=full_support),
     },
 )
 _RUBRIC = _Family(
-    lambda found: found.criteria,
+    "rubric",
     "criteria with weights (qid, criteria with text and weight)",
-    {"Rubric.Score": partial(rubric, full=False), "Rubric.Binary": partial(rubric, full=True)},
+    {
+        "Rubric.Score": partial(rubric, worth=as_labelled),
+        "Rubric.Binary": partial(rubric, worth=full_support),
+    },
 )
 _DRAGUN = _Family(
-    lambda found: found.questions,
+    "dragun",
     "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)",
     {
-        "DRAGUN.Supportive": partial(dragun, contradictions=False),
-        "DRAGUN.Contradictory": partial(dragun, contradictions=True),
+        "DRAGUN.Supportive": partial(dragun, worth=supportive),
+        "DRAGUN.Contradictory": partial(dragun, worth=contradictory),
     },
     lowest=-1.0,
-    is_mean_of_labelled=True,
 )
 
 
@@ -151,10 +149,10 @@ def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Fo
     session = inputs.tools.judge
     is_open = any(p.value is None for _, _, row in rows for p in row)
     judge = session.judge if session is not None and is_open else None
-    pairs = list(_valued(family, inputs, rows))
+    is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
+    valued = list(_valued(family, inputs, rows))
     for measure in measures:
         is_worst_high = not measure.higher_is_better
-        is_blind = judge is not None and not getattr(judge, "tells_contradictions", False)
         if is_worst_high and is_blind:
             yield (
                 measure.name,
@@ -162,7 +160,7 @@ def _compute(family: _Family, inputs: Inputs, measures: Sequence[Measure]) -> Fo
             )
             continue
         values: dict[Key, Value] = {}
-        for key, item, points in pairs:
+        for key, item, points in valued:
             value = family.formulas[measure.name](points)
             if value is not None:
                 worst = value.high if is_worst_high else value.low
@@ -176,7 +174,7 @@ def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Poi
     Raises:
         CannotError: there is no list, or nothing that labels.
     """
-    lists = family.lists(assessments_of(inputs))
+    lists = assessments_of(inputs).lists[family.name]
     rows = [
         ((run, item.row), item, points)
         for run, item in inputs.items()
@@ -184,8 +182,7 @@ def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Poi
     ]
     if not rows:
         raise CannotError(f"needs --assessments FILE: {family.what}, of the benchmark's queries")
-    if lists.labels and len(inputs.runs) > 1:
-        raise CannotError(SEVERAL_RUNS)
+    require_one_run(inputs, lists.labels)
     every = [p for _, _, row in rows for p in row]
     if every and inputs.tools.judge is None and all(p.value is None for p in every):
         runs = ", ".join(sorted({run for run, _ in lists.labels if run})[:5])
@@ -207,20 +204,18 @@ def _valued(
         if p.value is None and not item.is_missing
     )  # fmt: skip
     anything = Value(family.lowest, 1.0)
-    absent = None if family.is_mean_of_labelled else _NOTHING
 
     def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
         if item.is_missing:
             return anything
-        if point.value is not None:
-            return Value(point.value, point.value)
-        decision = decisions.get(Pair(texts[key], point.text))
-        if isinstance(decision, Verdict):
+        support, decision = point.value, decisions.get(Pair(texts[key], point.text))
+        if support is None and isinstance(decision, Verdict):
             support = decision.level if decision.support is None else decision.support
             support = max(support, family.lowest)
+        if support is not None:
             return Value(support, support)
         is_open = decision is not None or inputs.protocol == "strict"
-        return anything if is_open else absent
+        return anything if is_open else None
 
     for key, item, points in rows:
         yield key, item, [(p, value(key, item, p)) for p in points]
@@ -234,28 +229,24 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
     return without_markers(item.output, markers)
 
 
-def _measure(family: str, compute: Compute, source: str, **known: Any) -> Callable[..., Measure]:
+def _measures(family: _Family, source: str, **more: Any) -> Callable[..., Measure]:
     return partial(
         percent,
-        family=family,
-        needs=f"--assessments with {family}: labels, or a judge "
-        f"(--judge-profile llm-{family.rstrip('s')})",
+        family=family.name,
+        needs=f"--assessments with {family.name}: labels, or a judge "
+        f"(--judge-profile llm-{family.name.rstrip('s')})",
         source=source,
         uses=("judge",),
-        compute=compute,
+        compute=partial(_compute, family),
         options=files_signature,
         unlabelled="it looks at what an answer should say, and --labels are of its statements",
-        **known,
+        **more,
     )
 
 
-_nuggets = _measure(
-    "nuggets", partial(_compute, _NUGGETS), "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)"
-)
-_rubric = _measure(
-    "rubric", partial(_compute, _RUBRIC), "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf
-)
-_dragun = _measure("dragun", partial(_compute, _DRAGUN), "Zhang et al. 2025 (TREC DRAGUN, task 2)")
+_nuggets = _measures(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
+_rubric = _measures(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
+_dragun = _measures(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
 MEASURES = (
     _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5"),
     _nuggets("Nuggets.All", definition="the same of all nuggets"),

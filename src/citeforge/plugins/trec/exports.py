@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,10 +16,10 @@ from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.plugins.trec.tracks import TRACKS, Track
+from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import CitedSentence, SubmissionLine
 from citeforge.schemas.systems.names import fault_of
 from citeforge.schemas.text import printable
 
@@ -58,12 +58,9 @@ class _Writer:
 
     benchmark: Benchmark
     track: Track
-    options: TrecOptions
-    run_id: str
+    about: dict[str, Any]
     lost: Counter[str] = field(default_factory=Counter)
-
-    def __post_init__(self) -> None:
-        self._segmenter = SentenceSegmenter()
+    _segmenter: SentenceSegmenter = field(default_factory=SentenceSegmenter)
 
     def report(self, query: str, text: str, answer: SubmissionLine, ids: Sequence[str]) -> Any:
         """One report, as the track lays it out.
@@ -74,84 +71,69 @@ class _Writer:
             answer: to it.
             ids: of the passages shown, in order; empty strings where they have none.
         """
-        sentences = list(self._sentences(answer, ids))
-        cited = list(dict.fromkeys(i for _, names in sentences for i in names))
-        listed = self._listed(ids, cited)
-        place = {name: i for i, name in enumerate(listed)}
-        entries = [{"text": sentence, "citations": self._citations(names, place)}
-                   for sentence, names in sentences]  # fmt: skip
-        about = self._about(query, text, sentences)
-        rows: dict[str, Any] = dict(about) if self.track.is_flat else {"metadata": about}
-        # RAGTIME 2026 asks for no list, and rag-run-validator, which its runs pass through, does.
-        if self.track.references != "free" or "scores" in self.track.styles:
-            rows["references"] = listed
-        return rows | {self.track.sentences: entries}
-
-    def _sentences(
-        self, answer: SubmissionLine, ids: Sequence[str]
-    ) -> Iterator[tuple[str, list[str]]]:
-        """The system's own sentences, else its statements, with the ids that each cites."""
-        for text, positions in self._cited(answer, ids):
-            names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in positions]
-            self.lost[_NO_ID] += names.count("")
-            names = [name for name in names if name]
-            if self.track.styles[0] == "scores":
-                distinct = list(dict.fromkeys(names))
-                self.lost[_TWICE] += len(names) - len(distinct)
-                names = distinct
-            yield text, names
-
-    def _cited(
-        self, answer: SubmissionLine, ids: Sequence[str]
-    ) -> Iterator[tuple[str, Iterable[int | None]]]:
-        if answer.sentences is not None:
-            yield from ((sentence.text, sentence.citations) for sentence in answer.sentences)
-            return
-        grammar = self.benchmark.grammar
-        reading = strict_statements(answer.output, grammar, self._segmenter, len(ids))
-        self.lost[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
-        for statement in reading.statements:
-            positions = (n - grammar.base for n in statement.numbers)
-            yield statement.text, list(dict.fromkeys(positions))
-
-    def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """What ``references`` holds: what was shown, else what is cited."""
-        if self.track.references != "shown" or "references_uncited" not in self.track.warns:
-            return cited
-        distinct = list(dict.fromkeys(i for i in ids if i))
-        most = self.track.most_references
-        if most is None:  # nothing is gained by entries that nobody cites
-            return cited
-        listed = {*list(dict.fromkeys([*cited, *distinct]))[: max(most, len(cited))]}
-        return [name for name in distinct if name in listed]
-
-    def _citations(self, names: list[str], place: dict[str, int]) -> Any:
-        style = self.track.styles[0]
-        if style == "index":
-            return [place[name] for name in names]
-        if style == "scores":  # falling, as the order says which support more
-            return {name: 1 / rank for rank, name in enumerate(names, 1)}
-        return names
-
-    def _about(
-        self, query: str, text: str, sentences: Sequence[tuple[str, list[str]]]
-    ) -> dict[str, Any]:
-        options = self.options
-        metadata: dict[str, Any] = {
-            "team_id": options.team,
-            "run_id": self.run_id,
-            "run_desc": options.run_desc,
-            "type": options.run_type,
-            "task": options.task,
-            "use_starter_kit": int(options.starter_kit),
+        sentences = [(s.text, self._ids_of(s, ids)) for s in self._sentences(answer, len(ids))]
+        listed = self._listed(ids, list(dict.fromkeys(i for _, names in sentences for i in names)))
+        values = self.about | {
             "topic_id": query,
             "narrative_id": query,
             "topic": text,
             "narrative": text,
             "response_length": sum(len(sentence.split()) for sentence, _ in sentences),
         }
-        field_names = (*self.track.required, *self.track.advised)
-        return {name: metadata[name] for name in field_names if metadata[name] is not None}
+        about = {
+            name: values[name]
+            for name in (*self.track.required, *self.track.advised)
+            if values[name] is not None
+        }
+        rows: dict[str, Any] = about if self.track.is_flat else {"metadata": about}
+        # RAGTIME 2026 asks for no list, and rag-run-validator, which its runs pass through, does.
+        if self.track.references != "free" or "scores" in self.track.styles:
+            rows["references"] = listed
+        cited: dict[Style, Callable[[list[str]], Any]] = {
+            "index": lambda names: [listed.index(name) for name in names],
+            "ids": list,
+            # falling, as the order says which support more
+            "scores": lambda names: {name: 1 / rank for rank, name in enumerate(names, 1)},
+        }
+        entries = [
+            {"text": sentence, "citations": cited[self.track.styles[0]](names)}
+            for sentence, names in sentences
+        ]
+        return rows | {self.track.sentences: entries}
+
+    def _sentences(self, answer: SubmissionLine, n_shown: int) -> Sequence[CitedSentence]:
+        """The system's own sentences, else its statements."""
+        if answer.sentences is not None:
+            return answer.sentences
+        grammar = self.benchmark.grammar
+        reading = strict_statements(answer.output, grammar, self._segmenter, n_shown)
+        self.lost[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
+        return [
+            CitedSentence(s.text, [n - grammar.base for n in dict.fromkeys(s.numbers)])
+            for s in reading.statements
+        ]
+
+    def _ids_of(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
+        """Ids of the passages that a sentence cites."""
+        places = sentence.citations
+        names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in places]
+        self.lost[_NO_ID] += names.count("")
+        names = [name for name in names if name]
+        if self.track.styles[0] == "scores":
+            distinct = list(dict.fromkeys(names))
+            self.lost[_TWICE] += len(names) - len(distinct)
+            names = distinct
+        return names
+
+    def _listed(self, ids: Sequence[str], cited: list[str]) -> list[str]:
+        """What ``references`` holds: what was shown, else what is cited."""
+        most = self.track.most_references
+        # Where there is no limit, nothing is gained by entries that nobody cites.
+        if most is None or "references_uncited" not in self.track.warns:
+            return cited
+        distinct = list(dict.fromkeys(i for i in ids if i))
+        listed = {*list(dict.fromkeys([*cited, *distinct]))[: max(most, len(cited))]}
+        return [name for name in distinct if name in listed]
 
 
 def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> DroppedFields:
@@ -170,13 +152,13 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         UsageError: there is no team where the track asks for one.
         InputError: an unreadable line, an unknown query, or no answer at all.
     """
-    for name, value in (("team", options.team), ("run_desc", options.run_desc)):
-        if {"team": "team_id"}.get(name, name) in track.required and not (value or "").strip():
-            option = name.replace("_", "-")
-            raise UsageError(f"{track.format}: {track.title} asks for --{option}")
     benchmark = Benchmark(folder)
     opened = Submission(options.submission, benchmark)
     run_id = opened.system if options.run_id is None else options.run_id
+    for name, option in (("team_id", "team"), ("run_desc", "run-desc")):
+        value: str | None = getattr(options, option.replace("-", "_"))
+        if name in track.required and not (value or "").strip():
+            raise UsageError(f"{track.format}: {track.title} asks for --{option}")
     for option, value in (("--team", options.team), ("--run-id", run_id)):
         if value is not None and (fault := fault_of(value)) is not None:
             raise UsageError(f"{option} {fault}")
@@ -188,7 +170,11 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     context = opened.choose_context(options.context)
     frozen = context not in (OWN, CLOSED_BOOK)
     table = benchmark.context(context) if frozen else None
-    writer = _Writer(benchmark, track, options, run_id)
+    about = {
+        "team_id": options.team, "run_id": run_id, "run_desc": options.run_desc,
+        "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
+    }  # fmt: skip
+    writer = _Writer(benchmark, track, about)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
         row = benchmark.row_of.get(answer.query_id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,10 +24,6 @@ from citeforge.schemas.recipes.base import Part
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
 
 
-_TOP = re.compile(r"\s*<top\b", re.IGNORECASE)
-_FIELD = re.compile(r"<(num|title)>([^<]*)", re.IGNORECASE)
-
-
 class CorpusRow(msgspec.Struct, gc=False):
     """A line of a corpus; further fields are not needed here."""
 
@@ -47,17 +42,12 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
         InputError: a file is missing or wrong.
         UnknownValueError: no such split.
     """
-    folder = Path(argument)
-    if options.passages_only:
-        info = SourceInfo(spec=f"trec:{argument}", kind="trec")
-        return _source(info, None, None, [_one(folder, ["corpus.jsonl"])], options)
-    middle = f".{split}" if split else ""
-    topics = _one(folder, [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"])
-    qrels = _one(folder, [f"qrels{middle}.{e}" for e in ("txt", "tsv", "qrels")] +
-                 [f"qrels{middle}"])  # fmt: skip
-    corpora = [_one(folder, ["corpus.jsonl"])]
-    info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split)
-    return _source(info, topics, qrels, corpora, options)
+    folder, middle = Path(argument), f".{split}" if split else ""
+    topics = [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"]
+    qrels = [f"qrels{middle}{ending}" for ending in (".txt", ".tsv", ".qrels", "")]
+    judged = () if options.passages_only else (_one(folder, topics), _one(folder, qrels))
+    info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split if judged else None)
+    return _source(info, judged, [_one(folder, ["corpus.jsonl"])], options)
 
 
 def open_miracl(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
@@ -84,19 +74,19 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             f"holds the languages {', '.join(sorted(languages))}", path=folder,
             allowed="a folder of one language",
         )  # fmt: skip
-    files: dict[str, Path] = {}
+    judged: tuple[Path, ...] = ()
     if not options.passages_only:
         if split not in by_split:
             raise UnknownValueError(f"--split (default 'test') of {folder}", split, by_split)
-        files = by_split[split]
         for name in ("topics", "qrels"):
-            if name not in files:
+            if name not in by_split[split]:
                 raise InputError(f"has no {name} of {split}", path=folder)
+        judged = by_split[split]["topics"], by_split[split]["qrels"]
     corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
     if not corpora:
         raise InputError("has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz")
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
-    return _source(info, files.get("topics"), files.get("qrels"), corpora, options)
+    return _source(info, judged, corpora, options)
 
 
 def _one(folder: Path, names: list[str]) -> Path:
@@ -108,38 +98,32 @@ def _one(folder: Path, names: list[str]) -> Path:
 
 
 def _source(
-    info: SourceInfo,
-    topics: Path | None,
-    qrels: Path | None,
-    corpora: list[Path],
-    options: ReadOptions,
+    info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
+    """Of files of topics and of qrels, or of passages alone."""
+
     def stream() -> Iterator[tuple[Place, str, str, str]]:
         for path in corpora:
             for line, row in read_rows(path, CorpusRow):
                 yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
 
-    if topics is None or qrels is None:
-        return JudgedSource(info, {}, Judgements(str(corpora[0])), stream, options, tuple(corpora))
-    return JudgedSource(
-        info, read_topics(topics), read_trec_qrels(qrels), stream, options,
-        (topics, qrels, *corpora),
-    )  # fmt: skip
+    texts, pairs = {}, Judgements(str(corpora[0]))
+    if judged:
+        texts, pairs = read_topics(judged[0]), read_trec_qrels(judged[1])
+    return JudgedSource(info, texts, pairs, stream, options, (*judged, *corpora))
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Query to (line, text) of a file of topics.
-
-    ``qid<tab>text`` lines, or TREC's ``<top>`` blocks, of which the title is the query.
+    """Query to (line, text) of ``qid<tab>text`` lines.
 
     Raises:
-        InputError: a line without a tab, a topic without number or title, or an id that comes
-            twice.
+        InputError: a line without a tab, or an id that comes twice.
     """
     topics: dict[str, tuple[int, str]] = {}
-    lines = list(text_lines(path))
-    tagged = bool(lines) and _TOP.match(lines[0][1]) is not None
-    for number, name, text in _tagged(path, lines) if tagged else _tabbed(path, lines):
+    for number, line in text_lines(path):
+        name, text = (part.strip() for part in (*line.split("\t", 1), "")[:2])
+        if not name or not text:
+            raise InputError("is not qid<tab>text", path=path, line=number)
         if name in topics:
             raise InputError(
                 f"{name!r} stands already in line {topics[name][0]}", path=path, line=number
@@ -148,42 +132,6 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     if not topics:
         raise InputError("holds no topics", path=path)
     return topics
-
-
-def _tabbed(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    for number, line in lines:
-        name, tab, text = line.partition("\t")
-        name, text = name.strip(), text.strip()
-        if not tab or not name or not text:
-            raise InputError("is not qid<tab>text", path=path, line=number)
-        yield number, name, text
-
-
-def _tagged(path: Path, lines: list[tuple[int, str]]) -> Iterator[tuple[int, str, str]]:
-    """Blocks of ``<top>``, whose inner tags are often not closed."""
-    block: list[str] = []
-    start = lines[0][0]
-    for number, line in lines:
-        if _TOP.match(line) and block:
-            yield _topic(path, start, block)
-            block, start = [], number
-        block.append(line)
-    yield _topic(path, start, block)
-
-
-def _topic(path: Path, line: int, block: list[str]) -> tuple[int, str, str]:
-    fields = {
-        tag.lower(): " ".join(html.unescape(value).split())
-        for tag, value in _FIELD.findall("\n".join(block))
-    }
-    name = re.sub(r"^number:\s*", "", fields.get("num", ""), flags=re.IGNORECASE)
-    text = re.sub(r"^topic:\s*", "", fields.get("title", ""), flags=re.IGNORECASE)
-    if not name or not text:
-        raise InputError(
-            "is a topic without number or title", path=path, line=line,
-            allowed="<top>, <num> Number: ID, <title> TEXT",
-        )  # fmt: skip
-    return line, name, text
 
 
 def read_trec_qrels(path: Path) -> Judgements:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -174,15 +175,8 @@ def read_trec_run(
     """
     reports = list(read_reports(path, track, on_error))
     texts = benchmark.texts({i for r in reports for i in _passage_ids(r)})
-    base = benchmark.grammar.base
     for report in reports:
-        passage_ids = _passage_ids(report)
-        passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0])
-                    for i in passage_ids]  # fmt: skip
-        yield report.line, SubmissionLine(
-            report.topic, _output(report, passage_ids, base), passages=passages,
-            sentences=list(_sentences(report, passage_ids)),
-        )  # fmt: skip
+        yield report.line, _answer(report, texts, benchmark.grammar.base)
 
 
 def _passage_ids(report: TrecReport) -> list[str]:
@@ -194,38 +188,25 @@ def _passage_ids(report: TrecReport) -> list[str]:
     return listed + [i for i in dict.fromkeys(cited) if i not in ids]
 
 
-def _sentences(report: TrecReport, passage_ids: Sequence[str]) -> Iterator[CitedSentence]:
-    """The report's own sentences; citations as they stand there, or the most confident first."""
-    place = {name: i for i, name in reversed(list(enumerate(passage_ids)))}
-    n_listed = len(report.references or [])
+def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
+    """The report's own sentences, each on a line with its marks, the most confident first."""
+    ids, n_listed = _passage_ids(report), len(report.references or [])
+    n = len(ids)
+    positions: dict[int | str, int] = {at: at for at in range(n_listed)}
+    positions |= {name: i for i, name in reversed(list(enumerate(ids)))}
+    beyond = count(n)  # what is no passage
+    lines, sentences = [], []
     for sentence in report.sentences:
-        yield CitedSentence(
-            sentence.text,
-            [
-                place[c] if isinstance(c, str) else c if 0 <= c < n_listed else None
-                for c in ranked_citations(sentence.citations)
-            ],
+        cited = ranked_citations(sentence.citations)
+        for citation in cited:
+            if citation not in positions:
+                positions[citation] = next(beyond)
+        places = [positions[citation] for citation in cited]
+        sentences.append(
+            CitedSentence(sentence.text, [p if p < len(ids) else None for p in places])
         )
-
-
-def _output(report: TrecReport, passage_ids: Sequence[str], base: int) -> str:
-    """The sentences, each on a line of its own with its marks."""
-    place = {name: i for i, name in reversed(list(enumerate(passage_ids)))}
-    n_listed = len(report.references or [])
-    beyond: dict[int, int] = {}
-    lines = []
-    for sentence in report.sentences:
-        text = " ".join(sentence.text.split())
-        if not text:
-            continue  # marks alone would be read as the sentence's before
-        marks = ""
-        for citation in dict.fromkeys(ranked_citations(sentence.citations)):
-            if isinstance(citation, str):
-                position = place[citation]
-            elif 0 <= citation < n_listed:
-                position = citation
-            else:
-                position = beyond.setdefault(citation, len(passage_ids) + len(beyond))
-            marks += f"[{base + position}]"
-        lines.append(f"{text} {marks}".strip())
-    return "\n".join(lines)
+        if text := " ".join(sentence.text.split()):  # else its marks would be the line's before
+            marks = "".join(f"[{base + place}]" for place in dict.fromkeys(places))
+            lines.append(f"{text} {marks}".strip())
+    passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0]) for i in ids]
+    return SubmissionLine(report.topic, "\n".join(lines), passages=passages, sentences=sentences)

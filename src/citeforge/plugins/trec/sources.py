@@ -2,11 +2,75 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
+from citeforge.ir_convert.judged import JudgedSource, Judgements
+from citeforge.ir_convert.passages import Place
 from citeforge.ir_convert.registry import declared_sources
+from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.trec.folders import open_miracl, open_trec
-from citeforge.plugins.trec.ir_datasets import open_ir_datasets
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.extras import extras_named
+
+_TEXTS = ("text", "body", "abstract", "paragraph", "content")
+_QUERIES = ("text", "query", "title", "description")
+
+
+def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+    """Open ``ir-datasets:ID``; the library downloads what is not there.
+
+    Raises:
+        MissingExtraError: ir_datasets is not installed.
+        InputError: no such data set, or it lacks documents, queries or judgements.
+    """
+    with extras_named():
+        import ir_datasets
+    try:
+        data: Any = ir_datasets.load(argument)
+    except KeyError as error:
+        raise InputError(
+            "is no data set of ir_datasets", path=argument, allowed="an id of its catalogue"
+        ) from error
+    parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
+    for part in parts:
+        if not getattr(data, f"has_{part}")():
+            raise InputError(f"has no {part}", path=argument, allowed="a data set with all three")
+    queries: Iterable[Any] = ()
+    rows: Iterable[Any] = ()
+    if not options.passages_only:
+        queries, rows = data.queries_iter(), data.qrels_iter()
+    texts = {str(q.query_id): (n, _field(q, _QUERIES, argument)) for n, q in enumerate(queries, 1)}
+    judged = Judgements(f"ir-datasets:{argument} qrels")
+    for number, row in enumerate(rows, 1):
+        judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
+
+    def stream() -> Iterator[tuple[Place, str, str, str]]:
+        for number, doc in enumerate(data.docs_iter(), 1):
+            title = getattr(doc, "title", "") or ""
+            place = Place(f"ir-datasets:{argument} docs", number)
+            yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
+
+    info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
+    topics = f"ir-datasets:{argument} queries"
+    return JudgedSource(info, texts, judged, stream, options, topics=topics)
+
+
+def _field(row: Any, names: tuple[str, ...], where: str) -> str:
+    """The first field that holds the text; else what the library itself calls the text."""
+    for name in names:
+        value = getattr(row, name, None)
+        if isinstance(value, str):
+            return value
+    text = getattr(row, "default_text", None)
+    if callable(text):
+        return str(text())
+    raise InputError(
+        f"has no field for the text ({', '.join(type(row)._fields)})", path=where
+    )  # fmt: skip
+
 
 _SOURCES = declared_sources(
     Path(__file__).parent / "data",

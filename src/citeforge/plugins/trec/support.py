@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce.answers import strict_claims
 from citeforge.evaluator.measures.columns import Key, Value, bounded
 from citeforge.evaluator.measures.declared import (
@@ -30,74 +29,25 @@ from citeforge.evaluator.measures.declared import (
     Measure,
     percent,
 )
-from citeforge.evaluator.measures.judging import Claim, premise_text, read_claims
+from citeforge.evaluator.measures.judging import premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.tools import NO_JUDGE
 from citeforge.plugins.trec.assessments import SentenceLabels, answer_labels
-from citeforge.plugins.trec.labels import SEVERAL_RUNS, assessments_of, files_signature
+from citeforge.plugins.trec.labels import (
+    NOTHING,
+    assessments_of,
+    files_signature,
+    full_support,
+    require_one_run,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence
 
-_NOTHING = Value(0.0, 0.0)
-_OPEN = Value(0.0, 1.0)
 Weights = Sequence[Value | None]
 """Weights of the citations of a sentence; None for one that nobody judged."""
-
-
-def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
-    """All of them, from one round of questions: every cited passage alone against its statement."""
-    yield from _strict(inputs) if inputs.protocol == "strict" else _reference(inputs)
-
-
-def _strict(inputs: Inputs) -> Found:
-    rows = read_claims(inputs, strict_claims)
-    judge = inputs.tools.judge
-    assert judge is not None
-    judge.ask(_pair(i, c, claim.text) for _, i, claims in rows for claim in claims
-              for c in claim.cited)  # fmt: skip
-    for suffix, weigh in (("W", _soft), ("H", _hard)):
-        precision, recall = {}, {}
-        for key, item, claims in rows:
-            weights = [_weights(judge, item, claim, weigh) for claim in claims]
-            # Citations of what was not shown support nothing.
-            n_cited = sum(map(len, weights)) + sum(claim.wrong for claim in claims)
-            precision[key] = _share([w for row in weights for w in row], n_cited)
-            recall[key] = _share([_best(row) for row in weights], len(claims))
-        yield bounded(inputs, f"TREC.{suffix}P", precision)
-        yield bounded(inputs, f"TREC.{suffix}R", recall)
-    for name in ("TREC.WP@all", "TREC.WR@all"):
-        yield name, "strict looks at all citations anyway; the track's is --protocol reference"
-
-
-def _weights(
-    judge: JudgeSession, item: AnswerItem, claim: Claim, weigh: Callable[[Value], Value]
-) -> list[Value]:
-    return [weigh(_decided(judge, _pair(item, c, claim.text))) for c in claim.cited]
-
-
-def _best(weights: Sequence[Value]) -> Value:
-    low = max((w.low for w in weights), default=0.0)
-    return Value(low, max((w.high for w in weights), default=0.0))
-
-
-def _reference(inputs: Inputs) -> Found:
-    rows = list(_labelled(inputs))
-    if not rows and inputs.tools.judge is None:
-        raise CannotError(
-            f"{NO_JUDGE}; or labels of people of this run (--assessments FILE, as TREC publishes "
-            "them)"
-        )
-    for name, weigh, pick in (
-        ("TREC.W{}", _soft, _first), ("TREC.H{}", _hard, _first), ("TREC.W{}@all", _soft, _mean),
-    ):  # fmt: skip
-        precision: dict[Key, Value] = {}
-        recall: dict[Key, Value] = {}
-        for key, sentences in rows:
-            weights = [[w and weigh(w) for w in sentence] for sentence in sentences]
-            precision[key], recall[key] = support_shares(weights, pick)
-        yield bounded(inputs, name.format("P"), precision)
-        yield bounded(inputs, name.format("R"), recall)
+Shares = Callable[[Sequence[Weights]], tuple[Value, Value]]
+"""Weights of all sentences of an answer to its precision and recall."""
 
 
 def support_shares(
@@ -124,57 +74,96 @@ def _mean(weights: Weights) -> Value | None:
     return _share(judged, len(judged)) if judged else None
 
 
-def _soft(weight: Value) -> Value:
-    return weight
-
-
-def _hard(weight: Value) -> Value:
-    return Value(float(weight.low >= 1), float(weight.high >= 1))
+def _strict_shares(sentences: Sequence[Weights]) -> tuple[Value, Value]:
+    weights = [[weight or NOTHING for weight in row] for row in sentences]
+    every = [weight for row in weights for weight in row]
+    best = [Value(max(w.low for w in row), max(w.high for w in row)) for row in weights if row]
+    return _share(every, len(every)), _share(best, len(weights))
 
 
 def _share(weights: Sequence[Value], n: int) -> Value:
-    return sum(weights, _NOTHING) / n if n else _NOTHING
+    return sum(weights, NOTHING) / n if n else NOTHING
 
 
-def _labelled(inputs: Inputs) -> Iterator[tuple[Key, list[Weights]]]:
+_BY_FIRST, _BY_MEAN = (partial(support_shares, pick=pick) for pick in (_first, _mean))
+_STRICT: dict[str, tuple[bool, Shares]] = {
+    "TREC.W{}": (False, _strict_shares), "TREC.H{}": (True, _strict_shares)
+}  # fmt: skip
+_REFERENCE: dict[str, tuple[bool, Shares]] = {
+    "TREC.W{}": (False, _BY_FIRST), "TREC.H{}": (True, _BY_FIRST),
+    "TREC.W{}@all": (False, _BY_MEAN),
+}  # fmt: skip
+"""Precision and recall to whether partial support counts nothing, and how they are made."""
+
+
+def support(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+    """All of them, from one round of questions: every cited passage alone against its statement."""
+    is_strict = inputs.protocol == "strict"
+    rows = list(_weighed(inputs))
+    for name, (is_hard, shares) in (_STRICT if is_strict else _REFERENCE).items():
+        sides = {
+            key: shares([[w and full_support(w) if is_hard else w for w in s] for s in sentences])
+            for key, sentences in rows
+        }
+        for at, side in enumerate("PR"):
+            yield bounded(inputs, name.format(side), {key: both[at] for key, both in sides.items()})
+    for name in ("TREC.WP@all", "TREC.WR@all") if is_strict else ():
+        yield name, "strict looks at all citations anyway; the track's is --protocol reference"
+
+
+def _weighed(inputs: Inputs) -> Iterator[tuple[Key, Sequence[Weights]]]:
     """Weights of all citations of each answer: people's, else the judge's."""
-    labels = assessments_of(inputs).support
     judge = inputs.tools.judge
-    answers = [
-        (run, item, answer_labels(labels, inputs.names, inputs.benchmark.query_ids[item.row]))
-        for run, item in inputs.items()
+    rows = [
+        (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
+        for key, item, sentences, labels in _answers(inputs)
     ]
-    if labels and len(inputs.runs) > 1:
-        raise CannotError(SEVERAL_RUNS)
-    sentences = {(run, item.row): _sentences(inputs, item) for run, item, weights in answers
-                 if weights is not None or judge is not None}  # fmt: skip
-    if judge is not None:
-        judge.ask(
-            _pair(item, c, sentence.text)
-            for run, item, weights in answers
-            if weights is None
-            for sentence in sentences[run, item.row]
-            for c in sentence.citations
-            if _has_text(item, c)
+    decisions = {} if judge is None else judge.ask(
+        pair for _, labels, sentences in rows if labels is None
+        for pairs in sentences for pair in pairs if pair is not None
+    )  # fmt: skip
+    values = {
+        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value(d.level, d.level)
+        for pair, d in decisions.items()
+    }
+    for key, labels, sentences in rows:
+        if labels is not None:
+            yield key, [[None if w is None else Value(w, w) for w in row] for row in labels]
+        else:
+            yield key, [[None if p is None else values[p] for p in pairs] for pairs in sentences]
+
+
+def _answers(
+    inputs: Inputs,
+) -> Iterator[tuple[Key, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
+    """Answers with what each of their sentences cites, and with the labels of people.
+
+    Raises:
+        CannotError: there is nobody who judges.
+        InputError: labels are of another answer.
+    """
+    if inputs.protocol == "strict":
+        for key, item, claims in read_claims(inputs, strict_claims):
+            cited = [CitedSentence(c.text, [*c.cited, *[None] * c.wrong]) for c in claims]
+            yield key, item, cited, None
+        return
+    every = assessments_of(inputs).support
+    require_one_run(inputs, every)
+    is_judged = inputs.tools.judge is not None
+    for run, item in inputs.items():
+        labels = answer_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
+        if labels is None and inputs.tools.judge is None:
+            continue
+        is_judged = True
+        sentences = _sentences(inputs, item)
+        if labels is not None:
+            _require_same(inputs, item, sentences, labels)
+        yield (run, item.row), item, sentences, labels
+    if not is_judged:
+        raise CannotError(
+            f"{NO_JUDGE}; or labels of people of this run (--assessments FILE, as TREC publishes "
+            "them)"
         )
-    for run, item, weights in answers:
-        key = (run, item.row)
-        if weights is not None:
-            _require_same(inputs, item, sentences[key], weights)
-            yield key, [[None if w is None else Value(w, w) for w in row] for row in weights]
-        elif judge is not None:
-            yield (
-                key,
-                [
-                    [
-                        _decided(judge, _pair(item, c, sentence.text))
-                        if _has_text(item, c)
-                        else None
-                        for c in sentence.citations
-                    ]
-                    for sentence in sentences[key]
-                ],
-            )
 
 
 def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
@@ -185,10 +174,7 @@ def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
         raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
     n, base = len(item.passages), inputs.grammar.base
     reading = strict_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
-    return [
-        CitedSentence(s.text, [p if 0 <= (p := c - base) < n else None for c in s.numbers])
-        for s in reading.statements
-    ]
+    return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
 def _require_same(
@@ -211,24 +197,14 @@ def _require_same(
         )
 
 
-def _has_text(item: AnswerItem, cited: int | None) -> bool:
-    return (
-        cited is not None
-        and 0 <= cited < len(item.passages)
-        and bool(item.passages[cited].text.strip())
-    )
-
-
-def _pair(item: AnswerItem, cited: int | None, statement: str) -> Pair:
-    assert cited is not None
-    return Pair(premise_text(item.passages[cited], strict=True), statement)
-
-
-def _decided(judge: JudgeSession, pair: Pair) -> Value:
-    decision = judge.ask([pair])[pair]
-    if isinstance(decision, JudgeFailure):
-        return _OPEN
-    return Value(decision.level, decision.level)
+def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -> Pair | None:
+    """What to ask of a citation; None of one that is no passage, ``reference``: or has no text."""
+    if cited is None or not 0 <= cited < len(item.passages):
+        return None
+    passage = item.passages[cited]
+    if inputs.protocol != "strict" and not passage.text.strip():
+        return None
+    return Pair(premise_text(passage, strict=True), statement)
 
 
 _trec = partial(
@@ -243,15 +219,13 @@ _trec = partial(
 _RECALL = "the same over all sentences"
 _FIRST = "The track looks at a sentence's first citation alone, and leaves out what nobody judged."
 _ALL = "Every judged citation of a sentence has the same weight, the first and the last."
-_soft_quality = partial(
-    CitationQuality,
-    apart="Each citation is judged alone, and partial support counts half.",
-    reference=_FIRST,
-)
-_hard_quality = partial(
-    CitationQuality,
-    apart="Each citation is judged alone, and partial support counts nothing.",
-    reference=_FIRST,
+_soft_quality, _hard_quality = (
+    partial(
+        CitationQuality,
+        apart=f"Each citation is judged alone, and partial support counts {worth}.",
+        reference=_FIRST,
+    )
+    for worth in ("half", "nothing")
 )
 MEASURES = (
     _trec("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "

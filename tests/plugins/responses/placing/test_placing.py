@@ -18,9 +18,8 @@ N_DOCS = 4
 
 
 def placed(text: str, *cited: Cited, numbers: list[int] | None = None) -> str:
-    return place_marks(
-        text, cited, numbers or [c.source + 1 for c in cited], GRAMMAR, SEGMENTER, N_DOCS
-    ).output
+    all_numbers = numbers or [c.source + 1 for c in cited]
+    return place_marks(text, cited, all_numbers, GRAMMAR, SEGMENTER, N_DOCS)[0]
 
 
 def statements(text: str) -> tuple[Statement, ...]:
@@ -67,9 +66,9 @@ def test_where_marks_go(text: str, cited: list[Cited], output: str) -> None:
 def test_spans_are_those_of_the_output() -> None:
     text = "Io is a moon. So is Titan, see (x)."
     cited = [Cited(0, 25, 0), Cited(31, 34, 1, True), Cited(14, 25, 2)]
-    found = place_marks(text, cited, [1, 2, 3], GRAMMAR, SEGMENTER, N_DOCS)
-    assert found.output == "Io is a moon[1]. So is Titan, see [2][1][3]."
-    shown = [found.output[s:e] for s, e in found.spans]
+    output, spans = place_marks(text, cited, [1, 2, 3], GRAMMAR, SEGMENTER, N_DOCS)
+    assert output == "Io is a moon[1]. So is Titan, see [2][1][3]."
+    shown = [output[s:e] for s, e in spans]
     assert shown == ["Io is a moon[1]. So is Titan", "[2]", "So is Titan"]
 
 
@@ -95,15 +94,17 @@ def cited_texts(draw: st.DrawFn) -> tuple[str, list[Cited]]:
 @example(("a-b", [Cited(1, 1, 0, True), Cited(2, 2, 3, True)]))
 def test_the_answer_is_found_again(made: tuple[str, list[Cited]]) -> None:
     text, cited = made
-    found = place_marks(text, cited, [c.source + 1 for c in cited], GRAMMAR, SEGMENTER, N_DOCS)
+    output, spans = place_marks(
+        text, cited, [c.source + 1 for c in cited], GRAMMAR, SEGMENTER, N_DOCS
+    )
     # Where the answer itself has a list of references, its entries stay as they are.
-    if not GRAMMAR.parse(found.output, N_DOCS).lists and not GRAMMAR.parse(text, N_DOCS).lists:
+    if not GRAMMAR.parse(output, N_DOCS).lists and not GRAMMAR.parse(text, N_DOCS).lists:
         plain = without_marks(text.replace("[", f"[{JOINER}").replace("［", f"［{JOINER}"))
-        assert without_marks(found.output) == plain.replace(JOINER, "")
-    for c, (start, end) in zip(cited, found.spans, strict=True):
-        assert 0 <= start <= end <= len(found.output)
+        assert without_marks(output) == plain.replace(JOINER, "")
+    for c, (start, end) in zip(cited, spans, strict=True):
+        assert 0 <= start <= end <= len(output)
         if c.start < c.end:
-            inside = found.output[start:end]
+            inside = output[start:end]
             assert without_marks(inside).replace(JOINER, "") == text[c.start : c.end] or "[" in text
 
 

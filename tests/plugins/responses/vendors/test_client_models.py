@@ -68,18 +68,10 @@ def test_gemini() -> None:
 
 def test_langchain() -> None:
     documents = pytest.importorskip("langchain_core.documents")
-    load = pytest.importorskip("langchain_core.load")
     messages = pytest.importorskip("langchain_core.messages")
-    n_citations = 0
     for row in rows("langchain"):
         for document in row.get("context") or row["source_documents"]:
-            if "lc" in document:
-                found = load.load(document, allowed_objects="core")
-            else:
-                found = documents.Document.model_validate(document)
-            assert isinstance(found, documents.Document) and found.page_content
+            assert documents.Document.model_validate(document).page_content
         answer = row.get("answer")
         if isinstance(answer, dict) and "content" in answer:
-            for block in messages.AIMessage.model_validate(answer).content_blocks:
-                n_citations += sum(a["type"] == "citation" for a in block["annotations"])
-    assert n_citations == 1
+            assert messages.AIMessage.model_validate(answer).text

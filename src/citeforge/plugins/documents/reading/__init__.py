@@ -1,1 +1,1 @@
-"""Files to passages: `files` finds them, `formats` reads them, `passages` cuts, `source` joins."""
+"""Files to passages: `source` finds files and joins passages, `formats` reads, `passages` cuts."""

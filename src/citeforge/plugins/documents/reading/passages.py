@@ -11,7 +11,6 @@ from citeforge.engines.text.segment import Segmenter, Span, lines_of, trimmed
 from citeforge.plugins.documents.reading.formats import DocumentPage
 
 _HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(\S.*?)[ \t]*#*\s*\Z")
-_UNDERLINE = re.compile(r" {0,3}(=+|-{2,})\s*\Z")
 _FENCE = re.compile(r" {0,3}(```|~~~)")
 _MARK = re.compile(r"[*`]+|\b_+|_+\b|!?\[([^\]]*)\]\([^)]*\)")
 # A line end inside a paragraph: the next line is no item, table row, quotation or code.
@@ -49,46 +48,18 @@ def cut(page: DocumentPage, size: int, segmenter: Segmenter) -> Iterator[Cut]:
 def _sections(text: str) -> Iterator[Cut]:
     """Texts between headings of Markdown."""
     above: list[tuple[int, str]] = []
-    begin, fence, previous = 0, "", (0, 0)
+    begin, fence = 0, ""
     for start, end in lines_of(text):
         line = text[start:end]
         if mark := _FENCE.match(line):
             fence = "" if fence == mark[1] else fence or mark[1]
-        last, previous = previous, (start, end)
-        if fence:
+        if fence or (match := _HEADING.match(line)) is None:
             continue
-        found = _heading(text, line, start, last, begin)
-        if found is None:
-            continue
-        at, level, title = found
-        yield Cut(begin, at, tuple(name for _, name in above))
+        yield Cut(begin, start, tuple(name for _, name in above))
+        level, title = len(match[1]), _MARK.sub(lambda m: m[1] or "", match[2]).strip()
         above = [*((n, name) for n, name in above if n < level), (level, title)]
         begin = end
     yield Cut(begin, len(text), tuple(name for _, name in above))
-
-
-def _heading(
-    text: str, line: str, start: int, last: Span, begin: int
-) -> tuple[int, int, str] | None:
-    """(where it begins, level, title) of a heading that ends with this line."""
-    if match := _HEADING.match(line):
-        return start, len(match[1]), _bare(match[2])
-    above = text[slice(*last)]
-    # What `---` underlines is one line; behind a paragraph or at the top it is a rule.
-    before = text[begin : last[0]]
-    if (match := _UNDERLINE.match(line)) and above.strip() and last[0] >= begin:
-        is_alone = not before.strip() or before.rstrip(" \t\r").endswith("\n\n")
-        if (
-            is_alone
-            and not above.lstrip().startswith(("-", "*", "|", ">", "#"))
-            and ":" not in above
-        ):
-            return last[0], 1 + (match[1][0] == "-"), _bare(above.strip())
-    return None
-
-
-def _bare(title: str) -> str:
-    return _MARK.sub(lambda m: m[1] or "", title).strip()
 
 
 def _pieces(text: str, section: Cut, size: int, segmenter: Segmenter) -> Iterator[Span]:

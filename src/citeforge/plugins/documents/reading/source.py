@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from citeforge.ir_convert.corpus import PassagesAlone
 from citeforge.ir_convert.passages import corpus_batches
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.documents.reading.duplicates import RepeatFinder
-from citeforge.plugins.documents.reading.files import FolderEntry, folder_entries
 from citeforge.plugins.documents.reading.formats import (
     EMPTY,
     IN_LINES,
@@ -33,6 +33,58 @@ from citeforge.plugins.documents.reading.passages import cut
 from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
+
+HIDDEN, LINK = "hidden", "a link"
+"""Why a file or folder is not looked at."""
+
+
+@dataclass(frozen=True)
+class FolderEntry:
+    """A file, or what is passed over.
+
+    Attributes:
+        name: path in the folder, with slashes; bytes that are no UTF-8 as escapes.
+        path: where it lies.
+        passed_over: why it is not looked at; empty for a file that is.
+    """
+
+    name: str
+    path: Path
+    passed_over: str = ""
+
+
+def folder_entries(folder: Path, root: Path | None = None) -> Iterator[FolderEntry]:
+    """All files below a folder; a folder that is passed over comes as one entry.
+
+    Args:
+        folder: where to look.
+        root: what names start from; None for the folder.
+    """
+    root = root or folder
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda e: os.fsencode(e.name))
+    except OSError as error:
+        reason = f"not to be opened ({error.strerror or error})"
+        yield FolderEntry(_name(folder, root), folder, reason)
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        name = _name(path, root)
+        if entry.name.startswith("."):
+            yield FolderEntry(name, path, HIDDEN)
+        elif entry.is_symlink():
+            yield FolderEntry(name, path, LINK)
+        elif entry.is_dir():
+            yield from folder_entries(path, root)
+        elif entry.is_file():
+            yield FolderEntry(name, path)
+        else:
+            yield FolderEntry(name, path, "no file")
+
+
+def _name(path: Path, root: Path) -> str:
+    return path.relative_to(root).as_posix().encode("utf-8", "backslashreplace").decode()
 
 
 @dataclass

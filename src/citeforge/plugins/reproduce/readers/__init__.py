@@ -1,1 +1,1 @@
-"""How published files become numbers: one reader a kind of file. Begin at `registry`."""
+"""How published files become numbers: one reader a kind of file. `run` names them."""

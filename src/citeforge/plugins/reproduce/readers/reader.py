@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import UsageError
@@ -22,27 +22,20 @@ class ReaderTools:
     Attributes:
         folder: for benchmarks that are made on the way.
         judge: decides entailment; None without.
+        models: whether other models may be loaded.
         benchmarks: hash of what a benchmark was made of to its folder.
     """
 
     folder: Path
     judge: JudgeSession | None = None
+    models: bool = False
     benchmarks: dict[str, Path] = field(default_factory=dict)
 
 
-class Reader(Protocol):
-    """Reads files, and gives what numbers are made of."""
-
-    def __call__(
-        self, files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
-    ) -> Values:
-        """Values by name, those wanted or all that there are; a text instead says why one cannot be
-        computed.
-
-        Raises:
-            UsageError: an option or a value that there is not.
-            InputError: a file that is another than was expected.
-        """
+Reader = Callable[[FileGroups, dict[str, Any], Sequence[str], ReaderTools], Values]
+"""Files, options, names of the values wanted, tools: to values by name, those wanted or all that
+there are; a text instead says why one cannot be computed. Raises UsageError for an option or a
+value that there is not, InputError for a file that is another than was expected."""
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:

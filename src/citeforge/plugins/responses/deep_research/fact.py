@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -45,23 +44,6 @@ _UNREAD = "unread"
 """What comes of a pair whose page has no text."""
 
 
-@dataclass(frozen=True)
-class Fact:
-    """FACT of one report.
-
-    Attributes:
-        supported: pairs that the text of their page supports, fully or in part.
-        n_pairs: unique pairs; ``reference``: those that were judged.
-        n_unread: pairs whose page has no text, or tells nothing; ``reference``: all left out.
-        cites: whether there is any pair.
-    """
-
-    supported: Value
-    n_pairs: int
-    n_unread: int
-    cites: bool
-
-
 def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one round of questions to the judge.
 
@@ -81,11 +63,9 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             "needs the texts of cited pages: passages with `url` and `text` in the lines"
         )
     decisions = {} if judge is None else judge.ask(pairs)
-    facts = {
-        key: _fact(Counter(_outcome(q, decisions) for q in questions), strict)
-        for key, questions in rows
-    }
-    yield from _samples(inputs, facts, strict)
+    yield from _samples(
+        inputs, {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}, strict
+    )
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
@@ -120,42 +100,29 @@ def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
     return "supported" if decision.level > 0 else "unsupported"
 
 
-def _fact(outcomes: Counter[str], strict: bool) -> Fact:
-    supported, failed = float(outcomes["supported"]), outcomes["failed"]
-    n_unread = outcomes[_UNREAD] + outcomes["undecided"]
-    total = outcomes.total()
+def _samples(inputs: Inputs, outcomes: Mapping[Key, Counter[str]], strict: bool) -> Found:
+    """Figures of reports, by what came of each of their pairs."""
+    supported: dict[Key, Value] = {}
+    n_pairs: dict[Key, float] = {}
+    n_unread: dict[Key, float] = {}
+    for key, counts in outcomes.items():
+        if not strict and not counts:
+            continue  # reports without citations
+        right, failed = float(counts["supported"]), counts["failed"]
+        unread = counts[_UNREAD] + counts["undecided"] + (0 if strict else failed)
+        supported[key] = Value(right, right + failed if strict else right)
+        n_pairs[key] = float(counts.total() - (0 if strict else unread))
+        n_unread[key] = float(unread)
     if strict:
-        return Fact(Value(supported, supported + failed), total, n_unread, total > 0)
-    n_left_out = n_unread + failed
-    return Fact(Value(supported, supported), total - n_left_out, n_left_out, total > 0)
-
-
-def _samples(inputs: Inputs, facts: dict[Key, Fact], strict: bool) -> Found:
-    citing = facts if strict else {k: f for k, f in facts.items() if f.cites}
-    if strict:
-        shares = {k: f.supported / (f.n_pairs or 1) for k, f in facts.items()}
+        shares = {key: value / (n_pairs[key] or 1) for key, value in supported.items()}
         yield bounded(inputs, "FACT.Acc", shares)
-    else:
-        yield "FACT.Acc", _share(inputs, citing)
-    yield bounded(inputs, "FACT.Eff", {k: f.supported for k, f in citing.items()})
-    for name, counts in (
-        ("FACT.Cit", {k: f.n_pairs for k, f in citing.items()}),
-        ("FACT.Unread", {k: f.n_unread for k, f in citing.items()}),
-    ):
-        yield bounded(inputs, name, {k: Value(float(n), float(n)) for k, n in counts.items()})
-
-
-def _share(inputs: Inputs, citing: dict[Key, Fact]) -> Measured:
-    """Supported pairs of all pairs that were judged."""
-    above, below = (
-        np.nan_to_num(inputs.column(rows))
-        for rows in (
-            {k: f.supported.low for k, f in citing.items()},
-            {k: float(f.n_pairs) for k, f in citing.items()},
-        )
-    )
-    sums = np.stack([above, below], axis=-1)
-    return Measured(ratio_sample(sums))
+    else:  # supported pairs of all pairs that were judged
+        columns = ({key: value.low for key, value in supported.items()}, n_pairs)
+        sums = np.stack([np.nan_to_num(inputs.column(rows)) for rows in columns], axis=-1)
+        yield "FACT.Acc", Measured(ratio_sample(sums))
+    yield bounded(inputs, "FACT.Eff", supported)
+    yield mean_of_defined(inputs, "FACT.Cit", n_pairs)
+    yield mean_of_defined(inputs, "FACT.Unread", n_unread)
 
 
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"

@@ -1,4 +1,10 @@
-"""Logs of inspect_ai (``.eval``, ``.json``) as submissions: what was answered, by which model."""
+"""Logs of inspect_ai (``.eval``) as submissions: what was answered, by which model.
+
+Outputs may have ``citations`` beside the text blocks. ``cited_text`` is the span of its block that
+is cited for (OpenAI, Google), or words of the source (Anthropic), which the whole block cites.
+Where there is neither (Grok, Perplexity), the marks of the block count; without marks, the whole
+block cites.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -15,9 +21,15 @@ import msgspec
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError
 from citeforge.evaluator.submissions.origin import Origin
-from citeforge.plugins.responses.inspect_logs.outputs import read_output
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
-from citeforge.plugins.responses.placing.records import Wrong
+from citeforge.plugins.responses.placing.records import (
+    Cited,
+    CitedSource,
+    Response,
+    errors_at,
+    span,
+)
+from citeforge.plugins.responses.vendors.openai import link_span
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.scores import About
@@ -25,7 +37,7 @@ from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
-    from inspect_ai.model import ModelOutput, ModelUsage
+    from inspect_ai.model import Citation, ContentText, ModelOutput
 
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
@@ -34,7 +46,9 @@ _MOST_BYTES = 1 << 30
 _ZSTANDARD = 93
 _CUT = ("max_tokens", "model_length")
 """Why a model stops that was not done."""
-_ALLOWED = "a log that `inspect eval` wrote (.eval, or .json), whole"
+_ALLOWED = (
+    "a log that `inspect eval` wrote (.eval; `inspect log convert` makes one of .json), whole"
+)
 
 
 def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
@@ -48,7 +62,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
         path: log.
         benchmark: what it answers.
         way: how sources of a model's citations are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.matching.WAYS`); empty for ``shown``.
+            (:data:`citeforge.plugins.responses.placing.placer.WAYS`); empty for ``shown``.
         on_error: not told; a log is read as a whole.
 
     Raises:
@@ -62,58 +76,112 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
             path=path,
             allowed="a log of a finished run, without --no-log-samples",
         )
-    answers = SampleAnswers(path, benchmark, way or "shown")
+    placer = CitationPlacer("inspect", benchmark, way or "shown")
     for number, sample in enumerate(log.samples, 1):
         if sample.error is None and sample.invalidation is None:
-            answer = answers.answer(
-                number, str(sample.id), sample.metadata, sample.output, sample.epoch
-            )
-            usage = _usage(sample.model_usage)
-            answer.meta = {"usage": usage} if usage else None
+            with errors_at(path, number):
+                answer = sample_answer(
+                    placer, str(sample.id), sample.metadata, sample.output, sample.epoch
+                )
             yield number, answer
 
 
-class SampleAnswers:
-    """Answers of inspect_ai's samples as lines of a submission."""
+def sample_answer(
+    placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
+) -> SubmissionLine:
+    """The answer of one sample as a line of a submission; citations beside its text become marks.
 
-    def __init__(self, path: Path, benchmark: Benchmark, way: str = "shown") -> None:
-        self._placer = CitationPlacer("inspect", path, benchmark, way)
+    Args:
+        placer: writes the marks.
+        name: id of the sample, which is the query's where the metadata do not say.
+        metadata: may hold ``query_id`` and ``context``.
+        output: what the model gave.
+        epoch: from 1.
 
-    def answer(
-        self, number: int, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
-    ) -> SubmissionLine:
-        """The answer of one sample; citations beside its text become marks.
-
-        Args:
-            number: place of the sample, for errors.
-            name: its id, which is the query's where the metadata do not say.
-            metadata: may hold ``query_id`` and ``context``.
-            output: what the model gave.
-            epoch: from 1.
-
-        Raises:
-            InputError: a citation cannot be read.
-        """
-        context = metadata.get("context")
-        query, run = str(metadata.get("query_id", name)), epoch - 1
-        grammar = self._placer.benchmark.grammar
-        try:
-            response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
-        except Wrong as error:
-            raise error.error(self._placer.path, number) from error
-        is_cut = bool(output.choices) and output.stop_reason in _CUT
-        response.finish_reason = TRUNCATED if is_cut else None
-        context_set = None if context is None else str(context)
-        if not response.has_marks:
-            return self._placer.answer(number, query, LineFields(context_set, run), response)
-        return SubmissionLine(
-            query, response.text, context=context_set, run=run, finish_reason=response.finish_reason
-        )
+    Raises:
+        InputError: a citation cannot be read.
+    """
+    context = metadata.get("context")
+    grammar = placer.benchmark.grammar
+    response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
+    is_cut = bool(output.choices) and output.stop_reason in _CUT
+    response.finish_reason = TRUNCATED if is_cut else None
+    fields = LineFields(None if context is None else str(context), epoch - 1)
+    query = str(metadata.get("query_id", name))
+    if not response.has_marks:
+        return placer.answer(query, fields, response)
+    return SubmissionLine(
+        query, response.text, context=None if context is None else str(context), run=epoch - 1,
+        finish_reason=response.finish_reason,
+    )  # fmt: skip
 
 
-def _usage(usage: Mapping[str, ModelUsage]) -> dict[str, dict[str, Any]]:
-    """Tokens, and cost where it is known, by model."""
-    return {model: tokens.model_dump(exclude_none=True) for model, tokens in usage.items()}
+def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Response:
+    """The answer of a sample, with its citations.
+
+    Args:
+        output: what the model gave.
+        has_marks: whether a text cites by marks.
+
+    Raises:
+        InputError: a span that its text does not have, or a text that was changed after it was
+            cited.
+    """
+    message = output.choices[0].message if output.choices else None
+    content = [] if message is None or isinstance(message.content, str) else message.content
+    response = Response()
+    for number, block, start in response.add_text_blocks(content):
+        _add_citations(block, response, start, has_marks, f"content[{number}]")
+    if not response.cited:
+        return Response(output.completion, has_marks=True)
+    assert message is not None
+    if output.completion != message.text:
+        raise InputError(
+            "is not the text that the model's citations belong to", field="output.completion",
+            allowed="the model's own text, or a message without citations",
+        )  # fmt: skip
+    return response
+
+
+def _add_citations(
+    block: ContentText, response: Response, start: int, has_marks: Callable[[str], bool], place: str
+) -> None:
+    citations = block.citations or []
+    if all(c.cited_text is None for c in citations) and has_marks(block.text):
+        return
+    for nth, citation in enumerate(citations):
+        first, last, is_mark = 0, len(block.text), False
+        if isinstance(citation.cited_text, tuple):
+            first, last = citation.cited_text
+            bounds = span(first, last, len(block.text), f"{place}.citations[{nth}]")
+            first, last, is_mark = link_span(block.text, *bounds)
+        response.cited.append(_cited(citation, start + first, start + last, is_mark, response))
+
+
+def _cited(citation: Citation, start: int, end: int, is_mark: bool, response: Response) -> Cited:
+    quote = citation.cited_text if isinstance(citation.cited_text, str) else None
+    part = citation.range if citation.type == "document" else None
+    return Cited(
+        start,
+        end,
+        response.source(_source(citation, quote or "")),
+        is_mark,
+        quote or None,
+        None if part is None else (part.start_index, part.end_index),
+        None if part is None else part.type,
+    )
+
+
+def _source(citation: Citation, quote: str) -> CitedSource:
+    """What is cited; ``internal`` is how inspect_ai keeps a vendor's own id or number."""
+    title = citation.title or ""
+    if citation.type == "url":
+        return CitedSource((citation.url,), title, citation.url, quote)
+    internal = citation.internal or {}
+    name, number = internal.get("file_id"), internal.get("document_index")
+    ids = tuple(i for i in (name, title) if isinstance(i, str) and i)
+    text = quote if citation.type == "content" else ""
+    return CitedSource(ids, title, text=text, index=number if isinstance(number, int) else None)
 
 
 def origin_of_log(path: Path) -> Origin:
@@ -125,14 +193,12 @@ def origin_of_log(path: Path) -> Origin:
     """
     log = _read(path, header_only=True)
     spec, meta = log.eval, log.eval.metadata or {}
-    usage = log.stats.model_usage
-    costs = [one.total_cost for one in usage.values()]
+    costs = [one.total_cost for one in log.stats.model_usage.values()]
     about = {k: meta[k] for k in About.model_fields if isinstance(meta.get(k), str | int | float)}
     header: dict[str, Any] = {
         "system": meta.get("system") or spec.model,
         "model": spec.model,
         "date": str(spec.created)[:10],
-        "usage": _usage(usage),
         **{k: meta[k] for k in ("benchmark", "benchmark_hash") if isinstance(meta.get(k), str)},
         **about,
     }
@@ -174,9 +240,6 @@ def _read(path: Path, header_only: bool) -> EvalLog:
         from inspect_ai.log import read_eval_log
     try:
         _require_room(path)
-        if path.suffix != ".eval":
-            with path.open("rb") as file:
-                return read_eval_log(file, header_only=header_only, format="json")
         if header_only:
             return read_eval_log(path.resolve(), header_only=True)
         return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
@@ -197,18 +260,15 @@ def _require_room(path: Path) -> None:
     neither: an entry of any size and depth is read.
     """
     size = 0
-    if not zipfile.is_zipfile(path):
-        size = path.stat().st_size
-    else:
-        with zipfile.ZipFile(path) as archive, path.open("rb") as file:
-            for entry in archive.infolist():
-                content = _unpacked(file, entry, _MOST_BYTES + 1 - size)
-                size += len(content)
-                if size > _MOST_BYTES:
-                    break
-                if entry.filename.endswith(".json"):
-                    plain = content.replace(b"NaN", b"0").replace(b"Infinity", b"0")
-                    msgspec.json.decode(plain, type=msgspec.Raw)
+    with zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        for entry in archive.infolist():
+            content = _unpacked(file, entry, _MOST_BYTES + 1 - size)
+            size += len(content)
+            if size > _MOST_BYTES:
+                break
+            if entry.filename.endswith(".json"):
+                plain = content.replace(b"NaN", b"0").replace(b"Infinity", b"0")
+                msgspec.json.decode(plain, type=msgspec.Raw)
     if size > _MOST_BYTES:
         raise InputError(
             f"holds more than {_MOST_BYTES >> 20:,} MiB, unpacked",
@@ -232,12 +292,10 @@ def _unpacked(file: IO[bytes], entry: zipfile.ZipInfo, n_most: int) -> bytes:
     return packed[:n_most]
 
 
-def _looks(path: Path, start: bytes) -> bool:
-    """Whether a file has the suffix of a log, or begins as one that is written as JSON."""
-    if path.suffix == ".eval":
-        return True
-    names = (b'"version"', b'"status"', b'"eval"', b'"task"')
-    return start.lstrip()[:1] == b"{" and all(name in start[:4096] for name in names)
-
-
-INSPECT = Format("inspect", _answers, _looks, rank=10, origin=origin_of_log)
+INSPECT = Format(
+    "inspect",
+    _answers,
+    looks=lambda path, start: path.suffix == ".eval",
+    rank=10,
+    origin=origin_of_log,
+)

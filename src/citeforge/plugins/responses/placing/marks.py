@@ -8,9 +8,11 @@ comes out is read again, so that the measures read what was meant.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from operator import eq, le
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
@@ -67,19 +69,6 @@ class Shift:
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A text with marks.
-
-    Attributes:
-        output: the text.
-        spans: (start, end) of every citation in it, in their order.
-    """
-
-    output: str
-    spans: list[tuple[int, int]]
-
-
 def place_marks(
     text: str,
     cited: Sequence[Cited],
@@ -87,8 +76,8 @@ def place_marks(
     grammar: Grammar,
     segmenter: Segmenter,
     n_docs: int,
-) -> Placed:
-    """The text with a mark for every citation.
+) -> tuple[str, list[tuple[int, int]]]:
+    """The text with a mark for every citation, and (start, end) of each citation in it.
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -108,7 +97,11 @@ def place_marks(
     ]
     second = Shift(first.text, [])
     if spans_of_words:
-        second = _Placing(first.text, spans_of_words, grammar, segmenter, n_docs).place()
+        second = _placed(
+            first.text,
+            spans_of_words,
+            lambda new: strict_statements(new, grammar, segmenter, n_docs),
+        )
     spans = []
     for at, c in enumerate(cited):
         start, end = first.places[marks[at]] if at in marks else (
@@ -116,7 +109,7 @@ def place_marks(
         )  # fmt: skip
         now = second.start(start)
         spans.append((now, max(now, second.end(end))))
-    return Placed(second.text, spans)
+    return second.text, spans
 
 
 def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
@@ -130,27 +123,20 @@ def _bracketed(text: str, end: int, numbers: Iterable[int]) -> str:
 
 def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
     """Citation to the edit that makes its mark; those that overlap share one."""
-    edits: dict[int, Edit] = {}
-    group: list[int] = []
-
-    def close() -> None:
-        if group:
-            start = min(cited[i].start for i in group)
-            end = max(cited[i].end for i in group)
-            edit = Edit(start, end, _bracketed(text, end, (numbers[i] for i in sorted(group))))
-            edits.update(dict.fromkeys(group, edit))
-            group.clear()
-
+    groups: list[list[int]] = []
     behind = -1
-    for at in sorted(
-        (i for i, c in enumerate(cited) if c.is_mark), key=lambda i: (cited[i].start, cited[i].end)
-    ):
-        c = cited[at]
-        if c.start >= behind and not (group and cited[group[-1]].start == c.start):
-            close()
-        group.append(at)
-        behind = max(behind, c.end)
-    close()
+    marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
+    for start, end, at in sorted(marks):
+        if groups and (start < behind or cited[groups[-1][-1]].start == start):
+            groups[-1].append(at)
+        else:
+            groups.append([at])
+        behind = max(behind, end)
+    edits: dict[int, Edit] = {}
+    for group in groups:
+        first, last = min(cited[i].start for i in group), max(cited[i].end for i in group)
+        new = _bracketed(text, last, (numbers[i] for i in sorted(group)))
+        edits.update(dict.fromkeys(group, Edit(first, last, new)))
     return edits
 
 
@@ -171,92 +157,63 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
     return edits
 
 
-class _Placing:
-    """Marks for spans of words."""
-
-    def __init__(
-        self,
-        text: str,
-        spans: Sequence[tuple[int, int, int]],
-        grammar: Grammar,
-        segmenter: Segmenter,
-        n_docs: int,
-    ) -> None:
-        self.text = text
-        self._reading = grammar, segmenter, n_docs
-        self.before = self._read(text)
-        self.adding: dict[int, list[int]] = {}
-        self.loose: list[tuple[int, int]] = []
-        places = [(s, e, i) for i, st in enumerate(self.before.statements) for s, e in st.spans]
-        starts = [s for s, _, _ in places]
-        for start, end, number in spans:
-            self._add(start, end, number, places, starts)
-        self.tries = dict.fromkeys(self.adding, 0)
-
-    def _read(self, text: str) -> Statements:
-        grammar, segmenter, n_docs = self._reading
-        return strict_statements(text, grammar, segmenter, n_docs)
-
-    def _add(
-        self,
-        start: int,
-        end: int,
-        number: int,
-        places: Sequence[tuple[int, int, int]],
-        starts: Sequence[int],
-    ) -> None:
-        hit = False
-        at = max(0, bisect_right(starts, start) - 1)
-        while at < len(places) and places[at][0] < end:
-            s, e, statement = places[at]
-            if any(c.isalnum() for c in self.text[max(s, start) : min(e, end)]):
-                hit = True
-                written = self.before.statements[statement].numbers
-                mine = self.adding.setdefault(statement, [])
-                if number not in written and number not in mine:
-                    mine.append(number)
-            at += 1
-        if not hit:  # a heading, say: a mark at its end, and the grammar says to what it belongs
-            self.loose.append((end, number))
-
-    def place(self) -> Shift:
-        """Marks where the grammar reads them as meant."""
-        for _ in range(_TRIES if len(self.text) < _LONG else _FEW_TRIES):
-            shift = Shift(self.text, self._edits())
-            if not self._better(self._read(shift.text)):
-                return shift
-        return shift
-
-    def _edits(self) -> list[Edit]:
-        at: dict[int, list[int]] = {}
-        for statement, numbers in self.adding.items():
-            if numbers:
-                place = _places(self.text, self.before.statements[statement])[self.tries[statement]]
-                at.setdefault(place, []).extend(numbers)
-        for place, number in self.loose:
-            at.setdefault(place, []).append(number)
-        return [Edit(p, p, _bracketed(self.text, p, numbers)) for p, numbers in at.items()]
-
-    def _better(self, after: Statements) -> bool:
-        """Whether other places were chosen, where the text is read otherwise than meant."""
-        pairs = zip(self.before.statements, after.statements, strict=False)
-        wrong = [i for i, (old, new) in enumerate(pairs) if not self._as_meant(i, old, new)]
-        if len(after.statements) != len(self.before.statements):
+def _placed(
+    text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
+) -> Shift:
+    """Marks for spans of words, where the grammar reads them as meant."""
+    before = read(text).statements
+    missing, loose = _missing(text, spans, before)
+    agrees = le if loose else eq
+    tries = dict.fromkeys(missing, 0)
+    for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
+        numbers_at: dict[int, list[int]] = {}
+        for statement, numbers in missing.items():
+            place = _places(text, before[statement])[tries[statement]]
+            numbers_at.setdefault(place, []).extend(numbers)
+        for place, number in loose:
+            numbers_at.setdefault(place, []).append(number)
+        shift = Shift(text, [Edit(p, p, _bracketed(text, p, n)) for p, n in numbers_at.items()])
+        after = read(shift.text).statements
+        wrong = [
+            at
+            for at, (old, new) in enumerate(zip(before, after, strict=False))
+            if old.text != new.text
+            or not agrees({*old.numbers, *missing.get(at, ())}, {*new.numbers})
+        ]
+        if len(after) != len(before):
             # What follows the first one is compared with others than its own.
-            wrong = [min([*wrong, len(after.statements), len(self.before.statements) - 1])]
-        moved = False
+            wrong = [min([*wrong, len(after), len(before) - 1])]
+        is_moved = False
         for first in wrong:
-            for at in (first, first - 1, first + 1):
-                if self.adding.get(at) and self.tries[at] < 2:
-                    self.tries[at] += 1
-                    moved = True
-                    break
-        return moved
+            near = (at for at in (first, first - 1, first + 1) if tries.get(at, 2) < 2)
+            if (at := next(near, None)) is not None:
+                tries[at] += 1
+                is_moved = True
+        if not is_moved:
+            break
+    return shift
 
-    def _as_meant(self, at: int, before: Statement, after: Statement) -> bool:
-        meant, read = {*before.numbers, *self.adding.get(at, ())}, set(after.numbers)
-        as_many = meant <= read if self.loose else meant == read
-        return before.text == after.text and as_many
+
+def _missing(
+    text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
+) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
+    """Numbers that statements should cite besides their own; place and number of what is in none.
+
+    That is a heading, say: a mark at its end, and the grammar says to what it belongs.
+    """
+    places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
+    starts = [s for s, _, _ in places]
+    missing: dict[int, list[int]] = {}
+    loose: list[tuple[int, int]] = []
+    for start, end, number in spans:
+        near = islice(places, max(0, bisect_right(starts, start) - 1), bisect_left(starts, end))
+        hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
+        for at in hits:
+            if number not in (*statements[at].numbers, *missing.get(at, ())):
+                missing.setdefault(at, []).append(number)
+        if not hits:
+            loose.append((end, number))
+    return missing, loose
 
 
 def _places(text: str, statement: Statement) -> tuple[int, int, int]:

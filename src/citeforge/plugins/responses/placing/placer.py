@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Sequence
 from functools import cached_property
-from pathlib import Path
+from itertools import count
 from typing import Any
 
 import msgspec
 
+from citeforge.engines.io.tables import iter_batches, rows_of
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.marks import place_marks
-from citeforge.plugins.responses.placing.matching import Matching
 from citeforge.plugins.responses.placing.records import CitedSource, Response
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.citations.urls import same_url
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 
 
@@ -37,25 +40,86 @@ class LineFields(msgspec.Struct):
     pages: list[RequestDocument] | None = None
 
 
-@dataclass
+WAYS = ("shown", "own", "id", "index", "title", "url")
+"""How sources are found: ``shown`` is by id, then by title, then by number."""
+
+
+class Matching:
+    """Finds the passages of a context set that sources are."""
+
+    def __init__(self, benchmark: Benchmark, way: str) -> None:
+        """Prepare a way of ``WAYS``, or ``url=FIELD``: the field of the passages' metadata that
+        holds their URL (``url`` unless it is named).
+
+        Raises:
+            UnknownValueError: there is no such way.
+        """
+        name, mark, field = way.partition("=")
+        if name not in WAYS:
+            raise UnknownValueError("way to find sources", way, [*WAYS, "url=FIELD"])
+        if mark and (name != "url" or not field):
+            raise UsageError(f"{way}: only url takes a field, as in url=link")
+        self.way, self._field = name, field or "url"
+        self._benchmark = benchmark
+        self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
+
+    def shown(self, context: str, query: str) -> tuple[Passage, ...]:
+        """What a query shows in a context set; nothing for a query that is not there."""
+        if context not in self._shown:
+            items = self._benchmark.items(context)
+            self._shown[context] = {item.query_id: item.passages for item in items}
+        return self._shown[context].get(query, ())
+
+    def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
+        """Position of the passage that a source is; None where it is none of them, or several."""
+        ids = [p.id for p in passages]
+        for way in ("id", "title", "index") if self.way == "shown" else (self.way,):
+            if way == "id":
+                hits = [ids.index(name) for name in source.ids if name in ids][:1]
+            elif way == "index":
+                hits = [at for at in range(len(ids)) if at == source.index]
+            elif way == "title":
+                hits = [at for at, p in enumerate(passages) if source.title == p.title != ""]
+            else:
+                url = same_url(source.url) if source.url else None
+                hits = [at for at, name in enumerate(ids) if url and self._urls.get(name) == url]
+            if len(hits) == 1:
+                return hits[0]
+        return None
+
+    @cached_property
+    def _urls(self) -> dict[str, str]:
+        """Passage id to its URL, as the metadata of the corpus say."""
+        urls = {}
+        for batch in iter_batches(self._benchmark.corpus, ["_id", "metadata"], schema=CORPUS):
+            for name, metadata in rows_of(batch):
+                row = json.loads(metadata or "{}")
+                value = row.get(self._field) if isinstance(row, dict) else None
+                if value and isinstance(value, str):
+                    urls[name] = same_url(value)
+        if not urls:
+            raise UsageError(
+                f"--format …:url={self._field}: no passage of {self._benchmark.manifest.name} "
+                f"has {self._field!r} in its metadata; name the field that holds the URL, or "
+                "find sources by id, title or index"
+            )
+        return urls
+
+
 class CitationPlacer:
-    """Writes answers with marks in place of a vendor's citations.
+    """Writes answers with marks in place of a vendor's citations."""
 
-    Attributes:
-        name: format of the responses, as in ``--format``.
-        path: file that they stand in, for errors.
-        benchmark: what is answered.
-        way: how sources are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.matching.WAYS`).
-    """
+    def __init__(self, name: str, benchmark: Benchmark, way: str) -> None:
+        """Prepare a way to find sources.
 
-    name: str
-    path: Path
-    benchmark: Benchmark
-    way: str
-
-    def __post_init__(self) -> None:
-        self.matching = Matching(self.benchmark, self.way)
+        Args:
+            name: format of the responses, as in ``--format``.
+            benchmark: what is answered.
+            way: how sources are found among the passages shown
+                (:data:`citeforge.plugins.responses.placing.placer.WAYS`).
+        """
+        self.name, self.benchmark = name, benchmark
+        self.matching = Matching(benchmark, way)
 
     @cached_property
     def segmenter(self) -> Segmenter:
@@ -63,13 +127,10 @@ class CitationPlacer:
 
         return SentenceSegmenter()
 
-    def answer(
-        self, number: int, query: str, fields: LineFields, response: Response
-    ) -> SubmissionLine:
+    def answer(self, query: str, fields: LineFields, response: Response) -> SubmissionLine:
         """The line of a response.
 
         Args:
-            number: line of the file, for errors.
             query: what it answers.
             fields: what its line says besides the response.
             response: answer, sources and citations.
@@ -77,63 +138,31 @@ class CitationPlacer:
         Raises:
             InputError: it names no context set.
         """
+        context = passages = None
         if self.matching.way == "own" or fields.documents is not None:
-            context = None
             passages, positions = _own(fields, response)
             n_shown = len(passages)
         else:
-            passages = None
-            context, n_shown, positions = self._match_sources(number, query, fields, response)
-        base = self.benchmark.grammar.base
-        # A source that is none of the passages shown counts as a citation beyond them.
-        beyond = iter(range(n_shown, n_shown + len(positions)))
-        numbers = [base + (next(beyond) if p is None else p) for p in positions]
-        output, spans = response.text, None
-        if not response.has_marks:
-            placed = place_marks(
-                output,
-                response.cited,
-                [numbers[c.source] for c in response.cited],
-                self.benchmark.grammar,
-                self.segmenter,
-                n_shown,
-            )
-            output, spans = placed.output, self._spans(response, positions, placed.spans)
-        return SubmissionLine(
-            query,
-            output,
-            context=context,
-            run=fields.run,
-            passages=passages,
+            context = self._context(fields)
+            shown = self.matching.shown(context, query)
+            positions = [self.matching.find(s, shown) for s in response.sources]
+            n_shown = len(shown)
+        line = SubmissionLine(
+            query, response.text, context=context, run=fields.run, passages=passages,
             finish_reason=response.finish_reason,
-            spans=spans or None,
-        )
-
-    def _match_sources(
-        self, number: int, query: str, fields: LineFields, response: Response
-    ) -> tuple[str, int, list[int | None]]:
-        """Context set, passages shown, and position of each source among them."""
-        contexts = list(self.benchmark.manifest.contexts)
-        name = fields.context if isinstance(fields.context, str) else None
-        context = name or (contexts[0] if len(contexts) == 1 else None)
-        if context not in contexts:
-            problem = "names no context" if context is None else f"context {context!r} is unknown"
-            raise InputError(
-                problem,
-                path=self.path,
-                line=number,
-                field="context",
-                allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
-                f"{self.name}:own, where its sources are its own",
-            )
-        passages = self.matching.shown(context, query)
-        positions = [self.matching.find(s, passages) for s in response.sources]
-        return context, len(passages), positions
-
-    def _spans(
-        self, response: Response, positions: list[int | None], places: list[tuple[int, int]]
-    ) -> list[CitedSpan]:
-        return [
+        )  # fmt: skip
+        if response.has_marks:
+            return line
+        grammar = self.benchmark.grammar
+        # A source that is none of the passages shown counts as a citation beyond them.
+        beyond = count(n_shown)
+        numbers = [grammar.base + (next(beyond) if p is None else p) for p in positions]
+        cited = response.cited
+        line.output, places = place_marks(
+            response.text, cited, [numbers[c.source] for c in cited], grammar, self.segmenter,
+            n_shown,
+        )  # fmt: skip
+        line.spans = [
             CitedSpan(
                 start,
                 end,
@@ -141,13 +170,27 @@ class CitationPlacer:
                 response.sources[c.source].name,
                 response.text[c.start : c.end] if c.is_mark else None,
                 c.quote,
-                c.quote_at and c.quote_at[0],
-                c.quote_at and c.quote_at[1],
+                *(c.quote_at or (None, None)),
                 c.quote_unit,
                 c.confidence,
             )
-            for c, (start, end) in zip(response.cited, places, strict=True)
-        ]
+            for c, (start, end) in zip(cited, places, strict=True)
+        ] or None
+        return line
+
+    def _context(self, fields: LineFields) -> str:
+        contexts = list(self.benchmark.manifest.contexts)
+        name = fields.context if isinstance(fields.context, str) else None
+        context = name or (contexts[0] if len(contexts) == 1 else None)
+        if context not in contexts:
+            problem = "names no context" if context is None else f"context {context!r} is unknown"
+            raise InputError(
+                problem,
+                field="context",
+                allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
+                f"{self.name}:own, where its sources are its own",
+            )
+        return context
 
 
 def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
+
+_PLACE = re.compile(r" - at `\$\.?(.*)`$")
 
 
 @dataclass(frozen=True)
@@ -121,40 +128,45 @@ class Vendor:
 
     Attributes:
         name: as in ``--format``.
-        knows: whether a decoded response is one of theirs.
-        mark: expression (bytes) that tells a response whose line is too long to be decoded.
-        read: response to what it says; raises ValueError with what is wrong, or
-            :class:`Wrong` with the field.
+        mark: what the line of a response holds, as a regular expression.
+        read: response to what it says; raises InputError with the field.
         by: how sources are found among the passages shown, unless ``--format`` says.
         numbered: sources have a number among what was shown.
     """
 
     name: str
-    knows: Callable[[Mapping[str, Any]], bool]
     mark: bytes
     read: Callable[[Any], Response]
     by: str
     numbered: bool = False
 
 
-class Wrong(Exception):
-    """Something in a response is wrong.
+@contextmanager
+def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[None]:
+    """Name the line in what is said of a response.
 
-    Attributes:
-        message: what.
-        place: which field.
-        allowed: what would be right.
+    Args:
+        path: file that the response stands in.
+        line: its line, or number.
+        allowed: what would be right where it has other types.
+
+    Raises:
+        InputError: what was raised inside, with the line.
     """
-
-    def __init__(self, message: str, place: str, allowed: str | None = None) -> None:
-        super().__init__(message)
-        self.message, self.place, self.allowed = message, place, allowed
-
-    def error(self, path: object, line: int) -> InputError:
-        """The error that the user reads."""
-        return InputError(
-            self.message, path=path, line=line, field=self.place, allowed=self.allowed
-        )
+    try:
+        yield
+    except InputError as error:
+        if error.path is not None:
+            raise
+        raise InputError(
+            error.message, path=path, line=line, field=error.field, allowed=error.allowed
+        ) from error
+    except msgspec.ValidationError as error:
+        message, *place = _PLACE.split(str(error))
+        field = place[0] if place else None
+        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+    except RecursionError as error:
+        raise InputError("is nested too deeply", path=path, line=line) from error
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
@@ -167,13 +179,12 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
         place: field, for the error.
 
     Raises:
-        Wrong: they lie outside the text, or the wrong way round.
+        InputError: they lie outside the text, or the wrong way round.
     """
     first = 0 if start is None else start
     if end is None or not 0 <= first <= end <= size:
-        raise Wrong(
-            f"spans {first} to {end}, and the text has {size} characters",
-            place,
-            "offsets within the text, the end behind the start; was the text changed?",
-        )
+        raise InputError(
+            f"spans {first} to {end}, and the text has {size} characters", field=place,
+            allowed="offsets within the text, the end behind the start; was the text changed?",
+        )  # fmt: skip
     return first, end

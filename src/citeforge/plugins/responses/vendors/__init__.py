@@ -1,4 +1,4 @@
 """Responses of Anthropic, OpenAI, Gemini and LangChain as submissions.
 
-Reaches the core through ``evaluator.submissions``. Begin at `formats`, then `reader`.
+Reaches the core through ``evaluator.submissions``. Begin at `formats`.
 """

@@ -7,7 +7,6 @@ document), ``page_location`` (pages from 1), ``content_block_location`` and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -17,8 +16,8 @@ from citeforge.plugins.responses.placing.records import (
     CitedSource,
     Response,
     Vendor,
-    Wrong,
 )
+from citeforge.schemas.errors import InputError
 
 _PAIRS = {
     "char_location": ("char", "char_index"),
@@ -65,16 +64,11 @@ class _Message(msgspec.Struct):
     stop_reason: str | None = None
 
 
-def knows(body: Mapping[str, Any]) -> bool:
-    """Whether a response is a Message."""
-    return body.get("type") == "message" and isinstance(body.get("content"), list)
-
-
 def read(body: Any) -> Response:
     """A Message.
 
     Raises:
-        Wrong: a location without its offsets.
+        InputError: a location without its offsets.
     """
     message = msgspec.convert(body, _Message)
     response = Response(finish_reason="length" if message.stop_reason == "max_tokens" else None)
@@ -86,7 +80,7 @@ def read_blocks(blocks: list[Block], response: Response) -> None:
     """Add text blocks to an answer, with their citations.
 
     Raises:
-        Wrong: a location without its offsets.
+        InputError: a location without its offsets.
     """
     for number, block, start in response.add_text_blocks(blocks):
         for nth, citation in enumerate(block.citations or ()):
@@ -100,18 +94,16 @@ def _cited(citation: _Citation, at: tuple[int, int], response: Response, place: 
     if name is not None:
         first, last = (getattr(citation, f"{side}_{name}") for side in ("start", "end"))
         if first is None or last is None or not 0 <= first <= last:
-            raise Wrong(
-                f"{citation.type} from {first} to {last}",
-                place,
-                f"start_{name} and end_{name}, the end not before the start",
-            )
+            raise InputError(
+                f"{citation.type} from {first} to {last}", field=place,
+                allowed=f"start_{name} and end_{name}, the end not before the start",
+            )  # fmt: skip
         quote_at = first, last
     elif citation.type != "web_search_result_location":
-        raise Wrong(
-            f"is of type {citation.type!r}",
-            place,
-            f"one of {', '.join(_PAIRS)}, web_search_result_location",
-        )
+        raise InputError(
+            f"is of type {citation.type!r}", field=place,
+            allowed=f"one of {', '.join(_PAIRS)}, web_search_result_location",
+        )  # fmt: skip
     return Cited(*at, response.source(_source(citation)), quote=citation.cited_text or None,
                  quote_at=quote_at, quote_unit=unit)  # fmt: skip
 
@@ -131,7 +123,6 @@ def _source(citation: _Citation) -> CitedSource:
 
 ANTHROPIC = Vendor(
     "anthropic",
-    knows,
     rb'"(?:char|page|content_block|search_result|web_search_result)_location"'
     rb'|"stop_reason"\s*:',
     read,

@@ -8,7 +8,6 @@ and ``grounding_chunks`` of the Python client.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,8 +17,8 @@ from citeforge.plugins.responses.placing.records import (
     CitedSource,
     Response,
     Vendor,
-    Wrong,
 )
+from citeforge.schemas.errors import InputError
 
 
 class _Chunk(msgspec.Struct, rename="camel"):
@@ -73,11 +72,6 @@ class _Body(msgspec.Struct):
     candidates: list[_Candidate]
 
 
-def knows(body: Mapping[str, Any]) -> bool:
-    """Whether a response is one of generateContent."""
-    return isinstance(body.get("candidates"), list)
-
-
 def _camel(value: Any) -> Any:
     """The same with field names as the protocol spells them."""
     if isinstance(value, dict):
@@ -94,11 +88,13 @@ def read(body: Any) -> Response:
     """The first candidate of a response.
 
     Raises:
-        Wrong: a segment outside the text, or a chunk that is not there.
+        InputError: a segment outside the text, or a chunk that is not there.
     """
     candidates = msgspec.convert(_camel(body), _Body).candidates
     if not candidates:
-        raise Wrong("is empty", "candidates", "one candidate; was the prompt blocked?")
+        raise InputError(
+            "is empty", field="candidates", allowed="one candidate; was the prompt blocked?"
+        )
     candidate = candidates[0]
     parts = (candidate.content.parts if candidate.content else None) or []
     texts = ["" if p.thought else p.text or "" for p in parts]
@@ -113,11 +109,10 @@ def read(body: Any) -> Response:
         scores = support.confidence_scores or []
         for i, chunk in enumerate(indices):
             if not 0 <= chunk < len(chunks):
-                raise Wrong(
-                    f"names chunk {chunk} of {len(chunks)}",
-                    f"{place}.groundingChunkIndices",
-                    "numbers of groundingChunks, from 0",
-                )
+                raise InputError(
+                    f"names chunk {chunk} of {len(chunks)}", field=f"{place}.groundingChunkIndices",
+                    allowed="numbers of groundingChunks, from 0",
+                )  # fmt: skip
             score = scores[i] if len(scores) == len(indices) else None
             at = response.source(chunks[chunk])
             response.cited.append(Cited(start, end, at, start == end, confidence=score))
@@ -136,38 +131,40 @@ def _characters(segment: _Segment, texts: list[str], place: str) -> tuple[int, i
     """A segment as offsets in characters of the whole answer.
 
     Raises:
-        Wrong: it lies outside the part, cuts a character, or is not the text that it states.
+        InputError: it lies outside the part, cuts a character, or is not the text that it states.
     """
     nth = segment.part_index
     if nth is not None and not 0 <= nth < len(texts):
-        raise Wrong(f"is of part {nth} of {len(texts)}", place, "a part of the content, from 0")
+        raise InputError(
+            f"is of part {nth} of {len(texts)}",
+            field=place,
+            allowed="a part of the content, from 0",
+        )
     text = "".join(texts) if nth is None else texts[nth]
     before = 0 if nth is None else sum(map(len, texts[:nth]))
     data = text.encode()
     first, last = segment.start_index or 0, segment.end_index
     if last is None or not 0 <= first <= last <= len(data):
-        raise Wrong(
-            f"spans bytes {first} to {last}, and the text has {len(data)}",
-            place,
-            "offsets in bytes of UTF-8 within the part, the end behind the start",
-        )
+        raise InputError(
+            f"spans bytes {first} to {last}, and the text has {len(data)}", field=place,
+            allowed="offsets in bytes of UTF-8 within the part, the end behind the start",
+        )  # fmt: skip
     try:
         start, inside = len(data[:first].decode()), data[first:last].decode()
     except UnicodeDecodeError as error:
-        raise Wrong(
-            f"spans bytes {first} to {last}, which cuts a character",
-            place,
-            "offsets in bytes of UTF-8, as Gemini gives them",
-        ) from error
+        raise InputError(
+            f"spans bytes {first} to {last}, which cuts a character", field=place,
+            allowed="offsets in bytes of UTF-8, as Gemini gives them",
+        ) from error  # fmt: skip
     if segment.text is not None and segment.text != inside:
-        raise Wrong(
+        raise InputError(
             f"bytes {first} to {last} are {inside[:40]!r}, and its text is {segment.text[:40]!r}",
-            place,
-            "offsets in bytes of the answer as it came",
-        )
+            field=place,
+            allowed="offsets in bytes of the answer as it came",
+        )  # fmt: skip
     return before + start, before + start + len(inside)
 
 
 GEMINI = Vendor(
-    "gemini", knows, rb'"(?:groundingMetadata|grounding_metadata|candidates)"\s*:', read, by="own"
+    "gemini", rb'"(?:groundingMetadata|grounding_metadata|candidates)"\s*:', read, by="own"
 )

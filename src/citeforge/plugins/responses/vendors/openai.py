@@ -10,7 +10,7 @@ emoji, are told apart by the links that the offsets enclose; without any it is U
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -21,9 +21,9 @@ from citeforge.plugins.responses.placing.records import (
     CitedSource,
     Response,
     Vendor,
-    Wrong,
     span,
 )
+from citeforge.schemas.errors import InputError
 
 _LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
 _MARK = re.compile(
@@ -91,16 +91,11 @@ class _Completion(msgspec.Struct):
     choices: list[_Choice]
 
 
-def knows(body: Mapping[str, Any]) -> bool:
-    """Whether a response is one of the Responses API, or a chat completion."""
-    return body.get("object") in ("response", "chat.completion")
-
-
 def read(body: Any) -> Response:
     """A response, or a chat completion.
 
     Raises:
-        Wrong: offsets outside the text.
+        InputError: offsets outside the text.
     """
     if isinstance(body, dict) and "choices" in body:
         return _completion(msgspec.convert(body, _Completion))
@@ -109,7 +104,7 @@ def read(body: Any) -> Response:
 
 def _completion(body: _Completion) -> Response:
     if not body.choices:
-        raise Wrong("is empty", "choices", "one choice")
+        raise InputError("is empty", field="choices", allowed="one choice")
     choice = body.choices[0]
     message = choice.message
     cut = "length" if choice.finish_reason == "length" else None
@@ -217,7 +212,6 @@ def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
 
 OPENAI = Vendor(
     "openai",
-    knows,
     rb'"object"\s*:\s*"(?:response|chat\.completion)"|"type"\s*:\s*"(?:url|file)_citation"',
     read,
     by="own",
