@@ -115,7 +115,6 @@ _LABELLED = (
 )
 _AUDITED = (
     "report {w}/scores/random.json --benchmark audited",
-    "report {w}/scores/random.json --benchmark audited --plot negatives --out n.svg",
     "leaderboard build --benchmark audited --scores {w}/scores --out site",
     "labels export --task audit-negative --benchmark audited --sample 2 --out sheet.csv",
     "export card audited",
@@ -285,12 +284,10 @@ TARGETS: dict[str, Target] = {
         _read("labels-expertqa", "expertqa.jsonl", _CORRECTED,
               "labels plan {w}/random.jsonl --benchmark {w}/facts --judge lexical --half-width 9 --labels @"),
         Target("calibrate", ("facts", "expertqa.jsonl"),
-               ("labels calibrate facts --labels expertqa.jsonl --judge lexical",
-                "labels calibrate facts --labels expertqa.jsonl --judge lexical --out judge.csv"),
+               ("labels calibrate facts --labels expertqa.jsonl --judge lexical",),
                ("expertqa.jsonl",)),
         Target("calibrate-scores", ("wide", "corrected", "own-labels.jsonl"), (
-            "labels calibrate wide --labels own-labels.jsonl --scores corrected/one.json --judge lexical "
-            "--out judge.svg",
+            "labels calibrate wide --labels own-labels.jsonl --scores corrected/one.json --judge lexical",
         ), ("corrected/one.json", "own-labels.jsonl")),
         _read("labels-alce", "alce-human.json", _CORRECTED),
         Target("known-flaws", ("facts", "known-flaws.jsonl", "negatives.jsonl"),

@@ -21,7 +21,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.plugins.audit.run import audit
 from citeforge.plugins.inspect.scoring import Scoring, Settings
-from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
+from citeforge.plugins.labels.annotation.of_benchmark import benchmark_items
 from citeforge.plugins.labels.annotation.tasks import TASKS
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.landing.query_pages import query_pages
@@ -87,10 +87,9 @@ def test_every_verb_or_a_reason(
     for task in TASKS.values():
         if task.of_benchmark and task.name not in package.kind.annotation:
             with pytest.raises(InputError, match=f"{task.name}: not for {kind} benchmarks: "):
-                benchmark_rows(task, folder, 1, 0)
+                benchmark_items(task, folder, 1, 0)
     for name in package.kind.annotation:
-        rows, key = benchmark_rows(TASKS[name], folder, 1, 0)
-        assert len(rows) == len(key) > 0
+        assert list(benchmark_items(TASKS[name], folder, 1, 0))
 
 
 def _exports(folder: Path, package: Package, tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions
 from citeforge.kg.setup import open_graph
-from citeforge.plugins.labels.annotation.sheets import export_sheet, import_sheets
+from citeforge.plugins.labels.annotation.labels import import_sheets
+from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.commands.command_options import PromptingOptions

@@ -28,7 +28,8 @@ from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.plugins.labels.annotation.sheets import export_sheet, import_sheets
+from citeforge.plugins.labels.annotation.labels import import_sheets
+from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS

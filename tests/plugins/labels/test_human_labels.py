@@ -23,7 +23,7 @@ from citeforge.plugins.labels.correction.error_rates import Rates
 from citeforge.plugins.labels.correction.ranks import corrected_ranks
 from citeforge.plugins.labels.files import read_labels
 from citeforge.plugins.labels.options import LabelPlanOptions
-from citeforge.plugins.labels.planning.labelling import plan_labelling
+from citeforge.plugins.labels.planning.planning import plan_labelling
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import write_jsonl
@@ -128,34 +128,6 @@ def test_labels_by_hand(tmp_path: Path, benchmark: Benchmark) -> None:
     table = render_scores([file])
     assert "ALCE.CitRec corrected" in table
     assert "PPI++ with 12 labelled answers" in table
-
-
-def test_labels_count_in_the_reference_protocol(tmp_path: Path, benchmark: Benchmark) -> None:
-    """Where the paper's code reads the same statements with the same citations."""
-    scored(tmp_path, benchmark, labels(12))
-    found = read_labels(tmp_path / "labels.jsonl")
-    tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("punkt"))
-    file = score(
-        tmp_path / "one.jsonl", benchmark, select(["ALCE.CitRec", "ALCE.CitPrec", "NLI.rec"]),
-        tools=tools, protocol="reference", correction=LabelCorrection(found),
-    )  # fmt: skip
-    for name in ("ALCE.CitRec", "ALCE.CitPrec", "NLI.rec"):
-        corrected = entry(file, name).corrected
-        assert corrected is not None, file.warnings
-        # As in strict: 2 of 3 statements (citations) in even answers, 1 of 3 in odd ones.
-        assert corrected.value == pytest.approx(50), name
-        assert corrected.n_labels == 12
-        assert "|p:reference|" in corrected.signature
-    # ALCE's code looks at the first line alone: labels of other statements have no place there.
-    broken = ANSWER.replace(" Yttrium", "\nYttrium")
-    scored(tmp_path, benchmark, labels(12), answer=broken)
-    file = score(
-        tmp_path / "one.jsonl", benchmark, select(["ALCE.CitRec"]), tools=tools,
-        protocol="reference", correction=LabelCorrection(found),
-    )  # fmt: skip
-    corrected = entry(file, "ALCE.CitRec").corrected
-    assert corrected is not None
-    assert corrected.human[:2] == [1.0, 0.0]
 
 
 def test_measures_that_labels_of_statements_do_not_decide(

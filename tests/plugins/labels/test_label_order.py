@@ -79,7 +79,7 @@ def test_any_order(
     assert found == expected
     # Sand with passage 1 is both, and so is Sea with passage 2: neither decides anything.
     assert len(expected.contested) == 2
-    assert list(expected.verdicts.values()) == [True]  # Sea with both passages
+    assert list(expected.verdicts.values()) == ["full"]  # Sea with both passages
 
 
 def test_repeated_labels_are_told_and_change_nothing(tmp_path: Path, benchmark: Benchmark) -> None:

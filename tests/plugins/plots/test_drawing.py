@@ -11,9 +11,8 @@ import pytest
 from citeforge.plugins.plots.drawing import hindrance
 
 _DRAWS = """
-from citeforge.plugins.plots.drawing import start_drawing, to_svg
+from citeforge.plugins.plots.drawing import to_svg
 from citeforge.schemas.errors import InputError
-start_drawing()
 try:
     to_svg({"data": {"values": [{}]}, "mark": "point"})
 except InputError as error:

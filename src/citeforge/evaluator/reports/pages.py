@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from citeforge.engines import plugins
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Statements of a system that are supported.
-
-    Attributes:
-        statements: labelled ones with a verdict.
-        effective: answers that they are of, weighted by their statements (Kish 1965).
-        judge: share that the judge finds supported.
-        people: share that people do.
-    """
-
-    statements: int
-    effective: float
-    judge: float
-    people: float
 
 
 class Pages:
@@ -67,22 +49,6 @@ class Pages:
             copy lacks the plugin.
         """
         return "", {}
-
-    def judge_plot(self, out: Path) -> Callable[[Mapping[str, Shares], str], None]:
-        """What plots the statements that a judge and people find supported in each system.
-
-        Args:
-            out: file to write.
-
-        Returns:
-            Writes it, of shares by system and the judge's signature.
-
-        Raises:
-            UsageError: no plot is written in a file of such an ending.
-            InputError: this copy lacks the plugin.
-            MissingExtraError: the extra ``report`` is not installed.
-        """
-        raise plugins.absent_plugin("plots")
 
 
 def find_pages() -> Pages:

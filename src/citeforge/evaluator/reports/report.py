@@ -33,7 +33,7 @@ from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 
-FOR_AN_AUDIT = "--benchmark is for pages, Markdown, and --plot negatives"
+FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:

@@ -16,7 +16,6 @@ from citeforge.plugins.plots.charts.intervals import intervals
 from citeforge.plugins.plots.charts.people import calibration, corrected, corrected_measures
 from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
 from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
-from citeforge.plugins.plots.drawing import unchecked
 from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.plot import Plot
 from citeforge.plugins.plots.robustness.drawing import ranks_figure
@@ -146,8 +145,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
     names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if measure is not None and measure not in names:
         raise UnknownValueError("measure", measure, names)
-    with unchecked():
-        figure = one.make(_best_first(files), measure or main_measure(files))
+    figure = one.make(_best_first(files), measure or main_measure(files))
     if figure is None:
         raise UsageError(f"--plot {name}: {one.needs}")
     return _marked(figure, files)

@@ -161,8 +161,6 @@ def figure_of(
 
 def finished(chart: Any, title: str) -> dict[str, Any]:
     """The specification of a chart with our title, fonts and colours."""
-    from altair.utils import schemapi
-
     lines = textwrap.wrap(title, 46) or [title]
     text: dict[str, Any] = {"labelColor": palette.SOFT, "titleColor": palette.FOREGROUND,
                             "labelLimit": 200, "titleLimit": 0}  # fmt: skip
@@ -180,4 +178,4 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
                 "symbolLimit": 100, "symbolOpacity": 1},
         header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     )  # fmt: skip
-    return dict(configured.to_dict(validate=schemapi.DEBUG_MODE))
+    return dict(configured.to_dict())

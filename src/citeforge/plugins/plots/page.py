@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,10 +24,8 @@ from citeforge.evaluator.reports.rows import (
     systems_text,
 )
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
-from citeforge.plugins.plots.charts.negatives import negatives_plot
 from citeforge.plugins.plots.choose import page_figures
 from citeforge.plugins.plots.explorer.part import INLINE, chunk_file, explorer_part
-from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.figures import plots_part
 from citeforge.plugins.plots.markup import render_markup, text_of
 from citeforge.schemas.benchmarks.audit import Audit
@@ -63,7 +61,7 @@ def page_report(
         + ("all cells" if of_cells(files) else "context ")
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
-    plots = plots_part(_figures(alike, audit))
+    plots = plots_part(page_figures(alike))
     explorer, chunks = explorer_part(files)
     pieces: dict[str, Any] = {**chunks, **plots.tables}
     inside = script_json(pieces) if pieces else ""
@@ -86,13 +84,6 @@ def page_report(
         for name, piece in pieces.items():
             write_text(made / f"{name}.js", chunk_file(name, piece))
     return html.encode(), len(pieces)
-
-
-def _figures(files: Sequence[ScoreFile], audit: Audit | None) -> Iterator[Figure]:
-    yield from page_figures(files)
-    negatives = None if audit is None else negatives_plot(audit)
-    if negatives is not None:
-        yield negatives
 
 
 _CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")

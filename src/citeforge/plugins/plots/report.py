@@ -9,9 +9,7 @@ from citeforge.evaluator.reports.formats import PICTURES
 from citeforge.evaluator.reports.report import FOR_AN_AUDIT
 from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
 from citeforge.evaluator.statistics.compare import parts_across
-from citeforge.plugins.plots.charts.negatives import negatives_plot
 from citeforge.plugins.plots.choose import find_plot, plot
-from citeforge.plugins.plots.figure import Figure
 from citeforge.plugins.plots.page import page_report
 from citeforge.plugins.plots.paper import NEEDS_A_TABLE
 from citeforge.schemas.benchmarks.audit import Audit
@@ -31,7 +29,7 @@ def plot_report(
         name = "robustness"
     if form in PICTURES and title is not None:
         raise UsageError("--title is a page's; a plot's title says what is seen")
-    write = None if name in (None, "negatives") else find_plot(name).write
+    write = None if name is None else find_plot(name).write
     if write is not None:
         if measure is not None or audit is not None or not options.is_measures_alone:
             raise UsageError(f"--{name} takes --measures, --across and --title, and no others")
@@ -39,27 +37,10 @@ def plot_report(
     if not options.is_plain:
         raise UsageError(NEEDS_A_TABLE)
     if form in PICTURES:
-        return _plot(compared_across(files, across), name, measure, audit).content(form), 0
+        if audit is not None:
+            raise UsageError(FOR_AN_AUDIT)
+        systems = named_rows(references_last(compared_across(files, across)))
+        return plot(systems, name or "intervals", measure).content(form), 0
     if name is not None or measure is not None:
         raise UsageError(f"--plot and --measure need a file that is a plot: {', '.join(PICTURES)}")
     return page_report(files, title, None if options.one_file else out, audit, across)
-
-
-def _plot(
-    files: Sequence[ScoreFile], name: str | None, measure: str | None, audit: Audit | None
-) -> Figure:
-    if name != "negatives":
-        if audit is not None:
-            raise UsageError(FOR_AN_AUDIT)
-        return plot(named_rows(references_last(files)), name or "intervals", measure)
-    if measure is not None:
-        raise UsageError("--plot negatives shows no measure")
-    if audit is None:
-        raise UsageError("--plot negatives: name the benchmark with --benchmark")
-    figure = negatives_plot(audit)
-    if figure is None:
-        raise UsageError(
-            "--plot negatives: nobody labelled a sample of the benchmark's negatives (audit "
-            "--labels)"
-        )
-    return figure

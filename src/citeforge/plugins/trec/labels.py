@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sized
 
 from citeforge.engines.io.files import digest, digest_folder, sha256_file
-from citeforge.evaluator.measures.bounds import Value
-from citeforge.evaluator.measures.cannot import CannotError
+from citeforge.evaluator.measures.columns import Value
+from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.trec.assessments import Assessments, read_assessments

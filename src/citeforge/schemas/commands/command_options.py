@@ -199,10 +199,9 @@ class ReportOptions(TableOptions):
     one_file: bool = False
     """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
     plot: str | None = None
-    """Of a file that is a plot: intervals (default), negatives (with --benchmark), or another one;
-    a wrong name lists all."""
+    """Of a file that is a plot: intervals (default) or another one; a wrong name lists all."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
-    """Tell what its audit found among the negatives (pages, md, --plot negatives)."""
+    """Tell what its audit found among the negatives (pages, md)."""
     robustness: bool = False
     """Of several score files a system (protocols, judges): how each definition of citation quality
     ranks the systems, and where they disagree. Any format; nobody is asked."""

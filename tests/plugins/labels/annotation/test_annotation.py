@@ -14,18 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.labels.agreement.meta_eval import pearson
 from citeforge.plugins.labels.annotation.agreement import (
     agreement,
     cohen_kappa,
     krippendorff_alpha,
 )
-from citeforge.plugins.labels.annotation.export import sheet_csv, sheet_rows
 from citeforge.plugins.labels.annotation.labels import majority
+from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.annotation.tasks import TASKS, find_task
+from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
 from servers import zygote
 
@@ -55,33 +54,33 @@ def files(scored: Path, tmp_path: Path) -> list[Path]:
     return [tmp_path / f"{system}.json" for system in ("one", "two")]
 
 
-def loaded(files: list[Path]) -> list[ScoreFile]:
-    return [load_scores(f) for f in files]
+def exported(files: list[Path], task: str, sample: int, seed: int) -> tuple[Any, Any]:
+    """Rows of a sheet, and its key."""
+    out = files[0].with_name("sheet.csv")
+    export_sheet(AnnotationOptions(task=task, out=out, sample=sample, seed=seed), files)
+    key = json.loads(out.with_name("sheet.csv.key.json").read_text())["items"]
+    return list(csv.DictReader(out.read_text().splitlines())), key
 
 
 @pytest.mark.parametrize(
     ("task", "n"), [("utility", 2 * 5), ("statement-support", 2 * 5 * 2), ("citation-support", 30)]
 )
 def test_exports_are_blind_sampled_and_shuffled(files: list[Path], task: str, n: int) -> None:
-    rows, key = sheet_rows(TASKS[task], loaded(files), sample=5, seed=1)
+    rows, key = exported(files, task, 5, 1)
     assert len(rows) == n == len(key)
-    text = sheet_csv(TASKS[task], rows)
-    assert "Secret" not in text
+    assert "Secret" not in str(rows)
     # Both systems answer the same sampled queries, and do not stand in blocks.
     systems = [key[row["item"]]["system"] for row in rows]
     queries = {key[row["item"]]["query_id"] for row in rows}
     assert len(queries) == 5
     assert systems != sorted(systems)
-    assert rows == sheet_rows(TASKS[task], loaded(files), sample=5, seed=1)[0]
-    assert rows != sheet_rows(TASKS[task], loaded(files), sample=5, seed=2)[0]
+    assert rows == exported(files, task, 5, 1)[0]
+    assert rows != exported(files, task, 5, 2)[0]
 
 
 def test_cells_cannot_start_a_formula(files: list[Path]) -> None:
-    rows, _ = sheet_rows(TASKS["statement-support"], loaded(files), sample=1, seed=0)
-    cells = [
-        row["statement"]
-        for row in csv.DictReader(sheet_csv(TASKS["statement-support"], rows).splitlines())
-    ]
+    rows, _ = exported(files, "statement-support", 1, 0)
+    cells = [row["statement"] for row in rows]
     assert any(cell.startswith("'=Statement") for cell in cells)
     assert not any(cell.startswith("=") for cell in cells)
 

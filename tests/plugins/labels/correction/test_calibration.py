@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from pathlib import Path
@@ -16,12 +15,10 @@ from citeforge.evaluator.corrections import calibration_of
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.labels.correction.calibration import (
-    Shares,
     calibrate,
     write_calibration,
 )
 from citeforge.plugins.labels.pairs import labelled_pairs
-from citeforge.plugins.plots.charts.people import judges_and_people
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_jsonl
@@ -57,19 +54,6 @@ def test_rates_by_hand(tmp_path: Path) -> None:
     assert found.by_system == {"a": 12 / 24, "b": 18 / 24}
     theirs = stats.chi2_contingency([[12, 12], [18, 6]], correction=False).pvalue
     assert found.drift == pytest.approx(theirs)
-    # Of 24 statements in 6 answers people support 12; the judge 6 + 6 of a, 6 of b.
-    assert found.shares == {
-        "a": Shares(24, 6, 12 / 24, 12 / 24),
-        "b": Shares(24, 6, 6 / 24, 12 / 24),
-    }
-    figure = judges_and_people(found.shares, found.judge)
-    assert figure.title == (
-        "Of b the judge finds 25.0 % of the statements supported, people 50.0 %, the largest gap"
-    )
-    rows = list(csv.DictReader(figure.csv.splitlines()))
-    ends = stats.binomtest(3, 6).proportion_ci(method="wilson")  # 6 answers, not 24 statements
-    found_ends = [float(rows[1][k]) for k in ("people low", "people high")]
-    assert found_ends == pytest.approx([100 * ends.low, 100 * ends.high])
 
 
 def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cli: Cli) -> None:
@@ -80,12 +64,6 @@ def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cl
     shown = cli("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
     assert shown.returncode == 0, shown.stderr
     assert "sensitivity  0.5000" in shown.stdout
-    more = ("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical", "--out")
-    assert cli(*more, "judge.svg").returncode == 0
-    assert "furthest" not in (drawn := (tmp_path / "judge.svg").read_text())
-    assert ">supported for people (%), 95 % interval</text>" in drawn
-    refused = cli(*more, "judge.docx")
-    assert (refused.returncode, "a plot is written as .svg" in refused.stderr) == (2, True)
     assert Package(folder).hash == before
     assert cli("verify", "facts").returncode == 0
     ids = Package(folder).query_ids

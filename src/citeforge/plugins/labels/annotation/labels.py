@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from citeforge.engines.io.files import read_json
+from citeforge.builders.packaging.package import amend_stats
+from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.textfiles import original, read_csv
 from citeforge.plugins.labels.annotation.agreement import Agreement, agreement
-from citeforge.plugins.labels.annotation.export import ANNOTATOR, ITEM, LABEL
 from citeforge.plugins.labels.annotation.tasks import AnnotationTask, find_task
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 
 T = TypeVar("T")
+ITEM, LABEL, ANNOTATOR = "item", "label", "annotator"
 
 
 def read_sheet_labels(
@@ -114,22 +117,45 @@ def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
         raise InputError(f"{message} ({error})", path=path, allowed=allowed) from error
 
 
-def import_labels(
-    key_file: Path, files: Sequence[Path]
-) -> tuple[AnnotationTask, list[dict[str, Any]], Agreement]:
-    """Labels of all annotators with whose item each was, and their agreement.
+@dataclass(frozen=True)
+class Imported:
+    """Labels that came back.
+
+    Attributes:
+        out: where they are kept.
+        task: what was annotated.
+        items: labelled ones.
+        agreement: of the annotators.
+    """
+
+    out: Path
+    task: AnnotationTask
+    items: int
+    agreement: Agreement
+
+
+def import_sheets(
+    labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
+) -> Imported:
+    """Take labels back and keep them, as ``citeforge labels import`` does.
 
     Args:
-        key_file: key written at export.
-        files: one or more label files; a CSV without ``annotator`` column is one annotator.
+        labels: one file an annotator; in a CSV, a column ``annotator`` may name several.
+        key: what the export wrote beside the items.
+        out: JSON Lines file to write.
+        benchmark: keep them beside this benchmark instead, in ``NAME.labels/TASK.jsonl``; those of
+            a task about a benchmark are counted in its statistics.
 
     Raises:
-        InputError: see :func:`read_labels`; or one annotator labels an item twice.
+        InputError: an unknown item or label, another layout, or an item labelled twice by one.
+        UsageError: neither or both of ``out`` and ``benchmark`` are given.
     """
-    key = read_typed(key_file, _Key, "is not the key of an export", "what labels export wrote")
-    task, items = find_task(key.task), key.items
+    if (out is None) == (benchmark is None):
+        raise UsageError("give --out FILE, or --benchmark DIR to keep the labels beside it")
+    exported = read_typed(key, _Key, "is not the key of an export", "what labels export wrote")
+    task, items = find_task(exported.task), exported.items
     table: dict[str, dict[str, str]] = {}
-    for path in files:
+    for path in labels:
         for item, annotator, label in read_sheet_labels(path, task, set(items)):
             if annotator in table.setdefault(item, {}):
                 raise InputError(f"{annotator!r} labels {item!r} twice", path=path)
@@ -138,7 +164,28 @@ def import_labels(
         {**items[item], "item": item, "labels": by, "label": majority(list(by.values()), task)}
         for item, by in sorted(table.items())
     ]
-    return task, rows, agreement(table, task.labels, task.ordinal)
+    alike = agreement(table, task.labels, task.ordinal)
+    if benchmark is not None:
+        out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
+    assert out is not None
+    lines = (json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)
+    write_text(out, "".join(lines))
+    if benchmark is not None and task.of_benchmark:
+        amend_stats(benchmark, _figures(task.name, rows, alike))
+    return Imported(out, task, len(rows), alike)
+
+
+def _figures(task: str, rows: Sequence[Mapping[str, Any]], result: Agreement) -> dict[str, object]:
+    """Labels and agreement as statistics of a benchmark."""
+    decided = [r["label"] for r in rows if r["label"] is not None]
+    figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
+    for label in sorted(set(decided)):
+        share = round(decided.count(label) / len(decided), 4)
+        figures[f"annotation {task}: share of {label}"] = share
+    for name, value in (("raw", result.raw), ("kappa", result.kappa), ("alpha", result.alpha)):
+        if not math.isnan(value):
+            figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
+    return figures
 
 
 def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
@@ -148,8 +195,3 @@ def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
         return ordered[(len(ordered) - 1) // 2]
     (first, count), *rest = Counter(labels).most_common()
     return None if rest and rest[0][1] == count else first
-
-
-def to_jsonl(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows as JSON Lines."""
-    return "".join(json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)

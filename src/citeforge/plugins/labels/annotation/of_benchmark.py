@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from citeforge.builders.recipes.derive import Base, mapped_negatives
-from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import validated
 from citeforge.package.items import by_query
 from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
-from citeforge.plugins.labels.annotation.export import Sheet, SheetRow
-from citeforge.plugins.labels.annotation.tasks import AnnotationTask
+from citeforge.plugins.labels.annotation.tasks import AnnotationTask, SheetItem
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.benchmarks.tables import RELEVANT, UNSURE
 from citeforge.schemas.errors import InputError
 
 
-def kalma_rows(
+def _kalma_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
-) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+) -> Iterator[SheetItem]:
     """Rows of both forms of each sampled question; or of its facts, one a row.
-
-    Returns:
-        (rows, key by item: query_id, form, and the fact).
 
     Raises:
         InputError: no facts.
@@ -35,32 +31,26 @@ def kalma_rows(
     gold = by_query(package.gold.to_pylist())
     if task.unit == "knowledge" and not gold:
         raise InputError("has no minimum knowledge sets", path=package.folder)
-    sheet = Sheet(task, seed)
     for form, table in package.forms.items():
         texts = dict(rows_of(table, "_id", "text"))
         ids = list(texts)
         chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
         for query in chosen:
-            units: list[dict[str, object]] = [{"query_id": query, "form": form}]
-            if task.unit == "knowledge":
-                units = [
-                    {**units[0], "fact": f"{f['name']}, {f['relation']}: {f['value']}"}
-                    for f in gold.get(query, [])
-                ]
-            for where in units:
-                shown = {"question": texts[query]}
-                if "fact" in where:
-                    shown["fact"] = str(where["fact"])
-                sheet.add(where, shown)
-    return sheet.shuffled()
+            where: dict[str, object] = {"query_id": query, "form": form}
+            if task.unit != "knowledge":
+                yield where, {"question": texts[query]}
+                continue
+            for row in gold.get(query, []):
+                fact = f"{row['name']}, {row['relation']}: {row['value']}"
+                yield {**where, "fact": fact}, {"question": texts[query], "fact": fact}
 
 
 DEFAULT = 200
 
 
-def negative_rows(
+def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
-) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+) -> Iterator[SheetItem]:
     """Rows of a sample of (query, negative) pairs, or of those that nobody could decide.
 
     Where an audit of these tables had a strong judge, the sample is drawn within the strata that
@@ -87,7 +77,6 @@ def negative_rows(
         raise InputError(f"has nothing for {task.name}", path=package.folder)
     texts = base.texts({p for _, p in drawn})
     questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    sheet = Sheet(task, seed)
     for query, passage in drawn:
         title, text = texts[passage]
         shown = {"question": questions[query], "passage": f"{title}: {text}" if title else text}
@@ -96,14 +85,13 @@ def negative_rows(
             where["question"] = questions[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
-        sheet.add(where, shown)
-    return sheet.rows, sheet.key
+        yield where, shown
 
 
 def sample_negatives(
     base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
-    """A sample of (query, negative) pairs, shuffled.
+    """A sample of (query, negative) pairs.
 
     Args:
         base: the benchmark.
@@ -126,7 +114,6 @@ def sample_negatives(
             n = min(len(mine), rest // (len(ordered) - i))
             drawn += sample_ids(mine, n, seed, f"audit sample {name}")
             rest -= n
-    generator(seed, "audit order").shuffle(drawn)
     return drawn
 
 
@@ -142,9 +129,9 @@ def _strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     return {pair: decided.get(pair, "unsuspected") for pair in mapped_negatives(base.negatives)}
 
 
-def twin_rows(
+def _twin_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
-) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
+) -> Iterator[SheetItem]:
     """Rows of (question, answer, original, rewrite) for the passages that contexts show.
 
     Args:
@@ -152,9 +139,6 @@ def twin_rows(
         package: benchmark with twins.
         sample: number of queries; None for the task's own share.
         seed: seed of sample and order.
-
-    Returns:
-        (rows, key by item: query_id, passage, twin).
 
     Raises:
         InputError: the benchmark has no twins.
@@ -178,7 +162,6 @@ def twin_rows(
             ]
     texts = base.texts({i for ids in shown.values() for i in ids} | set(twin_of.values()))
     questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    sheet = Sheet(task, seed)
     for query in queries:
         for passage in dict.fromkeys(shown[query]):
             if passage not in twin_of:
@@ -192,20 +175,19 @@ def twin_rows(
                 "original": texts[passage][1],
                 "rewritten": texts[twin_of[passage]][1],
             }
-            sheet.add(where, row)
-    return sheet.shuffled()
+            yield where, row
 
 
 _MAKERS = {
-    "twin": twin_rows, "negative": negative_rows, UNSURE: negative_rows,
-    "question": kalma_rows, "knowledge": kalma_rows,
+    "twin": _twin_items, "negative": _negative_items, UNSURE: _negative_items,
+    "question": _kalma_items, "knowledge": _kalma_items,
 }  # fmt: skip
 
 
-def benchmark_rows(
+def benchmark_items(
     task: AnnotationTask, folder: Path, sample: int | None, seed: int
-) -> tuple[list[SheetRow], dict[str, dict[str, object]]]:
-    """Rows of a task that looks at a benchmark, and the key that tells what each item is.
+) -> Iterator[SheetItem]:
+    """Rows of a task that looks at a benchmark, each with where it comes from.
 
     Args:
         task: one with ``of_benchmark``.

@@ -1,32 +1,31 @@
-"""What annotators are sent, and what comes back, as files."""
+"""Blind, shuffled samples for annotators, as files."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
-from citeforge.builders.packaging.package import amend_stats
-from citeforge.engines.io.files import write_text
+from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.io.files import digest, write_text
+from citeforge.engines.io.textfiles import harmless
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.plugins.labels.annotation.agreement import Agreement
-from citeforge.plugins.labels.annotation.export import (
-    label_studio_config,
-    sheet_csv,
-    sheet_rows,
-    to_label_studio,
-)
-from citeforge.plugins.labels.annotation.labels import import_labels, read_typed, to_jsonl
-from citeforge.plugins.labels.annotation.of_benchmark import benchmark_rows
-from citeforge.plugins.labels.annotation.tasks import AnnotationTask, find_task
-from citeforge.plugins.labels.options import AnnotationOptions, LabelPlanOptions
-from citeforge.plugins.labels.planning.planning import LabelPlan
-from citeforge.schemas.errors import UsageError
+from citeforge.plugins.labels.annotation.labels import ITEM, LABEL, read_typed
+from citeforge.plugins.labels.annotation.of_benchmark import benchmark_items
+from citeforge.plugins.labels.annotation.tasks import AnnotationTask, SheetItem, find_task
+from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
+
+
+class _Plan(msgspec.Struct):
+    """What ``labels plan --out`` wrote; further fields are for people."""
+
+    queries: list[str]
 
 
 def export_sheet(
@@ -54,15 +53,22 @@ def export_sheet(
     if options.queries is not None and (options.sample is not None or task.of_benchmark):
         raise UsageError("--queries stands for --sample, for tasks that look at score files")
     if options.benchmark is not None:
-        rows, key = benchmark_rows(task, options.benchmark, options.sample, options.seed)
+        items = benchmark_items(task, options.benchmark, options.sample, options.seed)
     else:
-        files = [load_scores(p) for p in scores]
-        only = None if options.queries is None else read_plan(options.queries)
-        rows, key = sheet_rows(task, files, options.sample, options.seed, only)
-    is_json = out.suffix == ".json"
-    write_text(out, to_label_studio(task, rows) if is_json else sheet_csv(task, rows))
-    if is_json:
-        write_text(out.with_suffix(".xml"), label_studio_config(task))
+        items = _of_scores(task, [load_scores(p) for p in scores], options)
+    key: dict[str, dict[str, object]] = {}
+    rows: list[dict[str, str]] = []
+    for where, columns in items:
+        name = digest([task.name, options.seed, where])[:12]
+        key[name] = where
+        rows.append({ITEM: name, **columns})
+    generator(options.seed, "annotate order", task.name).shuffle(rows)
+    if out.suffix == ".json":
+        data = [{"data": row} for row in rows]
+        write_text(out, json.dumps(data, ensure_ascii=False, indent=1) + "\n")
+        write_text(out.with_suffix(".xml"), _label_studio_config(task))
+    else:
+        write_text(out, _csv(task, rows))
     content = {"task": task.name, "seed": options.seed, "items": key}
     write_text(
         out.with_name(f"{out.name}.key.json"), json.dumps(content, ensure_ascii=False, indent=1)
@@ -70,88 +76,79 @@ def export_sheet(
     return task, len(rows)
 
 
-class _Plan(msgspec.Struct):
-    """What ``labels plan --out`` wrote; further fields are for people."""
-
-    queries: list[str]
-
-
-def read_plan(path: Path) -> list[str]:
-    """Queries that ``labels plan`` drew.
+def _of_scores(
+    task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
+) -> Iterator[SheetItem]:
+    """Items of sampled queries, the same for all systems, or of those that were planned.
 
     Raises:
-        InputError: not such a file.
+        InputError: a score file holds no answers, or none has an answer to a planned query.
     """
-    return read_typed(path, _Plan, "is no plan", "what labels plan --out wrote").queries
+    queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
+    if options.queries is not None:
+        plan = read_typed(options.queries, _Plan, "is no plan", "what labels plan --out wrote")
+        chosen = set(plan.queries)
+        if not chosen <= set(queries):
+            raise InputError(
+                f"no score file has an answer to {sorted(chosen - set(queries))[0]!r}",
+                allowed="queries that labels plan drew from these score files",
+            )
+    elif options.sample is not None:
+        chosen = set(sample_ids(queries, options.sample, options.seed, "annotate"))
+    else:
+        chosen = set(queries)
+    for file in files:
+        if not file.answers:
+            raise InputError(
+                "holds no answers", path=file.submission, allowed="score it again with --details"
+            )
+        for answer in file.answers:
+            if answer.query_id in chosen and not answer.is_missing:
+                for place, columns in _units(task, answer):
+                    yield {"system": file.system, "query_id": answer.query_id, **place}, columns
 
 
-def write_plan(plan: LabelPlan, options: LabelPlanOptions) -> None:
-    """Keep the drawn queries, with what they were drawn for."""
-    assert options.out is not None
-    content = {
-        "measure": plan.measure,
-        "system": plan.system,
-        "half_width": options.half_width,
-        "design": options.design,
-        "seed": options.seed,
-        "queries": plan.queries,
-    }
-    write_text(options.out, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
+def _units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
+    if task.unit == "answer":
+        text = " ".join(s.text for s in answer.statements)
+        yield {}, {"question": answer.query, "answer": text}
+        return
+    for number, statement in enumerate(answer.statements):
+        base = {"question": answer.query, "statement": statement.text}
+        if task.unit == "statement":
+            passages = "\n\n".join(_text(answer.passages[c]) for c in statement.cited)
+            yield {"statement": number}, {**base, "passages": passages}
+            continue
+        for cited in statement.cited:
+            place: dict[str, object] = {"statement": number, "citation": cited}
+            yield place, {**base, "passage": _text(answer.passages[cited])}
 
 
-@dataclass(frozen=True)
-class Imported:
-    """Labels that came back.
-
-    Attributes:
-        out: where they are kept.
-        task: what was annotated.
-        items: labelled ones.
-        agreement: of the annotators.
-    """
-
-    out: Path
-    task: AnnotationTask
-    items: int
-    agreement: Agreement
+def _text(passage: PassageDetail) -> str:
+    return f"{passage.title}: {passage.text}" if passage.title else passage.text
 
 
-def import_sheets(
-    labels: Sequence[Path], key: Path, *, out: Path | None = None, benchmark: Path | None = None
-) -> Imported:
-    """Take labels back and keep them, as ``citeforge labels import`` does.
-
-    Args:
-        labels: one file an annotator.
-        key: what the export wrote beside the items.
-        out: JSON Lines file to write.
-        benchmark: keep them beside this benchmark instead, in ``NAME.labels/TASK.jsonl``; those of
-            a task about a benchmark are counted in its statistics.
-
-    Raises:
-        InputError: an unknown item or label, another layout, or an item labelled twice by one.
-        UsageError: neither or both of ``out`` and ``benchmark`` are given.
-    """
-    if (out is None) == (benchmark is None):
-        raise UsageError("give --out FILE, or --benchmark DIR to keep the labels beside it")
-    task, rows, agreement = import_labels(key, labels)
-    if benchmark is not None:
-        out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
-    assert out is not None
-    write_text(out, to_jsonl(rows))
-    if benchmark is not None and task.of_benchmark:
-        amend_stats(benchmark, _figures(task.name, rows, agreement))
-    return Imported(out, task, len(rows), agreement)
+def _csv(task: AnnotationTask, rows: Sequence[dict[str, str]]) -> str:
+    """A table with an empty ``label`` column; cells cannot start a formula in a spreadsheet."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([ITEM, *task.columns, LABEL])
+    for row in rows:
+        writer.writerow([row[ITEM], *(harmless(row[c]) for c in task.columns), ""])
+    return text.getvalue()
 
 
-def _figures(task: str, rows: Sequence[Mapping[str, Any]], result: Agreement) -> dict[str, object]:
-    """Labels and agreement as statistics of a benchmark."""
-    decided = [r["label"] for r in rows if r["label"] is not None]
-    figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
-    for label in sorted(set(decided)):
-        share = round(decided.count(label) / len(decided), 4)
-        figures[f"annotation {task}: share of {label}"] = share
-    for name, value in (("raw", result.raw), ("kappa", result.kappa), ("alpha", result.alpha)):
-        if not math.isnan(value):
-            figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
-    return figures
+def _label_studio_config(task: AnnotationTask) -> str:
+    """The labelling configuration that shows this task in Label Studio."""
+    from html import escape
+
+    columns = "\n".join(
+        f'  <Header value="{c}"/>\n  <Text name="{c}" value="${c}"/>' for c in task.columns
+    )
+    choices = "\n".join(f'    <Choice value="{label}"/>' for label in task.labels)
+    first = task.columns[0]
+    return (
+        f'<View>\n  <Header value="{escape(task.instruction, quote=True)}"/>\n{columns}\n'
+        f'  <Choices name="label" toName="{first}" choice="single" required="true">\n'
+        f"{choices}\n  </Choices>\n</View>\n"
+    )

@@ -8,6 +8,9 @@ from pathlib import Path
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.record import FrozenRecord
 
+SheetItem = tuple[dict[str, object], dict[str, str]]
+"""Where a row for annotators comes from, which the key tells, and the columns of its task."""
+
 
 class AnnotationTask(FrozenRecord):
     """What annotators see and say.

@@ -96,15 +96,14 @@ def plan(answers: Path, **given: Any) -> None:
     corrected values in the file (score --labels), or with --labels here, these labels are the
     pilot; else the spread is taken from the judge's values.
     """
-    from citeforge.plugins.labels.annotation.sheets import write_plan
-    from citeforge.plugins.labels.planning.labelling import plan_labelling
+    from citeforge.plugins.labels.planning.planning import plan_labelling, write_plan
     from citeforge.plugins.labels.tables import render_label_plan
 
     options = record_from(LabelPlanOptions, given)
     result = plan_labelling(answers, options, run_options(given))
     click.echo(render_label_plan(result, options.half_width))
     if options.out is not None:
-        write_plan(result, options)
+        write_plan(options.out, result, options)
         click.echo(f"{options.out}: {len(result.queries):,} queries, for labels export --queries")
 
 
@@ -117,7 +116,7 @@ def plan(answers: Path, **given: Any) -> None:
 )
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file an annotator, and report their agreement."""
-    from citeforge.plugins.labels.annotation.sheets import import_sheets
+    from citeforge.plugins.labels.annotation.labels import import_sheets
 
     done = import_sheets(files, key, out=out, benchmark=benchmark)
     agreement = done.agreement

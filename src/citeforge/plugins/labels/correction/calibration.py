@@ -11,7 +11,6 @@ from typing import Any
 from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_key
-from citeforge.evaluator.reports.pages import Shares
 from citeforge.plugins.labels.annotation.agreement import cohen_kappa
 from citeforge.plugins.labels.correction.correct import RateCorrection
 from citeforge.plugins.labels.correction.error_rates import Rates, rates_of
@@ -37,7 +36,6 @@ class Calibration:
         kappa: Cohen's kappa.
         by_system: accuracy in each system with at least ten statements.
         drift: p of equal accuracy in these systems (chi-squared test); NaN with fewer than two.
-        shares: what judge and people find in every system.
     """
 
     judge: str
@@ -49,7 +47,6 @@ class Calibration:
     kappa: float
     by_system: dict[str, float]
     drift: float
-    shares: dict[str, Shares]
 
     def figures(self) -> dict[str, str | int | float | None]:
         """As ``stats.json`` keeps it."""
@@ -114,17 +111,7 @@ def calibrate(
         cohen_kappa([(str(a), str(b)) for a, b in pairs]),
         {name: sum(right) / len(right) for name, right in large.items()},
         _drift(list(large.values())),
-        {name: _shares([a for (system, _), a in answers.items() if system == name])
-         for name in systems},
-    )  # fmt: skip
-
-
-def _shares(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Shares:
-    """Of the answers of one system: (people, judge) of each statement."""
-    sizes = [len(a) for a in answers]
-    n = sum(sizes)
-    people, judge = (sum(pair[k] for a in answers for pair in a) / n for k in (0, 1))
-    return Shares(n, n * n / sum(s * s for s in sizes), judge, people)
+    )
 
 
 def _drift(systems: Sequence[Sequence[bool]]) -> float:

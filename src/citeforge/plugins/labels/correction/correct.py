@@ -195,7 +195,7 @@ def _about(people: HumanLabels) -> list[str]:
         warnings.append(
             f"{people.n_duplicates:,} labels repeat another one word for word; they are ignored"
         )
-    labels = {*people.by_label.values(), *people.levels.values()}
+    labels = {*people.verdicts.values(), *people.levels.values()}
     if len(labels) == 1 and not people.contested:
         warnings.append(
             f"all labels say {labels.pop()!r}: how the judge errs on statements of another sort is "

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.statistics.estimates import Floats, ratio
+from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import (
     ANYTHING,
     LEVEL,
@@ -114,21 +114,12 @@ def powered(
     n = int(units.labelled.sum())
     if n == 0 and not units.settled.all():
         return nothing(n)
-    weight = tuning
-    if weight is None:
-        slope = gradient(combine, parts.mean(0.0))
-        weight = power_tuning(
-            units.human[units.labelled] @ slope,
-            units.judged[units.labelled] @ slope,
-            units.judged[rest] @ slope,
-        )
-    if not rest.any():
-        weight = 0.0
+    weight = parts.best_weight(combine) if tuning is None else tuning
     mean = parts.mean(weight)
     value = float(combine(mean))
     if math.isnan(value):
         return nothing(n)
-    moves = None if tuning is not None else _moves(units, rest, combine)
+    moves = None if tuning is not None else _moves(parts, combine)
     stderr, df = parts.spread(gradient(combine, mean), weight, moves)
     low, high = interval_of(value, stderr, df, n, within)
     if tuning is None:
@@ -187,21 +178,27 @@ class _Parts:
     """Labelled, unlabelled and settled answers, each with its share."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
-        self._units, self._rest = units, rest
+        self.units, self.rest = units, rest
         self._total = len(rest)
         self._open = int((~units.settled).sum()) / self._total if self._total else 0.0
 
+    def best_weight(self, combine: Callable[[Floats], Floats]) -> float:
+        """The judge's weight that makes the variance of ``combine`` least."""
+        u, slope = self.units, gradient(combine, self.mean(0.0))
+        human, judged = u.human[u.labelled] @ slope, u.judged[u.labelled] @ slope
+        return power_tuning(human, judged, u.judged[self.rest] @ slope)
+
     def mean(self, weight: float) -> Floats:
         """Mean of the sums over all answers, shape (k,)."""
-        u = self._units
+        u = self.units
         total = np.zeros(u.judged.shape[1])
         if u.settled.any():
             total += (1 - self._open) * u.judged[u.settled].mean(axis=0)
         if u.labelled.any():
             error = (u.human[u.labelled] - weight * u.judged[u.labelled]).mean(axis=0)
             total += self._open * error
-        if weight and self._rest.any():
-            total += self._open * weight * u.judged[self._rest].mean(axis=0)
+        if weight and self.rest.any():
+            total += self._open * weight * u.judged[self.rest].mean(axis=0)
         return total
 
     def spread(
@@ -214,11 +211,11 @@ class _Parts:
             weight: the judge's.
             moves: influence of the labelled answers, if it is known better than by the slope.
         """
-        u = self._units
+        u = self.units
         judged, human = u.judged @ slope, u.human @ slope
         groups = [
             (u.labelled, human - weight * judged, self._open),
-            (self._rest, weight * judged, self._open),
+            (self.rest, weight * judged, self._open),
             (u.settled, judged, 1 - self._open),
         ]
         influence = np.zeros(self._total)
@@ -249,7 +246,7 @@ class _Parts:
 
     def _counted(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
         """(variance that a group gives, answers or clusters of answers that it comes from)."""
-        clusters = self._units.clusters
+        clusters = self.units.clusters
         if clusters is None:
             return float(step @ step), len(step)
         of_cluster = np.bincount(clusters[mask], step)
@@ -258,18 +255,16 @@ class _Parts:
 
     def _between(self, judged: Floats, human: Floats, weight: float) -> Floats:
         """How the share of settled answers moves the value."""
-        u = self._units
+        u = self.units
         settled = float(judged[u.settled].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
-        rest = float(judged[self._rest].mean()) * weight if self._rest.any() else 0.0
+        rest = float(judged[self.rest].mean()) * weight if self.rest.any() else 0.0
         gap = error + rest - settled
         part: Floats = np.where(u.settled, -self._open * gap, (1 - self._open) * gap) / self._total
         return part
 
 
-def _moves(
-    units: Units, rest: npt.NDArray[np.bool_], combine: Callable[[Floats], Floats]
-) -> Floats | None:
+def _moves(parts: _Parts, combine: Callable[[Floats], Floats]) -> Floats | None:
     """What each labelled answer does to the estimate: the jackknife, weight of the judge and all.
 
     The weight is fitted to the labelled answers, and ratios bend: with few labels, influences at
@@ -279,61 +274,20 @@ def _moves(
         Shape (labelled,); the sum of squares is the jackknife's variance. None where an estimate
         without one answer is not defined.
     """
-    n = int(units.labelled.sum())
+    places = np.flatnonzero(parts.units.labelled)
+    n = len(places)
     if n < 3:
         return None
-    human, judged = units.human[units.labelled], units.judged[units.labelled]
-    share = float((~units.settled).mean())
-    fixed = np.zeros(judged.shape[1])
-    if units.settled.any():
-        fixed = (1 - share) * units.judged[units.settled].mean(axis=0)
-    others = units.judged[rest]
-    of_rest = others.mean(axis=0) if len(others) else 0 * fixed
-    # Means without one answer, shape (labelled, k).
-    people = (human.sum(axis=0) - human) / (n - 1)
-    machine = (judged.sum(axis=0) - judged) / (n - 1)
-    weight = np.zeros(n)
-    if len(others):
-        slope = gradient(combine, fixed + share * people)
-        weight = _weights_without_one(human, judged, others, slope)
-    error = people - weight[:, None] * machine
-    values = combine(fixed + share * (error + weight[:, None] * of_rest))
+    values = np.empty(n)
+    for at, place in enumerate(places):
+        labelled = parts.units.labelled.copy()
+        labelled[place] = False
+        others = _Parts(replace(parts.units, labelled=labelled), parts.rest)
+        values[at] = combine(others.mean(others.best_weight(combine)))
     if np.isnan(values).any():
         return None
     moves: Floats = math.sqrt((n - 1) / n) * (values.mean() - values)
     return moves
-
-
-def _weights_without_one(human: Floats, judged: Floats, rest: Floats, slope: Floats) -> Floats:
-    """:func:`power_tuning` without each of the labelled answers in turn.
-
-    Leaving one of n out takes n / (n − 1) times the product of its deviations from a scatter
-    matrix.
-
-    Args:
-        human: sums of labelled answers by people, shape (n, k).
-        judged: of the same answers by the judge.
-        rest: of the answers without labels by the judge, shape (N, k).
-        slope: of the value in the sums without each, shape (n, k).
-    """
-    n, total = len(human), len(human) + len(rest)
-    d_human, d_judged = human - human.mean(axis=0), judged - judged.mean(axis=0)
-    every = np.concatenate([judged, rest])
-    middle = every.mean(axis=0)
-
-    def along(scatter: Floats) -> Floats:
-        products: Floats = np.einsum("ij,jk,ik->i", slope, scatter, slope)
-        return products
-
-    dropped = np.einsum("ij,ij->i", slope, d_human) * np.einsum("ij,ij->i", slope, d_judged)
-    shared = along(d_human.T @ d_judged) - n / (n - 1) * dropped
-    dropped = np.einsum("ij,ij->i", slope, judged - middle) ** 2
-    spread = along((every - middle).T @ (every - middle)) - total / (total - 1) * dropped
-    spread = np.maximum(spread, 0.0) / (total - 2)
-    # What is left of a scatter that is zero on paper is no spread.
-    real = spread > 1e-14 * np.einsum("ij,ij->i", slope, slope)
-    below = (1 + (n - 1) / len(rest)) * spread * (n - 1)
-    return np.clip(ratio(shared, np.where(real, below, 0.0)), 0.0, 1.0, out=np.zeros(n), where=real)
 
 
 def gradient(combine: Callable[[Floats], Floats], at: Floats) -> Floats:

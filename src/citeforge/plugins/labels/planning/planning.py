@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.io.files import write_text
 from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
+from citeforge.library.scores import score_files
 from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
+from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _LEVEL = 0.05
 _MOST = 10_000_000
+_MEASURE = "ALCE.CitRec"
+"""What labels are planned for, unless another judged measure is named."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +144,55 @@ class LabelPlan:
     with_judge: int | None
     least: float
     queries: list[str]
+
+
+@extras_named()
+def plan_labelling(
+    path: str | Path, options: LabelPlanOptions, run: RunOptions | None = None
+) -> LabelPlan:
+    """Plan labels, as ``citeforge labels plan`` does.
+
+    Args:
+        path: score file by the judge; or a submission, which the judge of the options is asked
+            about first.
+        options: half width, as displayed, design and seed; judge and benchmark of a submission.
+        run: where a judge runs, what it may cost, where its verdicts are kept.
+
+    Raises:
+        InputError: a file cannot be read, or answers something else.
+        UnknownValueError: no judged measure of that name.
+        UsageError: a judge without a benchmark or the reverse, or scores without any judge.
+    """
+    if options.judge is None and options.benchmark is None:
+        if options.labels:
+            raise UsageError("--labels belong to a submission: give --benchmark and --judge, too")
+        return plan_labels(load_scores(Path(path)), options)
+    if options.judge is None or options.benchmark is None:
+        given, lacks = ("benchmark", "judge") if options.judge is None else ("judge", "benchmark")
+        raise UsageError(
+            f"--{given} is given without --{lacks}: a submission needs both; a score file by the "
+            "judge needs neither"
+        )
+    common = options.model_dump(include=set(ScoreOptions.model_fields) - {"measures"})
+    measures = (options.measure or _MEASURE,)
+    chosen = ScoreOptions(**common, measures=measures, details=False)
+    (scores,) = score_files([path], options.benchmark, chosen, run=run).scores
+    for absent in scores.file.not_computed:
+        raise UsageError(f"{absent.name} cannot be planned for: {absent.reason}")
+    return plan_labels(scores.file, options)
+
+
+def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
+    """Keep the drawn queries, with what they were drawn for."""
+    content = {
+        "measure": plan.measure,
+        "system": plan.system,
+        "half_width": options.half_width,
+        "design": options.design,
+        "seed": options.seed,
+        "queries": plan.queries,
+    }
+    write_text(out, json.dumps(content, ensure_ascii=False, indent=1) + "\n")
 
 
 def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:

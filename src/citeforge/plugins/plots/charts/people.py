@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.reports.pages import Shares
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts import labels, palette
 from citeforge.plugins.plots.charts.common import entry, measure_and_unit
 from citeforge.plugins.plots.charts.forest import forest
-from citeforge.plugins.plots.charts.scatter import agreement_chart
 from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
 
@@ -194,44 +192,6 @@ def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         {"system": "system", "by": "by", axis: "value", "low": "low", "high": "high",
          "labelled answers": "n"},
         rows, _dumbbells(rows, axis, scale),
-    )  # fmt: skip
-
-
-def judges_and_people(shares: Mapping[str, Shares], judge: str) -> Figure:
-    """Statements that a judge finds supported against those that people do, a dot a system.
-
-    Args:
-        shares: by system, at least one.
-        judge: its signature.
-    """
-    rows: list[dict[str, Any]] = []
-    for system, s in shares.items():
-        (x_low, x_high), (y_low, y_high) = (wilson(v, s.effective) for v in (s.judge, s.people))
-        rows.append({"system": system, "x": 100 * s.judge, "x_low": 100 * x_low,
-                     "x_high": 100 * x_high, "y": 100 * s.people, "y_low": 100 * y_low,
-                     "y_high": 100 * y_high, "n": s.statements})  # fmt: skip
-    furthest = max(shares, key=lambda n: abs(shares[n].judge - shares[n].people))
-    at = shares[furthest]
-    title = (
-        f"Of {furthest} the judge finds {100 * at.judge:.1f} % of the statements "
-        f"supported, people {100 * at.people:.1f} %"
-        + ("" if len(shares) == 1 else ", the largest gap")
-    )
-    chart = agreement_chart(rows, list(shares), "supported for the judge (%), 95 % interval",
-                            "supported for people (%), 95 % interval")  # fmt: skip
-    note = (
-        f"Judge: {judge}. On the diagonal both find as much. Lines are 95 % intervals (Wilson's "
-        "score interval; answers are counted, not statements)."
-    )
-    words = "; ".join(
-        f"{n}: judge {100 * s.judge:.1f} %, people {100 * s.people:.1f} %"
-        for n, s in list(shares.items())[:12]
-    )
-    return figure_of(
-        "judge-against-people", title, f"{words}.", note,
-        {"system": "system", "judge (%)": "x", "judge low": "x_low", "judge high": "x_high",
-         "people (%)": "y", "people low": "y_low", "people high": "y_high", "statements": "n"},
-        rows, chart,
     )  # fmt: skip
 
 

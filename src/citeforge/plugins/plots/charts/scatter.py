@@ -133,28 +133,7 @@ def _domain(rows: Rows, axis: str, most: float | None) -> list[float]:
     return domain(lows, highs, most)
 
 
-def agreement_chart(rows: Rows, everybody: Sequence[str], x_title: str, y_title: str) -> Any:
-    """Two percentages of each system, with the diagonal.
-
-    Args:
-        rows: ``system``, ``x``, ``x_low``, ``x_high``, and likewise ``y``.
-        everybody: systems of the report.
-        x_title: of the axis.
-        y_title: of the axis.
-
-    """
-    both = [*_domain(rows, "x", 100), *_domain(rows, "y", 100)]
-    ends = [min(both), max(both)]
-    return _chart(rows, everybody, _Axis(x_title, ends), _Axis(y_title, ends), diagonal=True)
-
-
-def _chart(
-    rows: Rows,
-    everybody: Sequence[str],
-    x: _Axis,
-    y: _Axis,
-    diagonal: bool = False,
-) -> Any:
+def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
     """Dots with intervals; labels where each has room beside its own dot, else a legend."""
     alt = altair()
     names = [str(r["system"]) for r in rows]
@@ -179,19 +158,6 @@ def _chart(
             x=alt.X("x:Q", **across), y=alt.Y("y:Q", **down),
             size=alt.Size("size:Q", scale=None, legend=None), **look),
     ]  # fmt: skip
-    if diagonal:
-        ends: list[dict[str, Any]] = [{"from": x.ends[0], "to": x.ends[1]}]
-        line = (
-            alt.Chart(values(ends))
-            .mark_rule(color=palette.SOFT, strokeDash=[4, 3])
-            .encode(
-                x=alt.X("from:Q", **across),
-                x2=alt.X2("to"),
-                y=alt.Y("from:Q", **down),
-                y2=alt.Y2("to"),
-            )
-        )
-        layers.insert(0, line)
     if boxes is not None:
         placed: list[dict[str, Any]] = [
             {"text": text, "left": box.x, "middle": box.y + box.height / 2}
