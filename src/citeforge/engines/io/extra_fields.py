@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from citeforge.engines.io.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.io.json_names import require_unique_names
 from citeforge.engines.io.jsonlines import Row, decode_text, read_rows
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
@@ -80,10 +80,7 @@ class _Reader:
         extra: _Members = {}
         try:
             content = _strip(msgspec.Raw(line), self._row, "", extra)
-            require_unique_names(line)
-        except RepeatedNameError as error:
-            allowed = error.allowed
-            raise InputError(str(error), path=path, line=number, allowed=allowed) from error
+            require_unique_names(line, path, number)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return line
         if not extra:

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from filelock import FileLock, Timeout
 from citeforge.engines.io.files import (
     read_json,
     remove_tree,
-    storage_error,
     storage_errors,
     sweep,
     sync_folder,
@@ -297,41 +296,35 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
 
 
 @contextmanager
-def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
+def amending(folder: Path) -> Iterator[dict[str, str]]:
     """Replace some files of a finished folder together: all of them, or none.
 
     The new files are written into a folder inside, which takes the name ``.amending/ready`` when
     they are whole; from then on the change is made, by whoever comes next if need be. Gives a
-    function that takes file names with their texts.
+    dictionary that takes file names with their texts; they are written when the block ends well.
 
     Raises:
         InputError: the folder cannot be written, or another process is changing it.
     """
     root = folder / AMENDING
-
-    def write(files: Mapping[str, str]) -> None:
-        growing_files = root / "new"
-        remove_tree(growing_files)
-        for name, text in files.items():
-            write_text(growing_files / name, text)
-        growing_files.rename(root / _READY)
-        sync_folder(root)
-        _move_amendments(folder)
-
+    new = root / "new"
+    files: dict[str, str] = {}
     with ExitStack() as stack:
         _refuse_link(root)
-        with storage_errors(folder):
-            root.mkdir(exist_ok=True)
-            stack.callback(_leave, root)
-            stack.enter_context(file_lock(root / LOCK, folder))
+        stack.enter_context(storage_errors(folder))
+        root.mkdir(exist_ok=True)
+        stack.callback(_leave, root)
+        stack.enter_context(file_lock(root / LOCK, folder))
+        _move_amendments(folder)
+        remove_tree(new)
+        stack.callback(remove_tree, new)
+        yield files
+        for name, text in files.items():
+            write_text(new / name, text)
+        if files:
+            new.rename(root / _READY)
+            sync_folder(root)
             _move_amendments(folder)
-            remove_tree(root / "new")
-        try:
-            yield write
-        except OSError as error:
-            raise storage_error(error, folder) from error
-        finally:
-            remove_tree(root / "new")
 
 
 def finish_amendments(folder: Path) -> None:

@@ -15,7 +15,6 @@ from typing import IO, TypeVar, cast
 import msgspec
 
 from citeforge.engines.io.json_names import (
-    RepeatedNameError,
     json_fault,
     names_in_json,
     require_unique_names,
@@ -77,8 +76,8 @@ def read_rows(
             if line[-2:] == b"}\n":
                 try:
                     row = decode(line)
-                    require_unique_names(line, names)
-                except (msgspec.MsgspecError, ValueError, RecursionError):
+                    require_unique_names(line, path, number, names)
+                except (msgspec.MsgspecError, ValueError, RecursionError, InputError):
                     pass  # found again below, with what is wrong
                 else:
                     yield number, row
@@ -191,10 +190,8 @@ def decode_line(
     decode_text(path, number, line)
     try:
         row = decoder.decode(line)
-        require_unique_names(line)
+        require_unique_names(line, path, number)
         return row
-    except RepeatedNameError as error:
-        raise InputError(str(error), path=path, line=number, allowed=error.allowed) from error
     except msgspec.ValidationError as error:
         raise _validation_error(path, number, str(error), row_type) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

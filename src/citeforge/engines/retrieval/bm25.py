@@ -14,7 +14,7 @@ from citeforge.engines.embedding.vectors import SHARD_ROWS
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
-from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
+from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.schemas.extras import extras_named
 
 _K1, _B = 1.2, 0.75
@@ -96,8 +96,3 @@ class Bm25:
             self._index.get_scores(indexed).astype(np.float64), 6
         )
         return scores
-
-
-def by_words(settings: RetrieverSettings) -> Bm25:
-    """``bm25``."""
-    return Bm25.of(settings.corpus)
