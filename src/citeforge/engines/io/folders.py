@@ -66,16 +66,13 @@ def check_out(out: Path) -> None:
     Raises:
         InputError: a link, a mount point, or a file.
     """
-    if out.is_symlink():
-        raise InputError(
-            "is a symbolic link", path=out, allowed="the name of the folder itself"
-        )  # fmt: skip
-    if out.is_mount():
-        raise InputError(
-            "is a mount point, which cannot be replaced", path=out, allowed="a folder inside it"
-        )
-    if out.exists() and not out.is_dir():
-        raise InputError("is a file", path=out, allowed="the name of a folder to make")
+    for is_wrong, reason, allowed in (
+        (out.is_symlink(), "is a symbolic link", "the name of the folder itself"),
+        (out.is_mount(), "is a mount point, which cannot be replaced", "a folder inside it"),
+        (out.exists() and not out.is_dir(), "is a file", "the name of a folder to make"),
+    ):
+        if is_wrong:
+            raise InputError(reason, path=out, allowed=allowed)
 
 
 def is_taken(out: Path) -> bool:
@@ -183,8 +180,15 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
     with ExitStack() as stack:
         with storage_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_strange_partial(root, {*names, LOCK, OLD})
+            if root.is_symlink() or (root.exists() and not root.is_dir()):
+                raise InputError(
+                    "is not a working folder of citeforge", path=root, allowed="another --out"
+                )
             root.mkdir(exist_ok=True)
+            ours = {*names, LOCK, OLD}
+            strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
+            if strange:
+                refuse_strangers(root, sorted(p.name for p in strange))
             stack.callback(_leave, root)
             stack.enter_context(file_lock(root / LOCK, out))
             _restore(root, out)
@@ -205,18 +209,6 @@ def _leave(root: Path) -> None:
     """Remove the working folder when nothing is left in it."""
     with suppress(OSError):  # work worth resuming, or somebody else has begun there
         root.rmdir()
-
-
-def _refuse_strange_partial(root: Path, names: set[str]) -> None:
-    if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise InputError(
-            "is not a working folder of citeforge", path=root, allowed="another --out"
-        )  # fmt: skip
-    if not root.exists():
-        return
-    strange = [p.name for p in root.iterdir() if p.name not in names and not is_temporary(p)]
-    if strange:
-        refuse_strangers(root, sorted(strange))
 
 
 def is_temporary(path: Path) -> bool:

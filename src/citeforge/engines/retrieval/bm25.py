@@ -63,15 +63,10 @@ class Bm25:
             "bm25s": version("bm25s"),
         }
 
-    def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """Passages with a word of the query, by score."""
-        return self._ranked(queries, depth, filled=False)
-
-    def rank_all(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """The same, followed by passages without a word of the query, by id, with score 0."""
-        return self._ranked(queries, depth, filled=True)
-
-    def _ranked(self, queries: Mapping[str, str], depth: int, filled: bool) -> Rankings:
+    def rank(
+        self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
+    ) -> Rankings:
+        """Passages with a word of the query, by score; where filled, then the others, by id."""
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():

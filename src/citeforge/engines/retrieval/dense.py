@@ -64,9 +64,13 @@ class DenseCorpus:
     @staticmethod
     def of(settings: RetrieverSettings) -> DenseCorpus:
         """The one that settings ask for."""
-        search = settings.retrieve_candidates or retrieve_candidates
-        embedder, folder = settings.embedder(), settings.folder
-        return DenseCorpus(settings.corpus, embedder, folder, settings.shard_rows, search)
+        return DenseCorpus(
+            settings.corpus,
+            settings.embedder(),
+            settings.folder,
+            settings.shard_rows,
+            settings.retrieve_candidates,
+        )
 
     def identity(self) -> dict[str, Any]:
         """The embedder's."""
