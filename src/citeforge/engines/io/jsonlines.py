@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -247,24 +247,12 @@ def _validation_error(
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)
-    unknown = _UNKNOWN.search(message)
-    if unknown and not _PATH.search(message):
-        hint = suggestion(unknown.group(1), fields)
-        return InputError(
-            "is not a field of this file",
-            path=path,
-            line=number,
-            field=unknown.group(1),
-            allowed=f"the fields are {names}{hint}{_elsewhere(fields)}",
-        )
-    place = _PATH.search(message)
+    place, unknown = _PATH.search(message), _UNKNOWN.search(message)
     field = place.group(1) if place else None
-    return InputError(
-        _PATH.sub("", message), path=path, line=number, field=field, allowed=f"fields: {names}"
-    )
-
-
-def _elsewhere(fields: Sequence[str]) -> str:
-    """Where further data of a row may stand, where it has a place for them."""
-    place = next((name for name in ("metadata", "meta") if name in fields), None)
-    return f"; further data goes into {place}" if place else ""
+    reason, allowed = _PATH.sub("", message), f"fields: {names}"
+    if unknown and not place:
+        field, reason = unknown.group(1), "is not a field of this file"
+        allowed = f"the fields are {names}{suggestion(field, fields)}"
+        if home := next((name for name in ("metadata", "meta") if name in fields), ""):
+            allowed += f"; further data goes into {home}"
+    return InputError(reason, path=path, line=number, field=field, allowed=allowed)
