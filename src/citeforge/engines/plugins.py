@@ -48,12 +48,14 @@ def add_file(path: Path) -> None:
 def find_entry(group: str, name: str) -> tuple[object, str] | None:
     """What plugins give under a name, with its origin; None when nobody does.
 
+    What citeforge itself gives, with its built-in plugins, goes before all others.
+
     Raises:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    entries = [e for e in entries_of(group) if e.name == name]
-    if len(entries) > 1:
+    entries = sorted((e for e in entries_of(group) if e.name == name), key=lambda e: e.origin)
+    if len(entries) > 1 and entries[0].origin:
         origins = " and ".join(e.origin for e in entries)
         raise UsageError(f"{name!r} of {group} is given by two plugins, {origins}; remove one")
     return (_loaded(entries[0]), entries[0].origin) if entries else None
@@ -122,10 +124,10 @@ def built_in(group: str, name: str, what: str) -> object:
 
     Arguments and errors are those of :func:`require_built_in`.
     """
-    for entry in entries_of(group):
-        if (entry.name, entry.origin) == (name, ""):
-            return _loaded(entry)
-    raise absent_plugin(what)
+    entry = find_entry(group, name)
+    if entry is None or entry[1]:
+        raise absent_plugin(what)
+    return entry[0]
 
 
 def require_built_in(group: str, name: str, what: str) -> None:
@@ -242,27 +244,18 @@ def _declared() -> tuple[PluginEntry, ...]:
 
 @cache
 def _installed(group: str) -> tuple[PluginEntry, ...]:
-    of_group = (e for e in _declared() if e.group == group)
-    return tuple(e for e in of_group if (e.origin or _is_built_in(e)) and has_code(e))
-
-
-def own_entries(group: str) -> list[PluginEntry]:
-    """What citeforge itself declares in a group, with its built-in plugins; nothing is imported."""
-    return [e for e in _declared() if (e.group, e.origin) == (group, "") and has_code(e)]
+    return tuple(e for e in _declared() if e.group == group and has_code(e))
 
 
 def has_code(entry: PluginEntry) -> bool:
-    """Whether the code of one of our own entries is there; a copy may lack built-in plugins."""
-    return not _is_built_in(entry) or _is_there(".".join(entry.module.split(".")[:3]))
+    """Whether the code of an entry is there: a copy may lack folders of built-in plugins."""
+    folder = entry.module.split(".")[:3]
+    return folder[:2] != ["citeforge", "plugins"] or _is_there(".".join(folder))
 
 
 @cache
 def _is_there(folder: str) -> bool:
     return importlib.util.find_spec(folder) is not None
-
-
-def _is_built_in(entry: PluginEntry) -> bool:
-    return entry.module.startswith("citeforge.plugins.")
 
 
 def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:

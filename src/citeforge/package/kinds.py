@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from citeforge.engines import plugins
-from citeforge.engines.entry_points import PluginEntry
 from citeforge.package.kind import Kind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
@@ -15,28 +13,15 @@ from citeforge.schemas.recipes.base import Recipe
 _GROUP = "kinds"
 
 
-@cache
-def _entries() -> dict[str, PluginEntry]:
-    """Our kinds, as ``pyproject.toml`` declares them; none is imported."""
-    return {entry.name: entry for entry in plugins.own_entries(_GROUP)}
-
-
-@cache
-def _ours(name: str) -> Kind:
-    return _checked((_entries()[name].load(), ""))
-
-
 def kinds() -> dict[str, Kind]:
     """Every kind by its name: ours, then plugins'; what clashes is told of and left out."""
-    by_name = {k.name: k for k in ours()}
-    for value, origin in plugins.load_entries(_GROUP):
-        if not origin:  # a built-in plugin's, which is ours
-            continue
-        kind = _checked((value, origin))
-        if kind.name in by_name:
-            plugins.warn(f"{origin}: there is a kind of benchmark {kind.name!r} already")
-            continue
-        by_name[kind.name] = kind
+    by_name: dict[str, Kind] = {}
+    for entry in sorted(plugins.load_entries(_GROUP), key=lambda entry: bool(entry[1])):
+        kind = _checked(entry)
+        if kind.name not in by_name:
+            by_name[kind.name] = kind
+        else:
+            plugins.warn(f"{entry[1]}: there is a kind of benchmark {kind.name!r} already")
     return by_name
 
 
@@ -69,10 +54,8 @@ def find_kind(name: str) -> Kind | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    if name in _entries():
-        return _ours(name)
-    theirs = plugins.find_entry(_GROUP, name)
-    return None if theirs is None else _checked(theirs)
+    entry = plugins.find_entry(_GROUP, name)
+    return None if entry is None else _checked(entry)
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -95,7 +78,8 @@ def recipes() -> dict[str, type[Recipe]]:
 
 def ours() -> list[Kind]:
     """The kinds that no plugin gives."""
-    return [_ours(name) for name in _entries()]
+    names = (name for name, origin in plugins.entry_names(_GROUP) if not origin)
+    return [kind for name in names if (kind := find_kind(name)) is not None]
 
 
 def of_plugins() -> Iterator[tuple[str, str]]:
@@ -105,8 +89,8 @@ def of_plugins() -> Iterator[tuple[str, str]]:
 
 def plugin_of(name: str) -> str | None:
     """Name and version of the plugin that gives a kind; None for ours."""
-    theirs = None if name in _entries() else plugins.find_entry(_GROUP, name)
-    return None if theirs is None else theirs[1]
+    entry = plugins.find_entry(_GROUP, name)
+    return None if entry is None else entry[1] or None
 
 
 def _checked(entry: tuple[object, str]) -> Kind:

@@ -45,7 +45,7 @@ def write_card(
         InputError: not a package, a file of it is damaged, or it cannot be written.
     """
     load_manifest(folder)
-    with amending(folder) as write:
+    with amending(folder) as files:
         manifest = load_manifest(folder)
         # Between the check and the lock somebody else may have changed it.
         if checked is None or checked.manifest != manifest:
@@ -67,8 +67,8 @@ def write_card(
         if evals is not None:
             changed[EVALS] = evals
         changed[CROISSANT] = render_croissant(folder, manifest, content)
-        manifest, files = refreshed(folder, manifest, stats, changed)
-        write(files)
+        manifest, new_files = refreshed(folder, manifest, stats, changed)
+        files |= new_files
         return manifest
 
 

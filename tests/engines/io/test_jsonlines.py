@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.io import json_names
-from citeforge.engines.io.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.io.json_names import require_unique_names
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
@@ -187,8 +187,8 @@ def test_repeated_names_are_exactly_those_of_one_object(text: str) -> None:
     members = json.loads(text, object_pairs_hook=lambda pairs: (pairs,))
     for likely in ((), (b'"a":', b'"b":', b'":":')):
         try:
-            require_unique_names(text.replace(" :", ":").encode(), likely)
-        except RepeatedNameError:
+            require_unique_names(text.replace(" :", ":").encode(), Path("f"), likely=likely)
+        except InputError:
             assert is_repeated(members)
         else:
             assert not is_repeated(members)
@@ -197,8 +197,8 @@ def test_repeated_names_are_exactly_those_of_one_object(text: str) -> None:
 def test_objects_of_many_names_cost_as_little_as_their_length() -> None:
     """The name that stands twice is looked up, not looked for among all before it."""
     names = [f'"{n}":0' for n in range(200_000)]
-    with pytest.raises(RepeatedNameError, match="'199999' stands twice"):
-        require_unique_names(("{" + ",".join([*names, names[-1]]) + "}").encode())
+    with pytest.raises(InputError, match="'199999' stands twice"):
+        require_unique_names(("{" + ",".join([*names, names[-1]]) + "}").encode(), Path("f"))
 
 
 def test_lines_of_the_expected_names_are_passed_without_a_scan(

@@ -44,7 +44,7 @@ def from_context(base: Base, name: str) -> Ranked:
 
 def from_bm25(base: Base, depth: int) -> Ranked:
     """BM25 over title and text; what has no word of the query follows by id."""
-    return _ids(Bm25.of(base.corpus).rank_all(_query_texts(base), depth))
+    return _ids(Bm25.of(base.corpus).rank(_query_texts(base), depth, filled=True))
 
 
 def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:

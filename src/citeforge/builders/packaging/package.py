@@ -111,11 +111,11 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
     Raises:
         InputError: not a package, damaged, or it cannot be written.
     """
-    with amending(folder) as write:
+    with amending(folder) as files:
         manifest = load_intact(folder)
         stats: dict[str, object] = {**read_stats(folder), **extra}
-        manifest, files = refreshed(folder, manifest, stats, {})
-        write(files)
+        manifest, new_files = refreshed(folder, manifest, stats, {})
+        files |= new_files
         return manifest
 
 

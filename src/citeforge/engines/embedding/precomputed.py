@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from citeforge.engines.embedding.vectors import VectorShard, keep_shard
 from citeforge.engines.io.files import digest, digest_folder, sha256_file
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.io.tables import iter_batches, parquet_errors
+from citeforge.engines.io.tables import iter_batches, parquet_errors, read_schema
 from citeforge.schemas.errors import InputError
 
 ALLOWED = "FILE.npy (rows × values, floats), FILE.parquet (_id, vector), or a folder of one kind"
@@ -137,8 +137,7 @@ def _table_shape(path: Path) -> tuple[int, int]:
 
 def _column(path: Path) -> tuple[str, pa.Schema]:
     """The column of a Parquet file that has the vectors, and its schema."""
-    with parquet_errors(path):
-        schema = pq.read_schema(path)
+    schema = read_schema(path)
     name = next((n for n in _COLUMNS if n in schema.names), None)
     if name is None:
         raise InputError("lacks the column vector", path=path, allowed=ALLOWED)

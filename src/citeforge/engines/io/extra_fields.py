@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from citeforge.engines.io.json_names import RepeatedNameError, require_unique_names
+from citeforge.engines.io.json_names import require_unique_names
 from citeforge.engines.io.jsonlines import Row, decode_text, read_rows
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
@@ -35,13 +35,44 @@ def read_known_fields(
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.
     """
-    rows = _Reader(row_type, option)
-    yield from read_rows(path, row_type, rewrite=rows.rewrite)
-    if rows.n:
-        names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in rows.names)
+    kind: Any = inspect.type_info(row_type)
+    all_names: set[str] = set()
+    n_lines = 0
+
+    def rewrite(path: Path, number: int, line: bytes) -> bytes:
+        """The line as its format would have it; itself, where something else is wrong with it."""
+        nonlocal n_lines
+        decode_text(path, number, line)
+        extra: _Members = {}
+        try:
+            content = _strip(msgspec.Raw(line), kind, "", extra)
+            require_unique_names(line, path, number)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            return line
+        if not extra:
+            return line
+        if option == "refuse":
+            name, fields = next(iter(extra)), [f.encode_name for f in kind.fields]
+            allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
+            raise InputError(
+                "is not a field of this file", path=path, line=number, field=name,
+                allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it "
+                "out",
+            )  # fmt: skip
+        n_lines += 1
+        all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
+        if option == "keep":
+            members = msgspec.json.decode(content, type=_Members)
+            members["metadata"] = _joined(path, number, members.get("metadata"), extra)
+            content = msgspec.json.encode(members)
+        return content
+
+    yield from read_rows(path, row_type, rewrite=rewrite)
+    if n_lines:
+        names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in all_names)
         listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
-        counts[f"{what} with extra fields ({listed}), {done}"] = rows.n
+        counts[f"{what} with extra fields ({listed}), {done}"] = n_lines
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
@@ -54,57 +85,6 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
         return bytes(value).decode() or None
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8", path=path, line=line, field="metadata") from error
-
-
-class _Reader:
-    """Takes extra fields out of lines.
-
-    Attributes:
-        n: lines that had some.
-        names: of the fields, without the places in lists that they were found at.
-    """
-
-    def __init__(self, row_type: type[msgspec.Struct], option: str) -> None:
-        self.n = 0
-        self.names: set[str] = set()
-        self._row: Any = inspect.type_info(row_type)
-        self._option = option
-
-    def rewrite(self, path: Path, number: int, line: bytes) -> bytes:
-        """The line as its format would have it; itself, where something else is wrong with it.
-
-        Raises:
-            InputError: there are extra fields, and they are refused or clash with the metadata.
-        """
-        decode_text(path, number, line)
-        extra: _Members = {}
-        try:
-            content = _strip(msgspec.Raw(line), self._row, "", extra)
-            require_unique_names(line)
-        except RepeatedNameError as error:
-            allowed = error.allowed
-            raise InputError(str(error), path=path, line=number, allowed=allowed) from error
-        except (msgspec.MsgspecError, ValueError, RecursionError):
-            return line
-        if not extra:
-            return line
-        if self._option == "refuse":
-            raise self._refusal(path, number, next(iter(extra)))
-        self.n += 1
-        self.names |= {re.sub(r"\[\d+\]", "", name) for name in extra}
-        if self._option == "keep":
-            members = msgspec.json.decode(content, type=_Members)
-            members["metadata"] = _joined(path, number, members.get("metadata"), extra)
-            content = msgspec.json.encode(members)
-        return content
-
-    def _refusal(self, path: Path, number: int, name: str) -> InputError:
-        fields = [f.encode_name for f in self._row.fields]
-        allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
-        return InputError(
-            "is not a field of this file", path=path, line=number, field=name,
-            allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it out",
-        )  # fmt: skip
 
 
 def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:

@@ -12,13 +12,14 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any
 
 import msgspec
 from filelock import lock_descriptor
 
-from citeforge.engines.io.json_names import RepeatedNameError, json_fault, require_unique_names
+from citeforge.engines.io.json_names import json_fault, require_unique_names
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -44,24 +45,22 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     """
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        sweep_once(path.parent)
+        _sweep_once(path.parent.resolve())
         handle, temporary = _temporary(path, mode)
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            # Named before it is closed, for that ends the hold: a sweep would take it for litter.
-            if exclusive:
-                with suppress(FileExistsError):
-                    path.hardlink_to(temporary)
-                temporary.unlink()
-            else:
-                temporary.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise storage_error(error, path) from error
+        with storage_errors(path):
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                # Named before it is closed, for that ends the hold: a sweep would take it.
+                if exclusive:
+                    with suppress(FileExistsError):
+                        path.hardlink_to(temporary)
+                    temporary.unlink()
+                else:
+                    temporary.replace(path)
+            sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -94,16 +93,10 @@ def _temporary(path: Path, mode: int) -> tuple[int, Path]:
         os.close(handle)  # swept before it was held
 
 
-_swept: set[Path] = set()
-"""Folders that were swept in this process; once is enough, and folders can be large."""
-
-
-def sweep_once(folder: Path) -> None:
-    """:func:`sweep`, unless this process has done it here."""
-    key = folder.resolve()
-    if key not in _swept:
-        _swept.add(key)
-        sweep(folder)
+@cache
+def _sweep_once(folder: Path) -> None:
+    """:func:`sweep`, once in this process: folders can be large."""
+    sweep(folder)
 
 
 def sweep(folder: Path) -> None:
@@ -210,10 +203,8 @@ def parse_json(content: bytes, path: Path) -> Any:
     try:
         content.decode()
         value = msgspec.json.decode(content)
-        require_unique_names(content)
+        require_unique_names(content, path)
         return value
-    except RepeatedNameError as error:
-        raise InputError(str(error), path=path, allowed=error.allowed) from error
     except UnicodeDecodeError as error:
         place = content.count(b"\n", 0, error.start) + 1
         raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error

@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import socket
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +20,6 @@ from filelock import FileLock, Timeout
 from citeforge.engines.io.files import (
     read_json,
     remove_tree,
-    storage_error,
     storage_errors,
     sweep,
     sync_folder,
@@ -67,16 +66,13 @@ def check_out(out: Path) -> None:
     Raises:
         InputError: a link, a mount point, or a file.
     """
-    if out.is_symlink():
-        raise InputError(
-            "is a symbolic link", path=out, allowed="the name of the folder itself"
-        )  # fmt: skip
-    if out.is_mount():
-        raise InputError(
-            "is a mount point, which cannot be replaced", path=out, allowed="a folder inside it"
-        )
-    if out.exists() and not out.is_dir():
-        raise InputError("is a file", path=out, allowed="the name of a folder to make")
+    for is_wrong, reason, allowed in (
+        (out.is_symlink(), "is a symbolic link", "the name of the folder itself"),
+        (out.is_mount(), "is a mount point, which cannot be replaced", "a folder inside it"),
+        (out.exists() and not out.is_dir(), "is a file", "the name of a folder to make"),
+    ):
+        if is_wrong:
+            raise InputError(reason, path=out, allowed=allowed)
 
 
 def is_taken(out: Path) -> bool:
@@ -184,8 +180,15 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
     with ExitStack() as stack:
         with storage_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)
-            _refuse_strange_partial(root, {*names, LOCK, OLD})
+            if root.is_symlink() or (root.exists() and not root.is_dir()):
+                raise InputError(
+                    "is not a working folder of citeforge", path=root, allowed="another --out"
+                )
             root.mkdir(exist_ok=True)
+            ours = {*names, LOCK, OLD}
+            strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
+            if strange:
+                refuse_strangers(root, sorted(p.name for p in strange))
             stack.callback(_leave, root)
             stack.enter_context(file_lock(root / LOCK, out))
             _restore(root, out)
@@ -206,18 +209,6 @@ def _leave(root: Path) -> None:
     """Remove the working folder when nothing is left in it."""
     with suppress(OSError):  # work worth resuming, or somebody else has begun there
         root.rmdir()
-
-
-def _refuse_strange_partial(root: Path, names: set[str]) -> None:
-    if root.is_symlink() or (root.exists() and not root.is_dir()):
-        raise InputError(
-            "is not a working folder of citeforge", path=root, allowed="another --out"
-        )  # fmt: skip
-    if not root.exists():
-        return
-    strange = [p.name for p in root.iterdir() if p.name not in names and not is_temporary(p)]
-    if strange:
-        refuse_strangers(root, sorted(strange))
 
 
 def is_temporary(path: Path) -> bool:
@@ -297,41 +288,35 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
 
 
 @contextmanager
-def amending(folder: Path) -> Iterator[Callable[[Mapping[str, str]], None]]:
+def amending(folder: Path) -> Iterator[dict[str, str]]:
     """Replace some files of a finished folder together: all of them, or none.
 
     The new files are written into a folder inside, which takes the name ``.amending/ready`` when
     they are whole; from then on the change is made, by whoever comes next if need be. Gives a
-    function that takes file names with their texts.
+    dictionary that takes file names with their texts; they are written when the block ends well.
 
     Raises:
         InputError: the folder cannot be written, or another process is changing it.
     """
     root = folder / AMENDING
-
-    def write(files: Mapping[str, str]) -> None:
-        growing_files = root / "new"
-        remove_tree(growing_files)
-        for name, text in files.items():
-            write_text(growing_files / name, text)
-        growing_files.rename(root / _READY)
-        sync_folder(root)
-        _move_amendments(folder)
-
+    new = root / "new"
+    files: dict[str, str] = {}
     with ExitStack() as stack:
         _refuse_link(root)
-        with storage_errors(folder):
-            root.mkdir(exist_ok=True)
-            stack.callback(_leave, root)
-            stack.enter_context(file_lock(root / LOCK, folder))
+        stack.enter_context(storage_errors(folder))
+        root.mkdir(exist_ok=True)
+        stack.callback(_leave, root)
+        stack.enter_context(file_lock(root / LOCK, folder))
+        _move_amendments(folder)
+        remove_tree(new)
+        stack.callback(remove_tree, new)
+        yield files
+        for name, text in files.items():
+            write_text(new / name, text)
+        if files:
+            new.rename(root / _READY)
+            sync_folder(root)
             _move_amendments(folder)
-            remove_tree(root / "new")
-        try:
-            yield write
-        except OSError as error:
-            raise storage_error(error, folder) from error
-        finally:
-            remove_tree(root / "new")
 
 
 def finish_amendments(folder: Path) -> None:

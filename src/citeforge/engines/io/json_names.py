@@ -8,25 +8,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
 
 
-class RepeatedNameError(ValueError):
-    """A name stands twice in one JSON object.
-
-    Attributes:
-        name: the name.
-    """
-
-    allowed = "each name once; readers of JSON differ in which of the two they take"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"the name {printable(name)} stands twice in one object")
+class _RepeatedNameError(Exception):
+    """A name stands twice."""
 
 
 def _unique(members: list[tuple[str, Any]]) -> None:
@@ -34,7 +26,7 @@ def _unique(members: list[tuple[str, Any]]) -> None:
         names: set[str] = set()
         for name, _ in members:
             if name in names:
-                raise RepeatedNameError(name)
+                raise _RepeatedNameError(name)
             names.add(name)
 
 
@@ -66,16 +58,20 @@ def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
     return tuple(f'"{name}":'.encode() for name in fields)
 
 
-def require_unique_names(content: bytes, likely: Sequence[bytes] = ()) -> None:
+def require_unique_names(
+    content: bytes, path: Path, line: int | None = None, likely: Sequence[bytes] = ()
+) -> None:
     """Refuse a JSON document in which an object has a name twice, at any depth.
 
     Args:
         content: JSON in UTF-8 that has been decoded without an error before.
+        path: where it stands, for the message.
+        line: line of that file.
         likely: names that it may have (:func:`names_in_json`). A document that has no others is
             passed several times faster.
 
     Raises:
-        RepeatedNameError: names the first one.
+        InputError: names the first one.
         UnicodeDecodeError: it is not UTF-8 in a part that the other decoder passed over.
         RecursionError: it is nested too deeply.
         ValueError: it is no JSON in a part that the other decoder passed over.
@@ -89,4 +85,12 @@ def require_unique_names(content: bytes, likely: Sequence[bytes] = ()) -> None:
                 n_members -= 1
                 if not n_members:
                     return
-    _scan(content.decode().lstrip(" \t\r\n"), 0)
+    try:
+        _scan(content.decode().lstrip(" \t\r\n"), 0)
+    except _RepeatedNameError as error:
+        raise InputError(
+            f"the name {printable(str(error))} stands twice in one object",
+            path=path,
+            line=line,
+            allowed="each name once; readers of JSON differ in which of the two they take",
+        ) from error

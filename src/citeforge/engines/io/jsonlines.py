@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
@@ -15,7 +15,6 @@ from typing import IO, TypeVar, cast
 import msgspec
 
 from citeforge.engines.io.json_names import (
-    RepeatedNameError,
     json_fault,
     names_in_json,
     require_unique_names,
@@ -77,8 +76,8 @@ def read_rows(
             if line[-2:] == b"}\n":
                 try:
                     row = decode(line)
-                    require_unique_names(line, names)
-                except (msgspec.MsgspecError, ValueError, RecursionError):
+                    require_unique_names(line, path, number, names)
+                except (msgspec.MsgspecError, ValueError, RecursionError, InputError):
                     pass  # found again below, with what is wrong
                 else:
                     yield number, row
@@ -191,10 +190,8 @@ def decode_line(
     decode_text(path, number, line)
     try:
         row = decoder.decode(line)
-        require_unique_names(line)
+        require_unique_names(line, path, number)
         return row
-    except RepeatedNameError as error:
-        raise InputError(str(error), path=path, line=number, allowed=error.allowed) from error
     except msgspec.ValidationError as error:
         raise _validation_error(path, number, str(error), row_type) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -250,24 +247,12 @@ def _validation_error(
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)
-    unknown = _UNKNOWN.search(message)
-    if unknown and not _PATH.search(message):
-        hint = suggestion(unknown.group(1), fields)
-        return InputError(
-            "is not a field of this file",
-            path=path,
-            line=number,
-            field=unknown.group(1),
-            allowed=f"the fields are {names}{hint}{_elsewhere(fields)}",
-        )
-    place = _PATH.search(message)
+    place, unknown = _PATH.search(message), _UNKNOWN.search(message)
     field = place.group(1) if place else None
-    return InputError(
-        _PATH.sub("", message), path=path, line=number, field=field, allowed=f"fields: {names}"
-    )
-
-
-def _elsewhere(fields: Sequence[str]) -> str:
-    """Where further data of a row may stand, where it has a place for them."""
-    place = next((name for name in ("metadata", "meta") if name in fields), None)
-    return f"; further data goes into {place}" if place else ""
+    reason, allowed = _PATH.sub("", message), f"fields: {names}"
+    if unknown and not place:
+        field, reason = unknown.group(1), "is not a field of this file"
+        allowed = f"the fields are {names}{suggestion(field, fields)}"
+        if home := next((name for name in ("metadata", "meta") if name in fields), ""):
+            allowed += f"; further data goes into {home}"
+    return InputError(reason, path=path, line=number, field=field, allowed=allowed)

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 _INT, _STRUCT = 5, 12
+_SIZES = {1: 0, 2: 0, 3: 1, 7: 8}
+"""Bytes of truth values, bytes and floats."""
 _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 """Encodings in which every value has its own bytes, and no value those of another."""
 
 
-@dataclass(frozen=True)
-class Unpacked:
+class Unpacked(NamedTuple):
     """Bytes in memory at most.
 
     Attributes:
@@ -31,13 +31,6 @@ class Unpacked:
 
     page: int
     file: int
-
-
-@dataclass(frozen=True)
-class _Page:
-    unpacked: int
-    values: int
-    shares: bool
 
 
 def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
@@ -51,26 +44,24 @@ def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> Unpacked:
     Raises:
         ArrowInvalid: the headers make no sense.
     """
-    paths = [file.schema.column(i).path for i in range(len(file.schema))]
-    members = [
-        i
-        for i, name in enumerate(paths)
-        if any(f"{name}.".startswith(f"{column}.") for column in columns)
-    ]
+    tops = tuple(f"{column}." for column in columns)
+    paths = (f"{file.schema.column(i).path}." for i in range(len(file.schema)))
+    members = [i for i, path in enumerate(paths) if path.startswith(tops)]
     page = whole = 0
     with path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
         for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
             for column in map(group.column, members):
                 largest = 0
-                for one in _pages(data, column):
-                    largest = max(largest, one.unpacked)
+                for size, values, shares in _pages(data, column):
+                    largest = max(largest, size)
                     # Beside a text lie its offset and whether it is there.
-                    whole += one.values * (largest if one.shares else 16) + one.unpacked
+                    whole += values * (largest if shares else 16) + size
                 page = max(page, largest)
     return Unpacked(page, whole)
 
 
-def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[_Page]:
+def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
+    """Of each page: its bytes, its values, and whether values share bytes."""
     if column.num_values < 1:  # Arrow reads none of it, and writers name any place
         return
     at = column.data_page_offset
@@ -90,7 +81,7 @@ def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[_Page]:
                 raise pa.ArrowInvalid("the header of a page has sizes that no page has")
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise pa.ArrowInvalid("a page has no header") from error
-        yield _Page(max(size, stored), values, not encodings <= _EACH_WRITTEN_OUT)
+        yield max(size, stored), values, not encodings <= _EACH_WRITTEN_OUT
         at += stored
 
 
@@ -115,16 +106,14 @@ def _struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], int]:
         if wire_type in (4, _INT, 6):
             number, at = _varint(data, at)
             fields[field] = _signed(number) if wire_type == _INT else None
-        elif wire_type == 3:
-            at += 1
-        elif wire_type == 7:
-            at += 8
         elif wire_type == 8:
             length, at = _varint(data, at)
             at += length
         elif wire_type == _STRUCT and depth < 4:
             fields[field], at = _struct(data, at, depth + 1)
-        elif wire_type not in (1, 2):
+        elif wire_type in _SIZES:
+            at += _SIZES[wire_type]
+        else:
             raise pa.ArrowInvalid("the header of a page holds what no header holds")
     return fields, at + 1
 

@@ -119,8 +119,8 @@ class Lines:
     def __exit__(self, kind: object, *_: object) -> None:
         self._over.set()
         self._clock.join()
-        if kind is None:
-            self._finish()
+        if kind is None and (self._last > self._start or (self._as_json and self.done)):
+            self._write()
 
     def _tick(self) -> None:
         wait = FIRST
@@ -133,11 +133,6 @@ class Lines:
         with self._lock:
             self.done += items
             self.note = note
-
-    def _finish(self) -> None:
-        """The last line, where there was one before."""
-        if self._last > self._start or (self._as_json and self.done):
-            self._write()
 
     def _write(self) -> None:
         with self._lock:
@@ -199,13 +194,8 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
 
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        Rate(),
-        TimeRemainingColumn(),
-    )
+    description, n_done = TextColumn("{task.description}"), MofNCompleteColumn()
+    columns = (description, BarColumn(), n_done, Rate(), TimeRemainingColumn())
     # The bar moves the cursor, which `sys.stderr` of a command does not let anybody do.
     with Progress(*columns, console=Console(file=sys.__stderr__)) as bar:
         task = bar.add_task(label, total=total)

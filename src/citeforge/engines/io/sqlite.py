@@ -44,7 +44,7 @@ class Store:
         """
         self.path = path
         with ExitStack() as stack, store_errors(path):
-            self.is_first = not readonly and stack.enter_context(_sole_writer(path))
+            self.is_first = not readonly and stack.enter_context(_write_lock(path))
             if readonly and not path.exists():
                 raise InputError("does not exist", path=path, allowed=_OLD_STORE)
             if not readonly and not (path.exists() and path.stat().st_size):
@@ -121,15 +121,12 @@ class Store:
 
 
 @contextmanager
-def _sole_writer(path: Path) -> Iterator[bool]:
-    place = path.resolve()
-    lock = place.with_name(f"{place.name}.lock")
-    with ExitStack() as stack:
-        with storage_errors(path):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            hold = file_lock(lock, path, shared=True, instead="another store")
-            is_first = stack.enter_context(hold)
-        yield is_first
+def _write_lock(path: Path) -> Iterator[bool]:
+    lock = Path(f"{path.resolve()}.lock")
+    with storage_errors(path):
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(lock, path, shared=True, instead="another store") as is_first:
+            yield is_first
 
 
 def _remove_database(path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -58,7 +57,7 @@ class TableWriter:
         self._pending: list[pa.RecordBatch] = []
         self._pending_rows = 0
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="citeforge-parquet")
-        self._groups: deque[Future[None]] = deque()
+        self._encoding: Future[None] | None = None
         self._parts: list[Path] = []
         self._writer: Any = None
         self._shard_rows = 0
@@ -69,12 +68,11 @@ class TableWriter:
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Append rows; they must have the writer's schema."""
         for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
-            at = 0
-            while at < piece.num_rows:
-                take = min(piece.num_rows - at, ROWS_PER_GROUP - self._pending_rows)
-                self._pending.append(piece.slice(at, take))
-                self._pending_rows += take
-                at += take
+            while len(piece):
+                head = piece[: ROWS_PER_GROUP - self._pending_rows]
+                self._pending.append(head)
+                self._pending_rows += len(head)
+                piece = piece[len(head) :]
                 if self._pending_rows == ROWS_PER_GROUP:
                     self._send()
 
@@ -82,21 +80,21 @@ class TableWriter:
         table = pa.Table.from_batches(self._pending, self.schema)
         self.rows += table.num_rows
         self._pending, self._pending_rows = [], 0
-        self._wait_until(2)
-        self._groups.append(self._encoder.submit(self._encode, table))
+        self._wait()
+        self._encoding = self._encoder.submit(self._encode, table)
 
-    def _wait_until(self, left: int) -> None:
-        """Wait until no more than ``left`` row groups are to be encoded."""
-        with storage_errors(self.folder / self.name):
-            while len(self._groups) > left:
-                self._groups.popleft().result()
+    def _wait(self) -> None:
+        """Wait until the last row group is encoded."""
+        if self._encoding is not None:
+            with storage_errors(self.folder / self.name):
+                self._encoding.result()
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind is None:
                 if self._pending:
                     self._send()
-                self._wait_until(0)
+                self._wait()
                 with storage_errors(self.folder / self.name):
                     self._close_part()
                     self._name_shards()

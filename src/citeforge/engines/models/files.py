@@ -11,6 +11,8 @@ from pathlib import Path
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.schemas.errors import InputError
 
+_WEIGHTS = (".safetensors", ".bin", ".ckpt")
+_OTHERS = (".json", ".txt", ".model")
 _UNLOADABLE = OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, AttributeError
 
 
@@ -22,27 +24,6 @@ class Located:
     identity: dict[str, str]
 
 
-def local_model(folder: Path, weights: bool = True) -> Located:
-    """A model folder, identified by the sha256 of its files.
-
-    Args:
-        folder: its files.
-        weights: whether it must hold any.
-
-    Raises:
-        InputError: it holds no weights.
-    """
-    files = sorted(
-        f
-        for f in folder.rglob("*")
-        if f.suffix in (".safetensors", ".bin", ".ckpt", ".json", ".txt", ".model")
-    )
-    if weights and not any(f.suffix in (".safetensors", ".bin", ".ckpt") for f in files):
-        raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
-    content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
-    return Located(folder, {"folder_sha256": digest(content)})
-
-
 def model_title(name: str) -> str:
     """A model's name without the place of its folder."""
     return Path(name).name if Path(name).is_dir() else name
@@ -51,21 +32,38 @@ def model_title(name: str) -> str:
 def find_model(
     name: str, revision: str | None, instead: str, weights: str | None = None
 ) -> Located:
-    """A model folder, or a Hub model.
+    """A model folder, identified by the sha256 of its files, or a Hub model, by its commit.
 
     Args:
-        name: folder or repository.
-        revision: of a repository.
+        name: folder or repository, which is fetched or found in the Hub cache.
+        revision: commit, tag or branch of a repository.
         instead: what needs no such model, as an error names it.
         weights: file with the weights; None for all of the usual endings, empty for none.
 
     Raises:
-        InputError: see :func:`local_model` and :func:`hub_model`.
+        InputError: a folder without weights, an unknown repository, or no network.
     """
     folder = Path(name)
     if folder.is_dir():
-        return local_model(folder, weights != "")
-    return hub_model(name, revision, instead, weights)
+        files = sorted(f for f in folder.rglob("*") if f.suffix in (*_WEIGHTS, *_OTHERS))
+        if weights != "" and not any(f.suffix in _WEIGHTS for f in files):
+            raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
+        content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
+        return Located(folder, {"folder_sha256": digest(content)})
+    from huggingface_hub import snapshot_download
+
+    patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
+    patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
+    try:
+        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
+    except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise InputError(
+            f"cannot be had from the Hub ({reason[:160]})",
+            path=name,
+            allowed=f"check the name and the network, or use {instead}",
+        ) from error
+    return Located(folder, {"revision": folder.name})
 
 
 @contextmanager
@@ -102,31 +100,3 @@ def http_errors() -> tuple[type[Exception], ...]:
             continue
         errors.append(getattr(module, "HTTPError", None) or module.RequestException)
     return tuple(errors)
-
-
-def hub_model(name: str, revision: str | None, instead: str, weights: str | None = None) -> Located:
-    """A Hub model, fetched or found in the Hub cache, identified by its commit.
-
-    Args:
-        name: repository.
-        revision: commit, tag or branch.
-        instead: what needs no such model, as an error names it.
-        weights: file with the weights; None for all of the usual endings, empty for none.
-
-    Raises:
-        InputError: unknown, or no network.
-    """
-    from huggingface_hub import snapshot_download
-
-    patterns = ["*.json", "*.txt", "*.model", "*/config.json"]
-    patterns += ["*.safetensors", "*.bin"] if weights is None else [weights] * bool(weights)
-    try:
-        folder = Path(snapshot_download(name, revision=revision, allow_patterns=patterns))
-    except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
-        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        raise InputError(
-            f"cannot be had from the Hub ({reason[:160]})",
-            path=name,
-            allowed=f"check the name and the network, or use {instead}",
-        ) from error
-    return Located(folder, {"revision": folder.name})

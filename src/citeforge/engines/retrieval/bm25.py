@@ -14,7 +14,7 @@ from citeforge.engines.embedding.vectors import SHARD_ROWS
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
-from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
+from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.schemas.extras import extras_named
 
 _K1, _B = 1.2, 0.75
@@ -63,15 +63,10 @@ class Bm25:
             "bm25s": version("bm25s"),
         }
 
-    def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """Passages with a word of the query, by score."""
-        return self._ranked(queries, depth, filled=False)
-
-    def rank_all(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """The same, followed by passages without a word of the query, by id, with score 0."""
-        return self._ranked(queries, depth, filled=True)
-
-    def _ranked(self, queries: Mapping[str, str], depth: int, filled: bool) -> Rankings:
+    def rank(
+        self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
+    ) -> Rankings:
+        """Passages with a word of the query, by score; where filled, then the others, by id."""
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():
@@ -96,8 +91,3 @@ class Bm25:
             self._index.get_scores(indexed).astype(np.float64), 6
         )
         return scores
-
-
-def by_words(settings: RetrieverSettings) -> Bm25:
-    """``bm25``."""
-    return Bm25.of(settings.corpus)

@@ -61,6 +61,17 @@ class DenseCorpus:
                 advance,
             )  # fmt: skip
 
+    @staticmethod
+    def of(settings: RetrieverSettings) -> DenseCorpus:
+        """The one that settings ask for."""
+        return DenseCorpus(
+            settings.corpus,
+            settings.embedder(),
+            settings.folder,
+            settings.shard_rows,
+            settings.retrieve_candidates,
+        )
+
     def identity(self) -> dict[str, Any]:
         """The embedder's."""
         return {**self._embedder.fingerprint(), "search": "exact, cosine"}
@@ -126,14 +137,3 @@ def nearest(
             settled[start : start + step] = certain | (k == size)
         rows, k = rows[~settled], 4 * k
     return where, cosines
-
-
-def by_meaning(settings: RetrieverSettings) -> DenseCorpus:
-    """``dense``."""
-    return DenseCorpus(
-        settings.corpus,
-        settings.embedder(),
-        settings.folder,
-        settings.shard_rows,
-        settings.retrieve_candidates or retrieve_candidates,
-    )

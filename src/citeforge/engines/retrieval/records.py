@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import SHARD_ROWS
+from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
-
-if TYPE_CHECKING:
-    from citeforge.engines.search.exact import FirstStage
 
 DEPTH = 100
 """Passages a query (ALCE, section 4.1)."""
@@ -70,11 +68,11 @@ class RetrieverSettings:
         embedder: makes the embedder of dense retrieval, when it is needed.
         folder: where its vectors are kept.
         shard_rows: passages a shard of vectors.
-        nominate: what searches them; None for this process.
+        retrieve_candidates: what searches them.
     """
 
     corpus: list[Path]
     embedder: Callable[[], Embedder] = _no_embedder
     folder: Path = field(default_factory=Path)
     shard_rows: int = SHARD_ROWS
-    retrieve_candidates: FirstStage | None = None
+    retrieve_candidates: FirstStage = retrieve_candidates

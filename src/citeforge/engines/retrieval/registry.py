@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from citeforge.engines.registry import Registry, expected
-from citeforge.engines.retrieval.bm25 import by_words
-from citeforge.engines.retrieval.dense import by_meaning
-from citeforge.engines.retrieval.records import Retriever, RetrieverSettings
-from citeforge.engines.retrieval.runs import by_run
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.retrieval.records import Retriever
+from citeforge.engines.retrieval.runs import TrecRun
 from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
 from citeforge.schemas.models.choices import Choice
 
@@ -14,17 +16,12 @@ RETRIEVERS: Registry[Choice, Retriever] = Registry(
     "retriever",
     "retrievers",
     CHOICES,
-    {"bm25": by_words, "dense": by_meaning, "run": by_run},
+    {
+        "bm25": lambda settings: Bm25.of(settings.corpus),
+        "dense": DenseCorpus.of,
+        "run": lambda file, settings: TrecRun(Path(file), settings.corpus),
+    },
     "identity rank",
     expected("--retriever", CHOICES),
 )
-
-
-def make_retriever(name: str, settings: RetrieverSettings) -> Retriever:
-    """The retriever of a name: one of RETRIEVERS, or a plugin's.
-
-    Raises:
-        UsageError: another name.
-        InputError: a broken plugin.
-    """
-    return RETRIEVERS.make(name, settings)
+make_retriever = RETRIEVERS.make

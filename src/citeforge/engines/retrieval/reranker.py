@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, ClassVar, Protocol
 
 from citeforge.engines.models.compute import device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
@@ -50,22 +52,18 @@ def make_reranker(
     for module in ("torch", "transformers", "sentence_transformers"):
         require(module)
     located = find_model(name, None, instead)
-    config = _config(name, located)
+    from transformers import AutoConfig
+
+    with loading_errors("cannot be loaded", name, _ALLOWED):
+        config = AutoConfig.from_pretrained(located.folder, local_files_only=True)
     maker = MonoT5 if config.is_encoder_decoder else CrossEncoderReranker
     return maker(name, located, device)
 
 
-def _config(name: str, located: Located) -> Any:
-    from transformers import AutoConfig
+class _LocalReranker(ABC):
+    """A located model on a device, which scores pairs in batches on one thread each."""
 
-    with loading_errors("cannot be loaded", name, _ALLOWED):
-        return AutoConfig.from_pretrained(located.folder, local_files_only=True)
-
-
-class _Local:
-    """Common ground: a located model on a device, pairs in batches on one thread each."""
-
-    kind = ""
+    kind: ClassVar[str]
 
     def __init__(self, name: str, located: Located, device: str) -> None:
         self.name = name
@@ -81,21 +79,43 @@ class _Local:
         """Name and kind of the model, and what identifies its files."""
         return {"name": model_title(self.name), "kind": self.kind, **self.located.identity}
 
-    def _batched(self, pairs: Pairs, tokens_of: Any, work: Any) -> list[float]:
-        """Scores of pairs, longest first, in batches."""
+    @abstractmethod
+    def _tokens(self, pairs: Pairs) -> Any:
+        """Pairs as the model reads them."""
+
+    @property
+    @abstractmethod
+    def _score(self) -> Callable[[Any], Any]:
+        """A tokenised batch to its scores, a tensor."""
+
+    def scores(self, pairs: Pairs) -> list[float]:
+        """One score a pair, in order: those of longest pairs are computed first.
+
+        Raises:
+            InputError: the model is none that gives one score a pair.
+        """
+        import torch
+
+        score = self._score
+
+        def work(tokens: Any) -> list[float]:
+            with torch.inference_mode():
+                values: list[float] = score(tokens).tolist()
+            return values
+
         order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
-        batches = batched(order, BATCH)
-        tokens = (tokens_of([pairs[i] for i in rows]) for rows in batches)
-        scores = [0.0] * len(pairs)
+        tokens = (self._tokens([pairs[i] for i in rows]) for rows in batched(order, BATCH))
         device = self.device.split(":")[0]
-        for rows, values in zip(batches, one_thread_each(work, tokens, device), strict=True):
-            for row, score in zip(rows, values, strict=True):
-                scores[row] = score
-        return scores
+        values = chain.from_iterable(one_thread_each(work, tokens, device))
+        by_row = dict(zip(order, values, strict=True))
+        return [by_row[row] for row in range(len(pairs))]
 
 
-class CrossEncoderReranker(_Local):
-    """Any sentence-transformers ``CrossEncoder`` with one score a pair."""
+class CrossEncoderReranker(_LocalReranker):
+    """Any sentence-transformers ``CrossEncoder`` with one score a pair.
+
+    Scores are what the model's own activation gives, usually in [0, 1].
+    """
 
     kind = "cross-encoder"
 
@@ -111,21 +131,6 @@ class CrossEncoderReranker(_Local):
         return super().identity() | engine
 
     @cached_property
-    def _compute(self) -> Any:
-        """A tokenised batch to scores before the activation."""
-        model = self._model
-        if self._openvino is not None:
-            example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
-            pad = model.tokenizer.pad_token_id or 0
-            return self._openvino.cross_encoder(self.located, model, example, pad)
-
-        def compute(tokens: dict[str, Any]) -> Any:
-            features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
-            return model(features)["scores"].float()
-
-        return compute
-
-    @cached_property
     def _model(self) -> Any:
         from sentence_transformers import CrossEncoder
 
@@ -137,23 +142,23 @@ class CrossEncoderReranker(_Local):
             )
         return model
 
-    def scores(self, pairs: Pairs) -> list[float]:
-        """What the model's own activation gives, usually in [0, 1].
+    def _tokens(self, pairs: Pairs) -> Any:
+        return self._model.preprocess(pairs)
 
-        Raises:
-            InputError: the model gives other than one score a pair.
-        """
-        import torch
+    @cached_property
+    def _score(self) -> Callable[[Any], Any]:
+        model = self._model
+        if self._openvino is not None:
+            example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
+            pad = model.tokenizer.pad_token_id or 0
+            compute = self._openvino.cross_encoder(self.located, model, example, pad)
+            return lambda tokens: model.activation_fn(compute(tokens)).flatten()
 
-        model, compute = self._model, self._compute
+        def score(tokens: dict[str, Any]) -> Any:
+            features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}
+            return model.activation_fn(model(features)["scores"].float()).flatten()
 
-        def work(tokens: dict[str, Any]) -> list[float]:
-            with torch.inference_mode():
-                logits = model.activation_fn(compute(tokens))
-            scores: list[float] = logits.flatten().tolist()
-            return scores
-
-        return self._batched(pairs, model.preprocess, work)
+        return score
 
 
 _WORDS = {"mt5": ("▁no", "▁yes")}
@@ -162,7 +167,7 @@ _LONGEST = 512
 _END = " Relevant:"
 
 
-class MonoT5(_Local):
+class MonoT5(_LocalReranker):
     """``Query: … Document: … Relevant:`` answered by "true" or "false" (Nogueira et al. 2020).
 
     The score is the log-probability of "true" against "false" as the first token; multilingual
@@ -179,8 +184,17 @@ class MonoT5(_Local):
         with loading_errors("has no tokenizer that can be loaded", self.name, allowed):
             return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
 
+    def _tokens(self, pairs: Pairs) -> Any:
+        texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
+        *ids, end = self._tokeniser(
+            [*texts, _END.strip()], truncation=False, verbose=False
+        ).input_ids
+        cut = [i if len(i) <= _LONGEST else [*i[: _LONGEST - len(end)], *end] for i in ids]
+        return self._tokeniser.pad({"input_ids": cut}, return_tensors="pt")
+
     @cached_property
-    def _model(self) -> Any:
+    def _score(self) -> Callable[[Any], Any]:
+        import torch
         from transformers import AutoModelForSeq2SeqLM
         from transformers.utils import logging
 
@@ -189,12 +203,8 @@ class MonoT5(_Local):
             model = AutoModelForSeq2SeqLM.from_pretrained(
                 self.located.folder, local_files_only=True
             )
-        return model.to(self.device).float().eval()
-
-    @cached_property
-    def _words(self) -> list[int]:
-        """Ids of the words for no and yes."""
-        words = _WORDS.get(self._model.config.model_type, _OTHERWISE)
+        model = model.to(self.device).float().eval()
+        words = _WORDS.get(model.config.model_type, _OTHERWISE)
         vocabulary = self._tokeniser.get_vocab()
         missing = [w for w in words if w not in vocabulary]
         if missing:
@@ -203,43 +213,13 @@ class MonoT5(_Local):
                 path=self.name,
                 allowed=_ALLOWED,
             )
-        return [vocabulary[w] for w in words]
-
-    @cached_property
-    def _end(self) -> list[int]:
-        ids: list[int] = self._tokeniser(_END.strip()).input_ids
-        return ids
-
-    def _tokens(self, pairs: Pairs) -> dict[str, Any]:
-        texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
-        ids = self._tokeniser(texts, truncation=False, verbose=False).input_ids
-        end = self._end
-        cut = [i if len(i) <= _LONGEST else [*i[: _LONGEST - len(end)], *end] for i in ids]
-        padded: dict[str, Any] = self._tokeniser.pad({"input_ids": cut}, return_tensors="pt")
-        return padded
-
-    def scores(self, pairs: Pairs) -> list[float]:
-        """Log-probabilities of relevance, 0 at most.
-
-        Raises:
-            InputError: the model does not know the words that it should answer with.
-        """
-        import torch
-
-        model, words = self._model, self._words
+        places = [vocabulary[w] for w in words]
         begin = model.config.decoder_start_token_id
 
-        def work(tokens: Any) -> list[float]:
-            ids, mask = tokens["input_ids"].to(self.device), tokens["attention_mask"]
-            start = torch.full((len(ids), 1), begin, device=self.device)
-            with torch.inference_mode():
-                logits = model(
-                    input_ids=ids,
-                    attention_mask=mask.to(self.device),
-                    decoder_input_ids=start,
-                    use_cache=False,
-                ).logits[:, 0, words]
-            scores: list[float] = torch.log_softmax(logits.float(), dim=1)[:, 1].tolist()
-            return scores
+        def score(tokens: Any) -> Any:
+            inputs = {n: tokens[n].to(self.device) for n in ("input_ids", "attention_mask")}
+            start = torch.full((len(inputs["input_ids"]), 1), begin, device=self.device)
+            logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0, places]
+            return torch.log_softmax(logits.float(), dim=1)[:, 1]
 
-        return self._batched(pairs, self._tokens, work)
+        return score

@@ -13,7 +13,7 @@ import pyarrow as pa
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.textfiles import text_lines
-from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
+from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.schemas.errors import InputError
 
 
@@ -119,8 +119,3 @@ class TrecRun:
                     field="docid", allowed="a run over this benchmark's corpus",
                 )  # fmt: skip
         return run.rankings(depth)
-
-
-def by_run(argument: str, settings: RetrieverSettings) -> TrecRun:
-    """``run:FILE``."""
-    return TrecRun(Path(argument), settings.corpus)

@@ -8,7 +8,7 @@ decides: which of the two it was (:func:`choose_first_stage`) changes the time a
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Protocol
@@ -32,6 +32,12 @@ _FEW_QUERIES = 4
 """With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
 _MANY_QUERIES = 352
 """From here on FAISS multiplies matrices, too, and no slower than torch."""
+
+
+FirstStage = Callable[
+    [Floats, Sequence[VectorShard], int, Advance], tuple[Floats, npt.NDArray[np.int64]]
+]
+""":func:`retrieve_candidates`, wherever it is done."""
 
 
 class Searcher(Protocol):
@@ -72,14 +78,6 @@ def retrieve_candidates(
         start += len(block)
         advance(len(block))
     return best.scores, best.where
-
-
-class FirstStage(Protocol):
-    """:func:`retrieve_candidates`, wherever it is done."""
-
-    def __call__(
-        self, queries: Floats, shards: Sequence[VectorShard], k: int, advance: Advance
-    ) -> tuple[Floats, npt.NDArray[np.int64]]: ...
 
 
 @dataclass

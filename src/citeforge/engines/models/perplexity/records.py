@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.models.perplexity.ngram import NgramModel
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.models.choices import PERPLEXITY as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -60,13 +61,6 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
     return PERPLEXITY.make(name, PerplexitySettings(training, **settings))
 
 
-def trained(settings: PerplexitySettings) -> Perplexity:
-    """``ngram``."""
-    from citeforge.engines.models.perplexity.ngram import NgramModel
-
-    return NgramModel(settings.training)
-
-
 def perplexity_name(name: str) -> str:
     """Name under which the engine of ``--perplexity`` stands in manifests: a model folder's last
     part, other names as they are."""
@@ -77,7 +71,7 @@ PERPLEXITY: Registry[Choice, Perplexity] = Registry(
     "perplexity model",
     "perplexity",
     CHOICES,
-    {"ngram": trained},
+    {"ngram": lambda settings: NgramModel(settings.training)},
     "identity of",
     expected("--perplexity", CHOICES),
 )
