@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from citeforge.builders.authorship import candidates
 from citeforge.builders.authorship.candidates import Ranked
@@ -16,21 +15,20 @@ from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     choose_label_sets,
     draw,
-    passage_labels,
     require_enough,
 )
 from citeforge.builders.authorship.select import ChosenPassages
 from citeforge.builders.authorship.select import choose_contexts as choose_passages
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.engines.setup import run_embedder
-from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
+from citeforge.schemas.benchmarks.authorship import Cell, Design, LabelSet, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, MAPPING, QUERIES, RELEVANT, TWINS
+from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.authorship import ORIGINS
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
@@ -146,45 +144,54 @@ def _write_tables(
     queries = list(chosen.docs)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     contexts: dict[str, ContextSet] = {}
-    versions: set[tuple[str, str, str]] = set()
+    shown: set[tuple[str, str]] = set()
+    context_stats: Stats = {}
     for cell in design.cells:
         rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.docs.items()}
-        versions |= {
-            (query, human["corpus-id"], shown["corpus-id"])
-            for query, docs in rows.items()
-            for human, shown in zip(chosen.docs[query], docs, strict=True)
-        }
-        writer.add("contexts", cell.context, _table(rows))
+        shown |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
+        stats = writer.add_contexts(cell.context, rows)
+        context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:
-            labels = _labels(design, cell, chosen.docs, seed)
+            labels = _labels(design.label_set(cell.labels), cell, chosen.docs, seed)
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
         contexts[cell.context] = ContextSet(
             description=_described(cell), sizes={"passages": design.k}, short=chosen.short
         )
-    mappings = _mappings(base, queries, versions)
-    shown = {passage for _, _, passage in versions}
-    base.add_judged(writer, queries, mappings, shown)
-    twin_rows = rows_with(base.twins, "twin_id", shown & set(twins.values()))
+    judged = {
+        label: [
+            row
+            for row in rows_with(table, "query-id", queries).cast(MAPPING).to_pylist()
+            if row["corpus-id"] not in base.twin_ids
+        ]
+        for label, table in base.mappings.items()
+    }
+    # Judgements of human passages hold for the twins that are shown.
+    mappings = {
+        label: [
+            *rows,
+            *(
+                {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
+                for row in rows
+                if (row["query-id"], twins.get(row["corpus-id"])) in shown
+            ),
+        ]
+        for label, rows in judged.items()
+    }
+    tables = {n: pa.Table.from_pylist(rows, schema=MAPPING) for n, rows in mappings.items()}
+    passages = {passage for _, passage in shown}
+    base.add_judged(writer, queries, tables, passages)
+    twin_rows = rows_with(base.twins, "twin_id", passages & set(twins.values()))
     if twin_rows.num_rows:
         writer.add("twins", "twins", twin_rows.cast(TWINS))
-    # Judgements of human passages; those of twins follow from them.
-    of_twins = pc.is_in(
-        mappings[RELEVANT]["corpus-id"], pa.array(sorted(twins.values()), pa.string())
-    )
-    judged = mappings[RELEVANT].filter(pc.invert(of_twins))
+    relevant = pa.Table.from_pylist(judged[RELEVANT], schema=MAPPING)
     return contexts, {
         "queries": len(queries),
         "cells": len(design.cells),
         **corpus_stats(writer.folder),
-        **mapping_stats(RELEVANT, judged, len(queries)),
-        **context_stats(design.cells[0].context, _table(chosen.docs)),
+        **mapping_stats(RELEVANT, relevant, len(queries)),
+        **context_stats,
         "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
     }
-
-
-def _table(docs: dict[str, Docs]) -> pa.Table:
-    rows = [{"query_id": query, "docs": row} for query, row in docs.items()]
-    return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
 def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
@@ -198,20 +205,18 @@ def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 
 
 def _labels(
-    design: Design, cell: Cell, docs: dict[str, Docs], seed: int
+    pool: LabelSet, cell: Cell, docs: dict[str, Docs], seed: int
 ) -> list[dict[str, object]]:
     """What a cell says of the author of each passage, by query."""
-    assert cell.labels is not None
-    pool = design.label_set(cell.labels)
-    return [
-        {
-            "query_id": query,
-            "labels": passage_labels(
-                cell, [d["label"] == RELEVANT for d in row], draw(pool, query, len(row), seed)
-            ),
-        }
-        for query, row in docs.items()
-    ]
+    rows: list[dict[str, object]] = []
+    for query, row in docs.items():
+        first, second = draw(pool, query, len(row), seed)
+        sides = [cell.side(doc["label"] == RELEVANT) for doc in row]
+        labels = [
+            a if side == "first" else b for side, a, b in zip(sides, first, second, strict=True)
+        ]
+        rows.append({"query_id": query, "labels": labels})
+    return rows
 
 
 def _described(cell: Cell) -> str:
@@ -220,21 +225,3 @@ def _described(cell: Cell) -> str:
         f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"
     )
     return description if cell.labels is None else f"{description} ({cell.labels})"
-
-
-def _mappings(
-    base: Base, queries: list[str], versions: set[tuple[str, str, str]]
-) -> dict[str, pa.Table]:
-    """The benchmark's judgements, and the same for the twins that are shown."""
-    twin_of = {(query, human): version for query, human, version in versions if version != human}
-    tables = {}
-    for label, table in base.mappings.items():
-        here = rows_with(table, "query-id", queries).cast(MAPPING)
-        rows = [r for r in here.to_pylist() if r["corpus-id"] not in base.twin_ids]
-        extra = [
-            {**row, "corpus-id": twin_of[row["query-id"], row["corpus-id"]], "rank": None}
-            for row in rows
-            if (row["query-id"], row["corpus-id"]) in twin_of
-        ]
-        tables[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
-    return tables

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from citeforge.engines.draws import generator
 from citeforge.engines.io.textfiles import read_yaml, validated
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, LabelSet
+from citeforge.schemas.benchmarks.authorship import PLACEBO, LabelSet
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _NAMES = Path(__file__).parent / "data" / "names.txt"
@@ -138,19 +138,3 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
         pairs = [p if coin.random() < 0.5 else p[::-1] for p in zip(*sides, strict=True)]
         sides = [list(side) for side in zip(*pairs, strict=True)]
     return sides[0], sides[1]
-
-
-def passage_labels(
-    cell: Cell, relevant: Sequence[bool], drawn: tuple[list[str], list[str]]
-) -> list[str]:
-    """Labels that the passages of one context carry in a cell.
-
-    Args:
-        cell: a labelled cell.
-        relevant: whether each passage is relevant, in order.
-        drawn: what :func:`draw` gave for this query.
-    """
-    return [
-        drawn[0 if cell.side(is_relevant) == "first" else 1][position]
-        for position, is_relevant in enumerate(relevant)
-    ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
@@ -29,7 +29,6 @@ from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (
-    CONTEXTS,
     CORPUS,
     GOLD,
     MAPPING,
@@ -85,7 +84,6 @@ def build_twins(
         if (finished := build.finished(draft)) is not None:
             return finished
         rewriting = Rewriting(base, contexts, writer)
-        rewriting.settle()
         package = build.package()
         names, counts, stats = _write_tables(package, recipe, rewriting, models)
         return build.finish(
@@ -155,63 +153,49 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
+        """Write twins until every context is settled."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
-        self.dropped: dict[str, str] = {}
         self._relevant = {q: set(ids) for q, ids in base.relevant.items()}
-
-    def settle(self) -> None:
-        """Write twins until every context is settled."""
-        passages = self._passages_without_twin()
-        while passages:
-            self._write(passages)
-            passages = self._replace()
+        while ids := [i for i in dict.fromkeys(d["corpus-id"] for _, d in self._docs())
+                      if i not in self.twins]:  # fmt: skip
+            self.twins |= {twin.passage.id: twin for twin in writer.write(self._passages(ids))}
+            self._replace()
         failing = {
-            (query, doc["corpus-id"])
-            for docs in self.contexts.values()
-            for query, row in docs.items()
-            for doc in row
-            if not self.twins[doc["corpus-id"]].accepted
+            (q, d["corpus-id"]) for q, d in self._docs() if not self.twins[d["corpus-id"]].accepted
         }
+        self.dropped: dict[str, str] = {}
         for query, passage in sorted(failing):
             reasons = ", ".join(self.twins[passage].failed)
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
-    def _passages_without_twin(self) -> list[str]:
-        docs = [d for c in self.contexts.values() for row in c.values() for d in row]
-        ids = dict.fromkeys(d["corpus-id"] for d in docs)
-        return [n for n in ids if n not in self.twins]
+    def _docs(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """(query, passage) of every place in every context."""
+        for docs in self.contexts.values():
+            for query, row in docs.items():
+                yield from ((query, doc) for doc in row)
 
-    def _write(self, ids: Sequence[str]) -> None:
-        texts = self.base.shown_texts(ids)
-        present: dict[str, list[tuple[str, ...]]] = {}
-        absent: dict[str, list[tuple[str, ...]]] = {}
+    def _passages(self, ids: Sequence[str]) -> list[SourcePassage]:
+        """Passages with the answers that a twin must keep, and those that it must not gain."""
+        answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
         for query, answers in self.base.answers.items():
-            if not answers:
-                continue
-            for passage in self._around(query):
-                side = present if passage in self._relevant[query] else absent
+            listed = [
+                *(d for c in self.contexts.values() for d in c.get(query, ())),
+                *self.base.negatives[query],
+            ]
+            around = dict.fromkeys([*self._relevant[query], *(d["corpus-id"] for d in listed)])
+            for passage in around if answers else ():
+                side = answers_of[passage in self._relevant[query]]
                 side.setdefault(passage, []).append(tuple(answers))
-        passages = [
-            SourcePassage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ())))
+        texts = self.base.shown_texts(ids)
+        return [
+            SourcePassage(i, *texts[i], *(tuple(answers_of[s].get(i, ())) for s in (True, False)))
             for i in ids
         ]
-        for twin in self.writer.write(passages):
-            self.twins[twin.passage.id] = twin
 
-    def _around(self, query: str) -> Iterable[str]:
-        """Every passage that may be shown with a query."""
-        ids = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
-        listed = (d["corpus-id"] for d in self.base.negatives[query])
-        return dict.fromkeys([*self._relevant[query], *ids, *listed])
-
-    def _replace(self) -> list[str]:
-        """Put the query's next negative in the place of every failing non-relevant passage.
-
-        Returns:
-            Passages that have to be rewritten now.
-        """
+    def _replace(self) -> None:
+        """Put the query's next negative in the place of every failing non-relevant passage."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
@@ -224,7 +208,6 @@ class Rewriting:
                         row[at] = following
                         ids.add(following["corpus-id"])
                         self.replaced += 1
-        return self._passages_without_twin()
 
     def _next(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
         def usable(doc: dict[str, str]) -> bool:
@@ -253,22 +236,24 @@ def _write_tables(
             allowed="another writer, looser thresholds, or --keep-failed",
         )
     contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}
-    mappings = {n: rows_with(t, "query-id", queries) for n, t in base.mappings.items()}
-    ids = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    ids |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    mappings = {
+        label: rows_with(table, "query-id", queries).cast(MAPPING)
+        for label, table in base.mappings.items()
+    }
+    shown = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    ids = shown.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
     rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
     writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, ids, passages))
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
-    stats: Stats = {"queries": len(queries), **corpus_stats(writer.folder)}
+    stats: Stats = {
+        "queries": len(queries),
+        **corpus_stats(writer.folder),
+        **mapping_stats(RELEVANT, mappings[RELEVANT], len(queries)),
+    }
     for label, table in mappings.items():
-        writer.add("mapping", label, table.cast(MAPPING))
-    stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(queries))
+        writer.add("mapping", label, table)
     for name, docs in contexts.items():
-        table = pa.Table.from_pylist(
-            [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
-        )
-        writer.add("contexts", name, table)
-        stats |= context_stats(name, table)
+        stats |= writer.add_contexts(name, docs)
     writer.add("gold", "gold", rows_with(base.gold, "query_id", queries).cast(GOLD))
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
