@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,16 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.authorship import candidates
-from citeforge.builders.authorship.candidates import Ranked
+from citeforge.builders.authorship.candidates import Ranked, from_mapping, retrieved
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
+    cell_labels,
     choose_label_sets,
-    draw,
     require_enough,
 )
-from citeforge.builders.authorship.select import ChosenPassages
-from citeforge.builders.authorship.select import choose_contexts as choose_passages
+from citeforge.builders.authorship.select import ChosenPassages, choose_contexts
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
@@ -26,7 +25,7 @@ from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.engines.setup import run_embedder
-from citeforge.schemas.benchmarks.authorship import Cell, Design, LabelSet, make_cells
+from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
@@ -64,7 +63,7 @@ def build_authorship(
         if (finished := build.finished(draft)) is not None:
             return finished
         ranked = _ranked(base, recipe, run) if rank is None else rank(base)
-        chosen = choose_passages(base, ranked, recipe.selection, twins or None)
+        chosen = choose_contexts(base, ranked, recipe.selection, twins or None)
         if not chosen.docs:
             reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
             raise InputError(
@@ -80,19 +79,19 @@ def build_authorship(
 
 def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
     name = recipe.candidates
-    # Deep enough that relevant, equal and twin passages can be left out.
-    depth = 4 * recipe.selection.k + 20
     if name == "mapping":
-        return candidates.from_mapping(base)
-    if name == "bm25":
-        return candidates.from_bm25(base, depth)
+        return from_mapping(base)
     if name.startswith("context:"):
-        return candidates.from_context(base, name.removeprefix("context:"))
-    if name == "dense":
-        with tempfile.TemporaryDirectory() as folder:
-            embedder = run_embedder(recipe.embedder, run)
-            return candidates.from_embeddings(base, depth, embedder, Path(folder))
-    return candidates.from_run(base, Path(name.removeprefix("run:")))
+        docs_of = base.context(name.removeprefix("context:"))
+        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
+    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
+    depth = 4 * recipe.selection.k + 20
+    if name not in ("bm25", "dense"):
+        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
+    with tempfile.TemporaryDirectory() as folder:
+        return retrieved(
+            base, name, depth, lambda: run_embedder(recipe.embedder, run), Path(folder)
+        )
 
 
 def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
@@ -152,7 +151,7 @@ def _write_tables(
         stats = writer.add_contexts(cell.context, rows)
         context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:
-            labels = _labels(design.label_set(cell.labels), cell, chosen.docs, seed)
+            labels = cell_labels(design.label_set(cell.labels), cell, chosen.docs, seed)
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
         contexts[cell.context] = ContextSet(
             description=_described(cell), sizes={"passages": design.k}, short=chosen.short
@@ -201,21 +200,6 @@ def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
         name = doc["corpus-id"] if origin == "human" else twins[doc["corpus-id"]]
         rows.append({"corpus-id": name, "label": doc["label"]})
-    return rows
-
-
-def _labels(
-    pool: LabelSet, cell: Cell, docs: dict[str, Docs], seed: int
-) -> list[dict[str, object]]:
-    """What a cell says of the author of each passage, by query."""
-    rows: list[dict[str, object]] = []
-    for query, row in docs.items():
-        first, second = draw(pool, query, len(row), seed)
-        sides = [cell.side(doc["label"] == RELEVANT) for doc in row]
-        labels = [
-            a if side == "first" else b for side, a, b in zip(sides, first, second, strict=True)
-        ]
-        rows.append({"query_id": query, "labels": labels})
     return rows
 
 

@@ -16,7 +16,7 @@ from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage
+from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage, TwinFigures
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
@@ -39,6 +39,8 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import RunOptions, TwinsRecipe
+
+_NO_FIGURES = TwinFigures(math.nan, math.nan, math.nan)
 
 
 def build_twins(
@@ -77,10 +79,17 @@ def build_twins(
     with building(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
         facts["prompts"] = {"twin": writer.prompt_sha256}
-        full_recipe = _recipe_with_models(recipe, base, tuple(contexts), entities, models)
-        draft = build.draft(
-            full_recipe.recorded(**facts), own.sources, own.licence, models, own.grammar
-        )
+        # Models as they call themselves: answers of a store are those of the model that gave them.
+        judging = {"judge": model_name(models, "entailment judge")}
+        update = {
+            "ner": entities.model,
+            "benchmark": Path(own.name),
+            "llm": model_name(models, "twin author"),
+            "contexts": tuple(contexts),
+            "judging": recipe.judging.model_copy(update=judging),
+        }
+        config = recipe.model_copy(update=update).recorded(**facts)
+        draft = build.draft(config, own.sources, own.licence, models, own.grammar)
         if (finished := build.finished(draft)) is not None:
             return finished
         rewriting = Rewriting(base, contexts, writer)
@@ -115,27 +124,6 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
 
 def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
     return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
-
-
-def _recipe_with_models(
-    recipe: TwinsRecipe,
-    base: Base,
-    contexts: tuple[str, ...],
-    entities: Entities,
-    models: dict[str, dict[str, Any]],
-) -> TwinsRecipe:
-    """The recipe with models as they call themselves: answers of a store are those of the model
-    that gave them."""
-    judge = model_name(models, "entailment judge")
-    return recipe.model_copy(
-        update={
-            "ner": entities.model,
-            "benchmark": Path(base.manifest.name),
-            "llm": model_name(models, "twin author"),
-            "contexts": contexts,
-            "judging": recipe.judging.model_copy(update={"judge": judge}),
-        }
-    )
 
 
 class Rewriting:
@@ -274,7 +262,6 @@ def _rows(
         new = f"{name}~twin"
         while new in existing:
             new += "~"
-        m = twin.report.measured if twin.report else None
         failed = {} if twin.accepted else twin.failed
         rows.append(
             {
@@ -287,9 +274,7 @@ def _rows(
                 "accepted": twin.accepted,
                 "failed": list(failed),
                 "notes": [f"{k}: {v}" for k, v in failed.items()],
-                "length_ratio": m.length_ratio if m else math.nan,
-                "edit_similarity": m.edit_similarity if m else math.nan,
-                "ngram_overlap": m.ngram_overlap if m else math.nan,
+                **(twin.report.measured if twin.report else _NO_FIGURES)._asdict(),
             }
         )
         if stays:
