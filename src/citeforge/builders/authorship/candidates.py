@@ -7,6 +7,7 @@ from pathlib import Path
 
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.schemas.errors import UsageError
@@ -48,6 +49,9 @@ def retrieved(
         InputError: a line of the run is none, names a passage twice, or one that the corpus lacks.
     """
     texts = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    retriever = make_retriever(spec, RetrieverSettings(base.corpus, embedder, folder))
-    rankings = retriever.rank(texts, depth)
+    if spec == "bm25":
+        rankings = Bm25.of(base.corpus).rank_all(texts, depth)
+    else:
+        retriever = make_retriever(spec, RetrieverSettings(base.corpus, embedder, folder))
+        rankings = retriever.rank(texts, depth)
     return {query: [one.docid for one in row] for query, row in rankings.items()}
