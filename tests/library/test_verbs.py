@@ -7,12 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+from citeforge.engines.llm.stores.exchange import export_store, import_store
 from pydantic import ValidationError
 
 import citeforge as cf
 from citeforge import InputError, UsageError
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.stores.exchange import export_store, import_store
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker

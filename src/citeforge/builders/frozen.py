@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeVar
-
-import pyarrow as pa
-
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.tables import TableWriter, rows_of
 from citeforge.ir_convert.alce import load_alce, passage_id
@@ -18,7 +11,6 @@ from citeforge.ir_convert.registry import info_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
 from citeforge.schemas.benchmarks.tables import (
-    CONTEXTS,
     CORPUS,
     GOLD,
     MAPPING,
@@ -29,24 +21,8 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import AlceRecipe, HagridRecipe, RunOptions
 
-R = TypeVar("R", HagridRecipe, AlceRecipe)
-
-
-@dataclass(frozen=True)
-class OwnContexts:
-    """The contexts that a data set brings.
-
-    Attributes:
-        source: the data set.
-        name: of the set of contexts.
-        about: what the manifest says of it.
-        docs: query to its ordered passages: ``corpus-id`` and ``label``.
-    """
-
-    source: Source
-    name: str
-    about: ContextSet
-    docs: dict[str, list[dict[str, str]]]
+Docs = dict[str, list[dict[str, str]]]
+"""Query to its ordered passages: ``corpus-id`` and ``label``."""
 
 
 def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
@@ -56,7 +32,16 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
         InputError: the source or the output folder is at fault.
         UsageError: another kind of source.
     """
-    return _build(recipe, run, _hagrid_contexts)
+    spec = recipe.source
+    if not spec.startswith(("hagrid:", "hagrid-hub:")):
+        raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
+    source = open_source(
+        spec, None, ReadOptions(recipe.skip_empty, extra_fields=recipe.extra_fields)
+    )
+    docs: Docs = {}
+    for query, passage in rows_of(source.relevant(), "query-id", "corpus-id"):
+        docs.setdefault(query, []).append({"corpus-id": passage, "label": RELEVANT})
+    return _build(recipe, run, source, docs, "gold", "the quotes of each question, in their order")
 
 
 def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
@@ -72,78 +57,59 @@ def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
     """
     if not recipe.is_plain:
         return build_retrieved(recipe, run)
-    return _build(recipe, run, _alce_contexts)
+    k = recipe.k
+    scheme, _, argument = recipe.source.partition(":")
+    if scheme != "alce" or not argument:
+        raise UsageError(f"--source {recipe.source!r}: expected alce:PATH")
+    source = load_alce(argument, None, ReadOptions(recipe.skip_empty))
+    carriers = set(rows_of(source.relevant(), "query-id", "corpus-id"))
+    labels = {True: RELEVANT, False: UNJUDGED}
+    docs = {
+        item.query_id: [
+            {"corpus-id": i, "label": labels[(item.query_id, i) in carriers]}
+            for i in dict.fromkeys(passage_id(d) for d in item.docs[:k])
+        ]
+        for item in source.items
+    }
+    description = f"the first {k} documents of each item, in their order"
+    return _build(recipe, run, source, docs, f"top{k}", description)
 
 
-def _build(recipe: R, run: RunOptions, contexts_of: Callable[[R], OwnContexts]) -> Manifest:
+def _build(
+    recipe: HagridRecipe | AlceRecipe,
+    run: RunOptions,
+    source: Source,
+    docs: Docs,
+    name: str,
+    description: str,
+) -> Manifest:
+    """A package of a data set as it is, with one context set."""
     with building(recipe, run) as build:
-        contexts = contexts_of(recipe)
-        info = info_of(contexts.source, recipe.licence)
+        info = info_of(source, recipe.licence)
         draft = build.draft(recipe.recorded(), [info], recipe.licence or info.licence, {})
         if (finished := build.finished(draft)) is not None:
             return finished
         writer = build.package()
-        stats = _write_tables(writer, recipe, contexts)
+        with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
+            for batch in source.passages():
+                corpus.write(batch)
+        if corpus.rows == 0:
+            raise InputError("the corpus is empty", path=recipe.source)
+        writer.note("corpus", "corpus", corpus.files)
+        queries, relevant, gold = source.queries(), source.relevant(), source.gold()
+        writer.add("queries", "queries", queries.cast(QUERIES))
+        writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
+        shown = {query: docs.get(query, []) for query in queries["_id"].to_pylist()}
+        contexts = writer.add_contexts(name, shown)
+        writer.add("gold", "gold", gold.cast(GOLD))
+        stats: Stats = {
+            "queries": queries.num_rows,
+            **corpus_stats(writer.folder),
+            **mapping_stats(RELEVANT, relevant, queries.num_rows),
+            **contexts,
+            "gold rows": gold.num_rows,
+        }
         # Asked again: what was skipped or merged is known only now.
-        info = info_of(contexts.source, recipe.licence)
-        sets = {contexts.name: contexts.about}
+        info = info_of(source, recipe.licence)
+        sets = {name: ContextSet(description=description)}
         return build.finish(draft, writer, stats, sources=[info], contexts=sets)
-
-
-def _write_tables(
-    writer: PackageWriter, recipe: HagridRecipe | AlceRecipe, contexts: OwnContexts
-) -> Stats:
-    source = contexts.source
-    with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
-        for batch in source.passages():
-            corpus.write(batch)
-    if corpus.rows == 0:
-        raise InputError("the corpus is empty", path=recipe.source)
-    writer.note("corpus", "corpus", corpus.files)
-    queries, relevant, gold = source.queries(), source.relevant(), source.gold()
-    rows = [{"query_id": q, "docs": contexts.docs.get(q, [])} for q in queries["_id"].to_pylist()]
-    table = pa.Table.from_pylist(rows, schema=CONTEXTS)
-    writer.add("queries", "queries", queries.cast(QUERIES))
-    writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
-    writer.add("contexts", contexts.name, table)
-    writer.add("gold", "gold", gold.cast(GOLD))
-    return {
-        "queries": queries.num_rows,
-        **corpus_stats(writer.folder),
-        **mapping_stats(RELEVANT, relevant, queries.num_rows),
-        **context_stats(contexts.name, table),
-        "gold rows": gold.num_rows,
-    }
-
-
-def _hagrid_contexts(recipe: HagridRecipe) -> OwnContexts:
-    spec = recipe.source
-    if not spec.startswith(("hagrid:", "hagrid-hub:")):
-        raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
-    read = ReadOptions(recipe.skip_empty, extra_fields=recipe.extra_fields)
-    source = open_source(spec, None, read)
-    docs: dict[str, list[dict[str, str]]] = {}
-    relevant = source.relevant()
-    for query, passage in rows_of(relevant, "query-id", "corpus-id"):
-        docs.setdefault(query, []).append({"corpus-id": passage, "label": RELEVANT})
-    about = ContextSet(description="the quotes of each question, in their order")
-    return OwnContexts(source, "gold", about, docs)
-
-
-def _alce_contexts(recipe: AlceRecipe) -> OwnContexts:
-    spec, k = recipe.source, recipe.k
-    scheme, _, argument = spec.partition(":")
-    if scheme != "alce" or not argument:
-        raise UsageError(f"--source {spec!r}: expected alce:PATH")
-    source = load_alce(argument, None, ReadOptions(recipe.skip_empty))
-    relevant = source.relevant()
-    carriers = set(rows_of(relevant, "query-id", "corpus-id"))
-    docs = {}
-    for item in source.items:
-        ids = list(dict.fromkeys(passage_id(d) for d in item.docs[:k]))
-        docs[item.query_id] = [
-            {"corpus-id": i, "label": RELEVANT if (item.query_id, i) in carriers else UNJUDGED}
-            for i in ids
-        ]
-    about = ContextSet(description=f"the first {k} documents of each item, in their order")
-    return OwnContexts(source, f"top{k}", about, docs)

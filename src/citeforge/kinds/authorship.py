@@ -58,7 +58,7 @@ class AuthorshipKind(TwinsKind):
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:
-        from citeforge.builders.authorship.labelling import labelling_of
+        from citeforge.builders.authorship.labels import labelling_of
 
         return labelling_of(package, context)
 

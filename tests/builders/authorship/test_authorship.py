@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_bm25, from_mapping, from_run
+from citeforge.builders.authorship.candidates import Ranked, from_mapping, retrieved
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
+    cell_labels,
     choose_label_sets,
     draw,
     load_label_sets,
-    passage_labels,
 )
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.prompts import load_template, render_prompts
@@ -33,7 +33,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import Cell, LabelSet, design_of, make_cells
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
-from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS
+from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, IRRELEVANT, RELEVANT
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
@@ -142,12 +142,10 @@ def test_the_placebo_is_drawn_by_lot() -> None:
     placebo = built_in_label_sets()["placebo"]
     assert "by lot" in placebo.note
     cells = make_cells((("human", "llm"), ("human", "human")), (placebo,))
-    relevant = [True, *[False] * 9]
+    row = [{"label": RELEVANT}, *[{"label": IRRELEVANT}] * 9]
+    docs = {f"q{q}": row for q in range(2000)}
     tags = {
-        c.context: np.array(
-            [passage_labels(c, relevant, draw(placebo, f"q{q}", 10, 0)) for q in range(2000)]
-        )
-        == "Blue"
+        c.context: np.array([r["labels"] for r in cell_labels(placebo, c, docs, 0)]) == "Blue"
         for c in cells
         if c.labels
     }
@@ -226,13 +224,17 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
         *("--mixture", "m=1,1,0", "--n-seemingly", "0"),
     )
     assert result.returncode == 0, result.stderr
-    assert from_bm25(Base(tmp_path / "x.r"), 4) == {"q": ["b", "d", "a", "c"]}
+    assert ranked(Base(tmp_path / "x.r"), "bm25", 4) == {"q": ["b", "d", "a", "c"]}
     result = cli(*("build", "authorship", "--benchmark", "x.r", "--candidates", "bm25"),
                  *("--k", "3", "--out", "a"))  # fmt: skip
     assert result.returncode == 0, result.stderr
     docs = Base(tmp_path / "a").context("hh_vanilla")["q"]
     others = [d["corpus-id"] for d in docs if d["label"] != "relevant"]
     assert others == ["b", "a"]  # in the ranking's order, the relevant one put anywhere
+
+
+def ranked(base: Base, spec: str, depth: int = 100) -> Ranked:
+    return retrieved(base, spec, depth, lambda: pytest.fail("nothing is embedded"), Path())
 
 
 RUNS = [
@@ -250,14 +252,14 @@ def test_bad_runs_are_refused(package: Path, tmp_path: Path, text: str, message:
     path = tmp_path / "run.txt"
     path.write_text(text + "\n")
     with pytest.raises(InputError, match=message):
-        from_run(Base(package), path)
+        ranked(Base(package), f"run:{path}")
 
 
 def test_runs_are_ranked_as_trec_eval_ranks(package: Path, tmp_path: Path) -> None:
     path = tmp_path / "run.txt"
     path.write_text("q01 Q0 moon-io 1 1.0 t\nq01 Q0 moon-titan 2 3.0 t\nq01 Q0 moon-luna 3 1.0 t\n")
-    ranked = from_run(Base(package), path)
-    assert ranked["q01"] == ["moon-titan", "moon-luna", "moon-io"]
+    by_query = ranked(Base(package), f"run:{path}")
+    assert by_query["q01"] == ["moon-titan", "moon-luna", "moon-io"]
 
 
 BAD_LABELS = [

@@ -12,11 +12,8 @@ import pytest
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.rebuild import rebuild
 from citeforge.engines.models import compute
-from citeforge.plugins.offline_models.openvino import convert
 from citeforge.plugins.offline_models.openvino.store import VARIABLE
-from citeforge.plugins.ray.shards.shares import embed_shard, mine_shard
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
@@ -94,47 +91,10 @@ def test_killed_while_deciding_and_resumed(
         raise Killed
 
     with monkeypatch.context() as patch, pytest.raises(Killed):
-        patch.setattr("citeforge.builders.rage.negatives.seemingly_table", kill)
+        patch.setattr("citeforge.builders.rage.negatives.mapping_table", kill)
         build(world, tmp_path / "out", "int8", name="b")
     again = build(world, tmp_path / "out", "auto", resume=True, name="b")
     assert again.manifest_sha256 == whole.manifest_sha256
-
-
-@needs_fast
-def test_shares_nominate_and_the_build_decides(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each share has a cache of its own, as another machine would; one quantises for all."""
-    plain = build(world, tmp_path / "plain", "int8", name="b")
-    recipe = RageRecipe(
-        source=f"beir:{world / 'beir'}", embedder=str(world / "model"), compute="int8",
-        mining=Mining(seemingly_relevant=3), name="b",
-    )  # fmt: skip
-    folder = tmp_path / "shards"
-    run = run_options(folder, device="cpu", shard_rows=100)
-    quantised = []
-    make = convert.int8_model
-    monkeypatch.setattr(
-        "citeforge.plugins.offline_models.openvino.embed.int8_model",
-        lambda *given: quantised.append(1) or make(*given),
-    )
-    for n in (2, 1):
-        monkeypatch.setenv(VARIABLE, str(tmp_path / f"cache-{n}"))
-        embed_shard(recipe, run, Shard(number=n, of=2))
-    assert len(quantised) == 1
-    assert len(list((folder / "embeddings").glob("nominating-*.f16"))) == 4
-    with pytest.raises(UsageError, match="leave mining to `build rage … --from-shards"):
-        mine_shard(recipe, run, Shard(number=1, of=2))
-    taken = RunOptions(out=tmp_path / "out", from_shards=folder, device="cpu")
-    made = build_rage(recipe.model_copy(update={"compute": "auto"}), taken)
-    assert made.manifest_sha256 == plain.manifest_sha256
-    deeper = recipe.model_copy(update={"mining": Mining(seemingly_relevant=60)})
-    with pytest.raises(InputError, match="seemingly_relevant: 3 → 60"):
-        embed_shard(deeper, run, Shard(number=1, of=2))
-    next(folder.glob("embeddings/nominating-00002.f16")).unlink()
-    gone = RunOptions(out=tmp_path / "again", from_shards=folder, device="cpu")
-    with pytest.raises(InputError, match=r"nominating-00002\.f16"):
-        build_rage(recipe, gone)
 
 
 @needs_fast

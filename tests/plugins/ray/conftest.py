@@ -18,7 +18,7 @@ from citeforge.plugins.ray import connection
 from citeforge.plugins.ray.options import RayOptions
 from conftest import ROOT
 
-LONGEST_SECONDS = 600
+LONGEST_SECONDS = 1200
 """Longest that a test may take; each takes less than a minute where nothing else runs."""
 
 

@@ -56,13 +56,28 @@ BUILD += ("--device", "cpu", "--shard-rows", "2", "--out", "facts")
 BUILD += ("--compute", "bf16" if cpu_has_bfloat16() else "fp32")
 
 
+_commands: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def no_command_outlives_its_test() -> Iterator[None]:
+    """One that does holds cores of the cluster, for which the next test would wait."""
+    yield
+    for command in _commands:
+        command.kill()
+        command.wait()
+    _commands.clear()
+
+
 def start(folder: Path, *words: object, **more: str) -> subprocess.Popen[str]:
     """The command, in a process that can be killed."""
-    return subprocess.Popen(
+    command = subprocess.Popen(
         [sys.executable, "-m", "citeforge", *map(str, words)],
         cwd=folder, env={**os.environ, **more}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
+    _commands.append(command)
+    return command
 
 
 def finished(process: subprocess.Popen[str]) -> str:

@@ -122,7 +122,14 @@ def build_retrieved(
             return finished
         questions = read_question_set(sources[0], recipe)
         corpus = _write_corpus(recipe, sources[-1], place)
-        rankings, retrievers = _retrieve(recipe, run, sources[0], questions, corpus, place, counts)
+        if recipe.corpus is None:
+            items = sources[0].items if isinstance(sources[0], AlceSource) else []
+            rankings, retrievers = {DOCUMENTS: documents(items)}, Models()
+        else:
+            folder = run.embeddings or place.stage("embeddings")
+            rankings, retrievers = retrieve_all(
+                recipe.retrieving, run, questions.texts, corpus, folder, counts
+            )
         gold = questions.gold
         if recipe.writing.sub_claims and llm is not None and judge is not None:
             own, n = questions.grouped(gold), recipe.writing.sub_claims
@@ -216,22 +223,6 @@ def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[
         files = write_batches(place.start("corpus"), batches, source)
         place.finish("corpus", key, files, {"counts": source.info().counts})
     return shard_paths(place.stage("corpus"), "corpus")
-
-
-def _retrieve(
-    recipe: AlceRecipe,
-    run: RunOptions,
-    source: Source,
-    questions: QuestionSet,
-    corpus: list[Path],
-    place: Workspace,
-    counts: Counter[str],
-) -> tuple[dict[str, Rankings], Models]:
-    """What each retriever finds, and the models among them by their roles."""
-    if recipe.corpus is None:
-        return {DOCUMENTS: documents(source.items if isinstance(source, AlceSource) else [])}, {}
-    folder = place.stage("embeddings")
-    return retrieve_all(recipe.retrieving, run, questions.texts, corpus, folder, counts)
 
 
 def _compare(

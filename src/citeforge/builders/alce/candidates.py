@@ -71,7 +71,7 @@ def retrieve_all(
     settings = RetrieverSettings(
         corpus,
         lambda: run_embedder(retrieving.embedder, run, revision=retrieving.embedder_revision),
-        run.embeddings or folder,
+        folder,
         run.shard_rows,
         make_runner(run).first_stage(run.device),
     )

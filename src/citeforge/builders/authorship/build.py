@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from citeforge.builders.authorship import candidates
-from citeforge.builders.authorship.candidates import Ranked
+from citeforge.builders.authorship.candidates import Ranked, from_mapping, retrieved
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
+    cell_labels,
     choose_label_sets,
-    draw,
-    passage_labels,
     require_enough,
 )
-from citeforge.builders.authorship.select import ChosenPassages
-from citeforge.builders.authorship.select import choose_contexts as choose_passages
+from citeforge.builders.authorship.select import ChosenPassages, choose_contexts
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
@@ -30,7 +27,7 @@ from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
-from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, MAPPING, QUERIES, RELEVANT, TWINS
+from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.authorship import ORIGINS
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
@@ -66,7 +63,7 @@ def build_authorship(
         if (finished := build.finished(draft)) is not None:
             return finished
         ranked = _ranked(base, recipe, run) if rank is None else rank(base)
-        chosen = choose_passages(base, ranked, recipe.selection, twins or None)
+        chosen = choose_contexts(base, ranked, recipe.selection, twins or None)
         if not chosen.docs:
             reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
             raise InputError(
@@ -82,19 +79,19 @@ def build_authorship(
 
 def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
     name = recipe.candidates
-    # Deep enough that relevant, equal and twin passages can be left out.
-    depth = 4 * recipe.selection.k + 20
     if name == "mapping":
-        return candidates.from_mapping(base)
-    if name == "bm25":
-        return candidates.from_bm25(base, depth)
+        return from_mapping(base)
     if name.startswith("context:"):
-        return candidates.from_context(base, name.removeprefix("context:"))
-    if name == "dense":
-        with tempfile.TemporaryDirectory() as folder:
-            embedder = run_embedder(recipe.embedder, run)
-            return candidates.from_embeddings(base, depth, embedder, Path(folder))
-    return candidates.from_run(base, Path(name.removeprefix("run:")))
+        docs_of = base.context(name.removeprefix("context:"))
+        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
+    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
+    depth = 4 * recipe.selection.k + 20
+    if name not in ("bm25", "dense"):
+        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
+    with tempfile.TemporaryDirectory() as folder:
+        return retrieved(
+            base, name, depth, lambda: run_embedder(recipe.embedder, run), Path(folder)
+        )
 
 
 def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
@@ -146,45 +143,54 @@ def _write_tables(
     queries = list(chosen.docs)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     contexts: dict[str, ContextSet] = {}
-    versions: set[tuple[str, str, str]] = set()
+    shown: set[tuple[str, str]] = set()
+    context_stats: Stats = {}
     for cell in design.cells:
         rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.docs.items()}
-        versions |= {
-            (query, human["corpus-id"], shown["corpus-id"])
-            for query, docs in rows.items()
-            for human, shown in zip(chosen.docs[query], docs, strict=True)
-        }
-        writer.add("contexts", cell.context, _table(rows))
+        shown |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
+        stats = writer.add_contexts(cell.context, rows)
+        context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:
-            labels = _labels(design, cell, chosen.docs, seed)
+            labels = cell_labels(design.label_set(cell.labels), cell, chosen.docs, seed)
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
         contexts[cell.context] = ContextSet(
             description=_described(cell), sizes={"passages": design.k}, short=chosen.short
         )
-    mappings = _mappings(base, queries, versions)
-    shown = {passage for _, _, passage in versions}
-    base.add_judged(writer, queries, mappings, shown)
-    twin_rows = rows_with(base.twins, "twin_id", shown & set(twins.values()))
+    judged = {
+        label: [
+            row
+            for row in rows_with(table, "query-id", queries).cast(MAPPING).to_pylist()
+            if row["corpus-id"] not in base.twin_ids
+        ]
+        for label, table in base.mappings.items()
+    }
+    # Judgements of human passages hold for the twins that are shown.
+    mappings = {
+        label: [
+            *rows,
+            *(
+                {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
+                for row in rows
+                if (row["query-id"], twins.get(row["corpus-id"])) in shown
+            ),
+        ]
+        for label, rows in judged.items()
+    }
+    tables = {n: pa.Table.from_pylist(rows, schema=MAPPING) for n, rows in mappings.items()}
+    passages = {passage for _, passage in shown}
+    base.add_judged(writer, queries, tables, passages)
+    twin_rows = rows_with(base.twins, "twin_id", passages & set(twins.values()))
     if twin_rows.num_rows:
         writer.add("twins", "twins", twin_rows.cast(TWINS))
-    # Judgements of human passages; those of twins follow from them.
-    of_twins = pc.is_in(
-        mappings[RELEVANT]["corpus-id"], pa.array(sorted(twins.values()), pa.string())
-    )
-    judged = mappings[RELEVANT].filter(pc.invert(of_twins))
+    relevant = pa.Table.from_pylist(judged[RELEVANT], schema=MAPPING)
     return contexts, {
         "queries": len(queries),
         "cells": len(design.cells),
         **corpus_stats(writer.folder),
-        **mapping_stats(RELEVANT, judged, len(queries)),
-        **context_stats(design.cells[0].context, _table(chosen.docs)),
+        **mapping_stats(RELEVANT, relevant, len(queries)),
+        **context_stats,
         "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
     }
-
-
-def _table(docs: dict[str, Docs]) -> pa.Table:
-    rows = [{"query_id": query, "docs": row} for query, row in docs.items()]
-    return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
 def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
@@ -197,44 +203,9 @@ def _as_written(docs: Docs, cell: Cell, twins: Twins) -> Docs:
     return rows
 
 
-def _labels(
-    design: Design, cell: Cell, docs: dict[str, Docs], seed: int
-) -> list[dict[str, object]]:
-    """What a cell says of the author of each passage, by query."""
-    assert cell.labels is not None
-    pool = design.label_set(cell.labels)
-    return [
-        {
-            "query_id": query,
-            "labels": passage_labels(
-                cell, [d["label"] == RELEVANT for d in row], draw(pool, query, len(row), seed)
-            ),
-        }
-        for query, row in docs.items()
-    ]
-
-
 def _described(cell: Cell) -> str:
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; told of "
         f"the relevant: {_TOLD[cell.relevant_told]}, of the others: {_TOLD[cell.other_told]}"
     )
     return description if cell.labels is None else f"{description} ({cell.labels})"
-
-
-def _mappings(
-    base: Base, queries: list[str], versions: set[tuple[str, str, str]]
-) -> dict[str, pa.Table]:
-    """The benchmark's judgements, and the same for the twins that are shown."""
-    twin_of = {(query, human): version for query, human, version in versions if version != human}
-    tables = {}
-    for label, table in base.mappings.items():
-        here = rows_with(table, "query-id", queries).cast(MAPPING)
-        rows = [r for r in here.to_pylist() if r["corpus-id"] not in base.twin_ids]
-        extra = [
-            {**row, "corpus-id": twin_of[row["query-id"], row["corpus-id"]], "rank": None}
-            for row in rows
-            if (row["query-id"], row["corpus-id"]) in twin_of
-        ]
-        tables[label] = pa.Table.from_pylist([*rows, *extra], schema=MAPPING)
-    return tables

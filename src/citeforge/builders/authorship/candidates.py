@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.retrieval.runs import TrecRun
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.schemas.errors import UsageError
 
 Ranked = dict[str, list[str]]
@@ -33,37 +31,26 @@ def from_mapping(base: Base) -> Ranked:
     }
 
 
-def from_context(base: Base, name: str) -> Ranked:
-    """The passages of a context set, in its order.
+def retrieved(
+    base: Base, spec: str, depth: int, embedder: Callable[[], Embedder], folder: Path
+) -> Ranked:
+    """What a retriever finds in the benchmark's corpus.
+
+    Args:
+        base: the benchmark.
+        spec: ``bm25`` (what has no word of the query follows by id), ``dense`` (highest cosines in
+            float64, to 6 decimals; ties by id), or ``run:FILE`` (a TREC run, by score; ties by id).
+        depth: passages a query.
+        embedder: makes that of ``dense``.
+        folder: where its vectors are kept.
 
     Raises:
-        UnknownValueError: no such set.
+        InputError: a line of the run is none, names a passage twice, or one that the corpus lacks.
     """
-    return {q: [d["corpus-id"] for d in docs] for q, docs in base.context(name).items()}
-
-
-def from_bm25(base: Base, depth: int) -> Ranked:
-    """BM25 over title and text; what has no word of the query follows by id."""
-    return _ids(Bm25.of(base.corpus).rank(_query_texts(base), depth, filled=True))
-
-
-def from_embeddings(base: Base, depth: int, embedder: Embedder, folder: Path) -> Ranked:
-    """Highest cosines, exactly as negatives are mined: in float64, to 6 decimals; ties by id."""
-    return _ids(DenseCorpus(base.corpus, embedder, folder).rank(_query_texts(base), depth))
-
-
-def from_run(base: Base, path: Path) -> Ranked:
-    """A TREC run: ``qid Q0 docid rank score tag``, by score, ties by id as trec_eval does.
-
-    Raises:
-        InputError: a line that is none, a passage given twice, or one that the corpus lacks.
-    """
-    return _ids(TrecRun(path, base.corpus).rank(_query_texts(base), sys.maxsize))
-
-
-def _query_texts(base: Base) -> dict[str, str]:
-    return dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-
-
-def _ids(rankings: Rankings) -> Ranked:
-    return {query: [found.docid for found in row] for query, row in rankings.items()}
+    texts = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    if spec == "bm25":
+        rankings = Bm25.of(base.corpus).rank(texts, depth, filled=True)
+    else:
+        retriever = make_retriever(spec, RetrieverSettings(base.corpus, embedder, folder))
+        rankings = retriever.rank(texts, depth)
+    return {query: [one.docid for one in row] for query, row in rankings.items()}

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from citeforge.builders.packaging.prompts import Labelling
+from citeforge.builders.recipes.derive import Docs
 from citeforge.engines.draws import generator
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.io.textfiles import read_yaml, validated
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, LabelSet
+from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, LabelSet, design_of
+from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _NAMES = Path(__file__).parent / "data" / "names.txt"
@@ -140,17 +146,46 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
     return sides[0], sides[1]
 
 
-def passage_labels(
-    cell: Cell, relevant: Sequence[bool], drawn: tuple[list[str], list[str]]
-) -> list[str]:
-    """Labels that the passages of one context carry in a cell.
+def cell_labels(
+    pool: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
+) -> list[dict[str, object]]:
+    """What a cell says of the author of each passage: rows of schema AUTHORS.
 
     Args:
+        pool: the label set.
         cell: a labelled cell.
-        relevant: whether each passage is relevant, in order.
-        drawn: what :func:`draw` gave for this query.
+        docs: query to the passages that it is shown.
+        seed: of the draws.
     """
-    return [
-        drawn[0 if cell.side(is_relevant) == "first" else 1][position]
-        for position, is_relevant in enumerate(relevant)
-    ]
+    rows: list[dict[str, object]] = []
+    for query, row in docs.items():
+        first, second = draw(pool, query, len(row), seed)
+        sides = [cell.side(doc["label"] == RELEVANT) for doc in row]
+        labels = [
+            a if side == "first" else b for side, a, b in zip(sides, first, second, strict=True)
+        ]
+        rows.append({"query_id": query, "labels": labels})
+    return rows
+
+
+def labelling_of(package: Package, context: str) -> Labelling:
+    """Labels, the note on them, and what a passage must not say of itself.
+
+    Args:
+        package: an authorship benchmark.
+        context: cell of its design.
+    """
+    design = design_of(package.manifest)
+    words = {w for s in design.label_sets for w in (*s.first, *s.second)}
+    # A passage that says "[LLM]" of itself must not pass for labelled.
+    own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")
+    cell = design.find(context)
+    if cell.labels is None:
+        return Labelling(own=own)
+    labels = design.label_set(cell.labels)
+    table = package.authors(context)
+    labels_of = {
+        query: [labels.phrase.replace("{label}", w) for w in words]
+        for query, words in rows_of(table, "query_id", "labels")
+    }
+    return Labelling(labels.note, labels_of, own)

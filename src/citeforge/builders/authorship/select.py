@@ -45,23 +45,15 @@ def choose_contexts(
         selection: choices.
         usable: passages that may be shown (those with a twin); None for all.
     """
-    chosen = ChosenPassages()
-    texts = _Texts(base, ranked)
+    selector = _Selector(base, ranked, selection, None if usable is None else set(usable))
+    chosen, k = ChosenPassages(counts=selector.counts), selection.k
     kept: dict[str, tuple[list[str], list[str]]] = {}
     for query in base.query_ids:
-        relevant = _relevant(base, ranked, query, selection, chosen.counts)
-        if not relevant:
-            continue
-        if usable is not None and not set(relevant) <= set(usable):
-            chosen.counts["queries left out: the relevant passage has no twin"] += 1
-            continue
-        others = _others(base, ranked[query], query, usable, texts, selection, chosen.counts)
-        relevant = relevant[: selection.k - 1]
-        others = others[: selection.k - len(relevant)]
-        if not others:
-            chosen.counts["queries left out: no non-relevant candidate"] += 1
-            continue
-        kept[query] = (relevant, others)
+        if relevant := selector.relevant(query)[: k - 1]:
+            if others := selector.others(query)[: k - len(relevant)]:
+                kept[query] = (relevant, others)
+            else:
+                selector.counts["queries left out: no non-relevant candidate"] += 1
     if selection.sample is not None:
         names = sample_ids(list(kept), selection.sample, selection.seed, "authorship sample")
         kept = {q: kept[q] for q in names}
@@ -74,62 +66,59 @@ def choose_contexts(
         for passage in relevant:
             docs.insert(rng.randint(0, len(docs)), {"corpus-id": passage, "label": RELEVANT})
         chosen.docs[query] = docs
-        if len(docs) < selection.k:
+        if len(docs) < k:
             chosen.short[query] = {"passages": len(docs)}
     return chosen
 
 
-def _relevant(
-    base: Base, ranked: Ranked, query: str, selection: Selection, counts: Counter[str]
-) -> list[str]:
-    judged = list(dict.fromkeys(base.relevant[query]))
-    if selection.rule == "one-in-list":
-        first = [i for i in ranked[query][: selection.k] if i not in base.twin_ids]
-        judged = [i for i in first if i in set(judged)]
-    if not judged:
-        counts["queries left out: no relevant passage"] += 1
-    elif len(judged) > 1 and selection.rule != "any":
-        counts["queries left out: several relevant passages"] += 1
+class _Selector:
+    """Passages that may be shown with a query; why others are left out is counted."""
+
+    def __init__(
+        self, base: Base, ranked: Ranked, selection: Selection, usable: set[str] | None
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self._base, self._ranked, self._selection, self._usable = base, ranked, selection, usable
+        candidates = {i for ids in (*ranked.values(), *base.relevant.values()) for i in ids}
+        self._texts = {i: text for i, (_, text) in base.texts(candidates).items()}
+        forms = normalise_passages(pa.array(list(self._texts.values()), pa.string()))
+        self._forms = dict(zip(self._texts, forms.to_pylist(), strict=True))
+
+    def relevant(self, query: str) -> list[str]:
+        """All relevant passages; none where the query does not qualify."""
+        base, rule, counts = self._base, self._selection.rule, self.counts
+        judged = list(dict.fromkeys(base.relevant[query]))
+        if rule == "one-in-list":
+            relevant = set(judged) - base.twin_ids
+            judged = [i for i in self._ranked[query][: self._selection.k] if i in relevant]
+        if not judged:
+            counts["queries left out: no relevant passage"] += 1
+        elif len(judged) > 1 and rule != "any":
+            counts["queries left out: several relevant passages"] += 1
+        elif self._usable is not None and not set(judged) <= self._usable:
+            counts["queries left out: the relevant passage has no twin"] += 1
+        else:
+            return judged
         return []
-    return judged
 
-
-def _others(
-    base: Base,
-    candidates: list[str],
-    query: str,
-    usable: Collection[str] | None,
-    texts: _Texts,
-    selection: Selection,
-    counts: Counter[str],
-) -> list[str]:
-    relevant = set(base.relevant[query])
-    same = {texts.normalised.get(i) for i in relevant}
-    answers = base.answers[query] if selection.exclude_answers else []
-    others: list[str] = []
-    for passage in candidates:
-        if passage in relevant or passage in base.twin_ids:
-            continue
-        if usable is not None and passage not in usable:
-            continue
-        if texts.normalised[passage] in same:
-            counts["candidates left out: same text as a relevant passage"] += 1
-            continue
-        if answers and contains_answer(normalise_answer(texts.plain[passage]), answers):
-            counts["candidates left out: hold a gold short answer"] += 1
-            continue
-        others.append(passage)
-        if len(others) == selection.k:
-            break
-    return others
-
-
-class _Texts:
-    """Texts of all candidates, as they are and in the form under which they count as equal."""
-
-    def __init__(self, base: Base, ranked: Ranked) -> None:
-        wanted = {i for ids in ranked.values() for i in ids}
-        wanted |= {i for ids in base.relevant.values() for i in ids}
-        self.plain = {i: text for i, (_, text) in base.texts(wanted).items()}
-        forms = normalise_passages(pa.array(list(self.plain.values()), pa.string()))
-        self.normalised: dict[str, str] = dict(zip(self.plain, forms.to_pylist(), strict=True))
+    def others(self, query: str) -> list[str]:
+        """The first k candidates that are not relevant."""
+        base, selection = self._base, self._selection
+        relevant = set(base.relevant[query])
+        same = {self._forms.get(i) for i in relevant}
+        answers = base.answers[query] if selection.exclude_answers else []
+        others: list[str] = []
+        for passage in self._ranked[query]:
+            if passage in relevant or passage in base.twin_ids:
+                continue
+            if self._usable is not None and passage not in self._usable:
+                continue
+            if self._forms[passage] in same:
+                self.counts["candidates left out: same text as a relevant passage"] += 1
+            elif answers and contains_answer(normalise_answer(self._texts[passage]), answers):
+                self.counts["candidates left out: hold a gold short answer"] += 1
+            else:
+                others.append(passage)
+                if len(others) == selection.k:
+                    break
+        return others

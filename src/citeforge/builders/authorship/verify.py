@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
+import pyarrow as pa
 from pydantic import ValidationError
 
-from citeforge.builders.packaging.verify import Problems
+from citeforge.builders.packaging.verify import Problems, missing_passages
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import design_of
@@ -17,10 +20,7 @@ def wrong_twins(package: Package) -> Problems:
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
         yield "twins", "a passage or a twin comes twice"
-    missing = set(ids)
-    for batch in package.passages(["_id"]):
-        missing.difference_update(batch["_id"].to_pylist())
-    for name in sorted(missing)[:10]:
+    for name in sorted(missing_passages(package, [pa.chunked_array([ids], pa.string())]))[:10]:
         yield "twins", f"names the twin {name!r}, which is not in corpus"
 
 
@@ -43,16 +43,11 @@ def wrong_cells(package: Package) -> Problems:
         expected = expected or humans
         if humans != expected:
             yield f"contexts/{cell.context}", "shows other passages than the first cell"
-        for row in rows:
-            for doc in row:
-                origin = (
-                    cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
-                )  # fmt: skip
-                if (doc["corpus-id"] in human_of) != (origin == "llm"):
-                    yield (
-                        f"contexts/{cell.context}",
-                        f"passage {doc['corpus-id']!r} is not of origin {origin}",
-                    )
+        for doc in chain.from_iterable(rows):
+            origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
+            name = doc["corpus-id"]
+            if (name in human_of) != (origin == "llm"):
+                yield f"contexts/{cell.context}", f"passage {name!r} is not of origin {origin}"
         if cell.labels is None:
             continue
         authors = package.authors(cell.context)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
-from citeforge.engines.io.tables import read_schema, rows_of
+from citeforge.engines.io.tables import read_schema, rows_of, rows_with
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import UNJUDGED
@@ -72,40 +71,32 @@ def wrong_ids(package: Package) -> Problems:
         *((t, "query-id", f"mapping/{n}") for n, t in mappings.items()),
         (package.gold, "query_id", "gold"),
     ]:
-        for stray in _strays(table[column], names):
+        unique = table[column].unique()
+        for stray in unique.filter(pc.invert(pc.is_in(unique, value_set=names))).to_pylist():
             yield label, f"names the query {stray!r}, which is not in queries"
-    yield from _dangling_passages(package)
+    for name in missing_passages(package, (t["corpus-id"] for t in mappings.values()))[:10]:
+        yield "mapping", f"names the passage {name!r}, which is not in corpus"
     yield from _overlapping_labels(mappings)
-
-
-def _strays(values: pa.ChunkedArray, ids: pa.ChunkedArray) -> list[str]:
-    unique = values.unique()
-    strays: list[str] = unique.filter(pc.invert(pc.is_in(unique, value_set=ids))).to_pylist()
-    return strays
 
 
 def _duplicate_passages(package: Package) -> Problems:
     finder = DuplicateFinder()
     for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
-    suspects = finder.suspects()
-    if suspects:
+    if suspects := finder.suspects():
         ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
-        duplicate = first_duplicate(ids, suspects)
-        if duplicate:
+        if duplicate := first_duplicate(ids, suspects):
             yield "corpus", f"the _id {duplicate[0]!r} comes twice"
 
 
-def _dangling_passages(package: Package) -> Problems:
-    ids = pa.chunked_array(
-        [c for t in package.mappings.values() for c in t["corpus-id"].chunks], pa.string()
-    ).unique()
-    is_there = np.zeros(len(ids), np.bool_)
-    for batch in package.passages(["_id"]):
-        rows = pc.index_in(batch["_id"], value_set=ids).drop_null()
-        is_there[rows.to_numpy()] = True
-    for name in ids.filter(pa.array(~is_there)).to_pylist()[:10]:
-        yield "mapping", f"names the passage {name!r}, which is not in corpus"
+def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
+    """Passages that columns of ids name and the corpus lacks, in their order."""
+    ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
+    missing = dict.fromkeys(ids.to_pylist())
+    for batch in package.passages(["_id"]) if missing else ():
+        for name in rows_with(batch, "_id", ids)["_id"].to_pylist():
+            missing.pop(name, None)
+    return list(missing)
 
 
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:

@@ -10,16 +10,15 @@ from typing import Any, cast
 import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.rage.compute import EmbedderMaker
-from citeforge.builders.rage.mapping import short_mappings
 from citeforge.builders.rage.material import Material, read_material
-from citeforge.builders.rage.mixture import OneSize, Pools, freeze
+from citeforge.builders.rage.mixture import OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.builders.stages.shards import require_facts
+from citeforge.builders.stages.shards import VECTORS_WITHOUT, require_facts
 from citeforge.engines.draws import keyed
 from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import Manifest
@@ -65,7 +64,7 @@ def build_rage(
         if (finished := build.finished(draft)) is not None:
             return finished
         if run.from_shards is not None:
-            require_facts(run.from_shards, sources.shard_facts(sources.vectors_without()))
+            require_facts(run.from_shards, sources.shard_facts(VECTORS_WITHOUT))
         material = read_material(sources, build.workspace)
         draw_seed = keyed(recipe.seed, build.secret())
         mappings, models = make_mappings(material, build.workspace, draw_seed)
@@ -138,9 +137,8 @@ def write_rage_tables(
     for mixture in recipe.mixtures:
         largest = OneSize(mixture.total) if recipe.hidden else None
         size = largest if one_size is None else one_size(pools, mixture)
-        table, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
-        writer.add("contexts", mixture.name, table)
-        stats |= context_stats(mixture.name, table)
+        docs, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
+        stats |= writer.add_contexts(mixture.name, docs)
     writer.add("gold", "gold", records.gold.cast(GOLD))
     stats["gold rows"] = records.gold.num_rows
     return stats, {

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.screening import FINE, Screen
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.corpus import find_rows, names_at
+from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.search.two_stage import NOBODY, ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
@@ -25,17 +28,18 @@ _MATRIX = 1 << 23
 
 @dataclass(frozen=True)
 class Mined:
-    """One seemingly relevant passage of a query.
+    """One negative of a query.
 
     Attributes:
         position: in the corpus.
         score: cosine, rounded to 6 decimals.
-        rank: 1-based among the query's candidates, those passed over included.
+        rank: 1-based among the query's candidates, those passed over included; 0 where nobody
+            ranked it, and the score says nothing.
     """
 
     position: int
-    score: float
-    rank: int
+    score: float = 0.0
+    rank: int = 0
 
 
 @dataclass
@@ -145,10 +149,7 @@ class SeeminglyRelevant:
             for position in candidates
             if position != NOBODY and position not in self.exclusions.forbidden[row]
         ]
-        if pairs:
-            pair_rows, pair_positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
-        else:
-            pair_rows = pair_positions = np.empty(0, np.int64)
+        pair_rows, pair_positions = np.array(pairs, np.int64).reshape(-1, 2).T
         exact = self.search.rescore(pair_rows, pair_positions)
         verdicts = self.screen.verdicts(pair_rows, pair_positions)
         _, places = names_at(self.corpus, pair_positions)
@@ -203,6 +204,54 @@ def nominations(mining: Mining) -> int:
     return mining.skip_top + mining.seemingly_relevant + _RESERVE
 
 
+def mine_ranked(
+    corpus: list[Path], rankings: Rankings, exclusions: Exclusions, mining: Mining
+) -> tuple[list[list[Mined]], Counter[int]]:
+    """The best ranked passages of every query that are not relevant, out of somebody's ranking.
+
+    Args:
+        corpus: Parquet files.
+        rankings: of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: what may not stand as a negative.
+        mining: how many, and which are passed over.
+
+    Returns:
+        (passages of each query, best first: the score is the ranking's, the rank counts candidates
+        that are no exclusions; verdicts on those passed over for their text).
+    """
+    number, screen = mining.seemingly_relevant, Screen(corpus, exclusions, mining)
+    names = list({r.docid for row in rankings.values() for r in row})
+    positions, indices = find_rows(corpus, "_id", pa.array(names, pa.string()))
+    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
+    candidates = [
+        iter(
+            [
+                Mined(at[r.docid], r.score, rank)
+                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
+            ][mining.skip_top :]
+        )
+        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
+    ]
+    best: list[list[Mined]] = [[] for _ in candidates]
+    dropped: Counter[int] = Counter()
+    while block := [
+        (row, one)
+        for row, following in enumerate(candidates)
+        if len(best[row]) < number
+        for one in islice(following, number)
+    ]:
+        rows = np.array([row for row, _ in block], np.int64)
+        verdicts = screen.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
+            if len(best[row]) == number:
+                continue
+            if verdict == FINE:
+                best[row].append(one)
+            else:
+                dropped[verdict] += 1
+    return best, dropped
+
+
 def draw_irrelevant(
     corpus: list[Path],
     size: int,
@@ -255,18 +304,13 @@ def _screened(
     candidates: dict[int, list[int]], screen: Screen
 ) -> tuple[dict[int, list[int]], dict[int, Counter[int]]]:
     """(positions of each row that may stay, verdicts on the others)."""
-    gone: dict[int, Counter[int]] = {row: Counter() for row in candidates}
-    if not screen.looks:
-        return candidates, gone
-    pairs = [(row, position) for row, positions in candidates.items() for position in positions]
-    if not pairs:
-        return candidates, gone
-    rows, positions = (np.array(c, np.int64) for c in zip(*pairs, strict=True))
     fitting: dict[int, list[int]] = {row: [] for row in candidates}
-    verdicts = screen.verdicts(rows, positions).tolist()
-    for (row, position), verdict in zip(pairs, verdicts, strict=True):
+    gone: dict[int, Counter[int]] = {row: Counter() for row in candidates}
+    pairs = [(row, position) for row, positions in candidates.items() for position in positions]
+    rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
+    for (row, position), verdict in zip(pairs, screen.verdicts(rows, positions), strict=True):
         if verdict == FINE:
             fitting[row].append(position)
         else:
-            gone[row][verdict] += 1
+            gone[row][int(verdict)] += 1
     return fitting, gone

@@ -10,9 +10,10 @@ import pyarrow as pa
 from citeforge.engines.draws import generator
 from citeforge.engines.io.tables import rows_of
 from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import CONTEXTS, IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
 
 
 @dataclass
@@ -58,7 +59,7 @@ class OneSize(NamedTuple):
 
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
-) -> tuple[pa.Table, ContextSet]:
+) -> tuple[dict[str, list[dict[str, str]]], ContextSet]:
     """Draw the contexts of one mixture.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
@@ -72,12 +73,12 @@ def freeze(
         one_size: of all contexts; None for what the pools give.
 
     Returns:
-        (schema CONTEXTS, what the manifest says of it).
+        (query to ``corpus-id`` and ``label`` of its passages, what the manifest says of them).
 
     Raises:
         InputError: a query has fewer passages than ``one_size`` asks for.
     """
-    rows = []
+    contexts: dict[str, list[dict[str, str]]] = {}
     short: dict[str, dict[str, int]] = {}
     for query in pools.query_ids:
         docs: list[dict[str, str]] = []
@@ -94,7 +95,7 @@ def freeze(
             docs += _filling(pools, mixture, query, docs, seed, one_size)
             del docs[one_size.size :]
         generator(seed, "order", mixture.name, query).shuffle(docs)
-        rows.append({"query_id": query, "docs": docs})
+        contexts[query] = docs
     description = (
         f"up to {mixture.relevant} relevant, {mixture.irrelevant} irrelevant and "
         f"{mixture.seemingly_relevant} seemingly relevant passages, in random order"
@@ -102,7 +103,7 @@ def freeze(
     if one_size is not None:
         description += f"; always {one_size.size}: negatives take the places of missing ones"
     info = ContextSet(description=description, sizes=mixture.sizes, short=short)
-    return pa.Table.from_pylist(rows, schema=CONTEXTS), info
+    return contexts, info
 
 
 def _filling(
@@ -135,3 +136,14 @@ def _filling(
             "--mixture",
         )
     return filling
+
+
+def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
+    """Queries with fewer mapped passages than asked: query to label to the number found."""
+    short: dict[str, dict[str, int]] = {}
+    asked = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
+    for label, number in asked.items():
+        for query, pool in pools.by_label[label].items():
+            if len(pool) < number:
+                short.setdefault(query, {})[label] = len(pool)
+    return short

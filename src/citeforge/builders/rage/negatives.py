@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.builders.rage.mapping import drawn_table, seemingly_table
+from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.material import Material
-from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
+from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
 from citeforge.builders.rage.nearness import count_far
-from citeforge.builders.rage.ranked import RankedCandidates
 from citeforge.builders.rage.screening import note_above, note_screened
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
-from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged, vector_facts
+from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged
 from citeforge.builders.stages.workspace import Workspace
-from citeforge.engines.io.tables import read_table, rows_with, shard_paths, write_table
+from citeforge.engines.io.corpus import names_at
+from citeforge.engines.io.tables import (
+    iter_batches,
+    read_table,
+    rows_with,
+    shard_paths,
+    table_of,
+    write_table,
+)
 from citeforge.engines.retrieval.records import Rankings, RetrieverSettings
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.runner import make_runner
 from citeforge.engines.search.two_stage import TwoStageSearch
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -101,10 +110,10 @@ def _source_mappings(
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
-            mined[query].append(Mined(position, 0.0, 0))
+            mined[query].append(Mined(position))
     if IRRELEVANT not in theirs and mining.irrelevant:
         exclusions = material.exclusions(positions)
-        tables[IRRELEVANT] = drawn_table(
+        tables[IRRELEVANT] = _drawn_table(
             material.corpus, list(mined), exclusions, list(mined.values()), mining, draw_seed
         )
         records.counts.update(exclusions.counts)
@@ -141,15 +150,13 @@ def make_vectors(material: Material, folder: Path) -> Embedded:
     sources, recipe, records = material.sources, material.recipe, material.records
     run, corpus = sources.run, material.corpus
     rows, queries, shares = run.shard_rows, records.queries["text"], run.from_shards
-    if shares is not None and recipe.compute != "int8":
+    if shares is not None:
         return from_shards(shares, corpus, queries)
     if sources.vectors is not None:
         names = sources.source.queries()["_id"].to_pylist()
         return from_others(sources.vectors, corpus, names, records.ids, folder, rows)
-    folder_of_shares = None if shares is None else shares / EMBEDDINGS
-    rows = rows if shares is None else vector_facts(shares).shard_rows
     embedder, search = sources.embedder(), make_runner(run).first_stage(run.device)
-    work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search, folder_of_shares)
+    work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search)
     return work.of(queries, recipe.mining)
 
 
@@ -179,34 +186,57 @@ def _mine(
     """Mine and draw; the files of both tables with sha256, and what the stage records."""
     mining, ids, corpus = material.recipe.mining, material.records.ids, material.corpus
     exclusions = material.exclusions(positions)
+    counts = exclusions.counts
     mined: list[list[Mined]] = [[] for _ in ids]
     measured: dict[str, Any] = {}
-    miner: RankedCandidates | SeeminglyRelevant | None = None
     if candidates.rankings is not None:
-        miner = RankedCandidates(corpus, candidates.rankings, exclusions, mining)
-        mined = miner.mine()
+        mined, dropped = mine_ranked(corpus, candidates.rankings, exclusions, mining)
+        note_screened(counts, "seemingly relevant", dropped, mining)
     elif candidates.embedded is not None:
         search = candidates.embedded.search()
         miner = SeeminglyRelevant(corpus, search, exclusions, mining)
         shares = material.sources.run.from_shards
         by_shares = None if shares is None else merged(shares, key, miner)
         mined = miner.mine() if by_shares is None else by_shares
-    if miner is not None:
-        note_screened(exclusions.counts, "seemingly relevant", miner.dropped, mining)
-        note_above(exclusions.counts, miner.above, mining)
-    if isinstance(miner, SeeminglyRelevant) and isinstance(search, TwoStageSearch):
-        exclusions.counts |= {
-            "passages embedded in float32": search.embedded,
-            "queries settled by a measured margin, not by proof": miner.n_measured,
-            "queries not settled by nominations of any depth": miner.n_unsettled,
-        }
-        measured = {"margin": search.margin}
-    if isinstance(miner, SeeminglyRelevant):
-        seed = material.recipe.seed
-        exclusions.counts |= count_far(search, exclusions.relevant, mined, seed)
-    irrelevant = drawn_table(corpus, ids, exclusions, mined, mining, draw_seed)
+        note_screened(counts, "seemingly relevant", miner.dropped, mining)
+        note_above(counts, miner.above, mining)
+        if isinstance(search, TwoStageSearch):
+            counts["passages embedded in float32"] = search.embedded
+            counts["queries settled by a measured margin, not by proof"] = miner.n_measured
+            counts["queries not settled by nominations of any depth"] = miner.n_unsettled
+            measured = {"margin": search.margin}
+        counts |= count_far(search, exclusions.relevant, mined, material.recipe.seed)
+    irrelevant = _drawn_table(corpus, ids, exclusions, mined, mining, draw_seed)
     folder = place.start("mapping")
-    files = write_table(folder, SEEMINGLY_RELEVANT, seemingly_table(corpus, ids, mined))
+    files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
     files |= write_table(folder, IRRELEVANT, irrelevant)
     # In the order in which a resumed build reads it back.
-    return files, {"counts": dict(sorted(exclusions.counts.items())), "measured": measured}
+    return files, {"counts": dict(sorted(counts.items())), "measured": measured}
+
+
+def mapping_table(
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
+) -> pa.Table:
+    """Schema MAPPING, queries in order, and the passages of each in theirs."""
+    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
+    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
+    rows = [
+        (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
+        for (query, one), name in zip(flat, names, strict=True)
+    ]
+    return table_of(rows, MAPPING)
+
+
+def _drawn_table(
+    corpus: list[Path],
+    ids: list[str],
+    exclusions: Exclusions,
+    mined: list[list[Mined]],
+    mining: Mining,
+    seed: int,
+) -> pa.Table:
+    """Irrelevant passages in the order drawn; what was dropped for its text is counted."""
+    size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
+    drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, mined, mining, seed)
+    note_screened(exclusions.counts, "irrelevant", dropped, mining)
+    return mapping_table(corpus, ids, [[Mined(p) for p in positions] for positions in drawn])

@@ -11,7 +11,7 @@ from typing import Any
 
 from citeforge.builders.rage.compute import EmbedderMaker, recipe_embedder, settle_compute
 from citeforge.builders.stages.build import Build
-from citeforge.builders.stages.shards import VECTORS_WITHOUT, vector_facts
+from citeforge.builders.stages.shards import vector_facts
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both
@@ -102,13 +102,6 @@ class RageSources:
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
         shards = self.run.from_shards
         return self.embedder().fingerprint() if shards is None else vector_facts(shards).embedder
-
-    def vectors_without(self) -> frozenset[str]:
-        """Fields of the recipe that vectors do not depend on.
-
-        In int8, how many passages a query needs tells whether there are two stages at all.
-        """
-        return VECTORS_WITHOUT - ({"mining"} if self.recipe.compute == "int8" else set())
 
     def shard_facts(self, without: Collection[str]) -> dict[str, Any]:
         """What shards depend on: sources, and the recipe without some of its fields."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -151,21 +150,12 @@ def _plain(value: Any) -> Any:
 
 
 def _scalar(value: Any) -> str:
-    """A value on one line. JSON is YAML: what needs quotes gets them."""
+    """A value on one line of YAML."""
     if value is None:
         return ""
-    text = json.dumps(value, ensure_ascii=False)
-    plain = value if isinstance(value, str) else text
-    try:
-        same = "\n" not in plain and yaml.safe_load(f"x: {plain}") == {"x": value}
-    except yaml.YAMLError:
-        same = False
-    return plain if same else _quoted(value)
-
-
-def _quoted(value: Any) -> str:
+    several_lines = isinstance(value, str) and "\n" in value
     dumped = yaml.safe_dump(
         value, default_flow_style=True, width=float("inf"), allow_unicode=True,
-        default_style='"' if isinstance(value, str) else None,
+        default_style='"' if several_lines else None,
     )  # fmt: skip
     return dumped.removesuffix("\n").removesuffix("\n...")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.progress import progress
+from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.io.tables import TableWriter, iter_batches, rows_with, shard_paths
 from citeforge.ir_convert.source import Source
 from citeforge.schemas.benchmarks.tables import CORPUS
@@ -44,9 +44,9 @@ def write_corpus(
     scratch = folder / "first"
     write_batches(scratch, source.passages(), source)
     first = shard_paths(scratch, "corpus")
-    further = _Prefixed(extra, prefix)
-    both = _overlap(first, further)
-    joined = _merged(first, further, both)
+    with progress("reading the other corpus", None, "passages") as advance:
+        both = _overlap(first, _prefixed(extra, prefix), advance)
+    joined = _merged(first, _prefixed(extra, prefix), both, extra)
     files = write_batches(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
@@ -123,30 +123,18 @@ def copy_corpus(
     return writer.files
 
 
-class _Prefixed:
-    """Passages of a source under ids with something in front."""
-
-    def __init__(self, source: Source, prefix: str) -> None:
-        self.spec = source.info().spec
-        self._source, self._prefix = source, prefix
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Batches of schema CORPUS, for the first time."""
-        with progress("reading the other corpus", None, "passages") as advance:
-            for batch in self.passages():
-                yield batch
-                advance(batch.num_rows)
-
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Batches of schema CORPUS."""
-        for batch in self._source.passages():
-            if self._prefix:
-                ids = pc.binary_join_element_wise(pa.scalar(self._prefix), batch["_id"], "")
-                batch = pa.RecordBatch.from_arrays([ids, *batch.columns[1:]], schema=CORPUS)
-            yield batch
+def _prefixed(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
+    """Passages of a source (schema CORPUS) under ids with something in front."""
+    for batch in source.passages():
+        if prefix:
+            ids = pc.binary_join_element_wise(pa.scalar(prefix), batch["_id"], "")
+            batch = pa.RecordBatch.from_arrays([ids, *batch.columns[1:]], schema=CORPUS)
+        yield batch
 
 
-def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
+def _overlap(
+    first: list[Path], extra: Iterator[pa.RecordBatch], advance: Advance
+) -> dict[str, tuple[str, str]]:
     """Passages of ``extra`` whose id the first source has: id to (title, normalised text).
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
@@ -155,7 +143,7 @@ def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
         np.concatenate([_hashes(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
     )
     texts_of: dict[str, tuple[str, str]] = {}
-    for batch in extra.read():
+    for batch in extra:
         hashes = _hashes(batch["_id"].to_pylist())
         at = np.minimum(np.searchsorted(digests, hashes), len(digests) - 1)
         shared = batch.filter(pa.array(digests[at] == hashes))
@@ -164,6 +152,7 @@ def _overlap(first: list[Path], extra: _Prefixed) -> dict[str, tuple[str, str]]:
             shared["_id"].to_pylist(), shared["title"].to_pylist(), texts.to_pylist(), strict=True
         ):
             texts_of[name] = (title, text)
+        advance(batch.num_rows)
     if not texts_of:
         return {}
     names = pa.array(list(texts_of), pa.string())
@@ -176,17 +165,16 @@ def _hashes(ids: list[str]) -> npt.NDArray[np.int64]:
 
 
 def _merged(
-    first: list[Path], extra: _Prefixed, both: dict[str, tuple[str, str]]
+    first: list[Path],
+    extra: Iterator[pa.RecordBatch],
+    both: dict[str, tuple[str, str]],
+    source: Source,
 ) -> Iterator[pa.RecordBatch]:
-    if not both:
-        yield from iter_batches(first)
-        yield from extra.passages()
-        return
     names = pa.array(list(both), pa.string())
     for batch in iter_batches(first):
         shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
-        yield _with_titles(batch, shared, both, extra) if len(shared) else batch
-    for batch in extra.passages():
+        yield _with_titles(batch, shared, both, source) if len(shared) else batch
+    for batch in extra:
         yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
 
 
@@ -194,7 +182,7 @@ def _with_titles(
     batch: pa.RecordBatch,
     rows: npt.NDArray[np.intp],
     both: dict[str, tuple[str, str]],
-    extra: _Prefixed,
+    extra: Source,
 ) -> pa.RecordBatch:
     texts = normalise_passages(batch["text"])
     titles = batch["title"].to_pylist()
@@ -204,7 +192,7 @@ def _with_titles(
         if texts[row].as_py() != text:
             raise InputError(
                 f"passage {name!r} has another text than in the first source",
-                path=extra.spec,
+                path=extra.info().spec,
                 allowed="one text for each id, or --extra-prefix for ids that mean another",
             )
         titles[row] = titles[row] or title

@@ -3,8 +3,6 @@
 corpus/, corpus.json        passages of all sources, written by whoever comes first
 embed.json                  what the vectors depend on; another build is refused
 embeddings/                 vectors, as in any build
-nominate.json               likewise those that nominate in int8
-int8/, int8.json            the quantised model of these
 mine.json                   what mining depends on besides
 mined-I-of-N/, ….json       seemingly relevant passages of the queries of one share
 """
@@ -14,7 +12,6 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -25,10 +22,10 @@ import pyarrow as pa
 
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
 from citeforge.builders.recipes.changes import differences_text, unlike
-from citeforge.builders.stages.embedding import Embedded, of_shards
+from citeforge.builders.stages.embedding import Embedded, pieces_of
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Kind
-from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards
+from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards, unit_vectors
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.files import atomic_file, read_json, storage_errors
 from citeforge.engines.io.folders import file_lock, is_temporary, refuse_strangers
@@ -41,11 +38,12 @@ from citeforge.engines.io.tables import (
     table_of,
     write_table,
 )
+from citeforge.engines.search.two_stage import ExactSearch
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import InputError
 
 EMBEDDINGS = "embeddings"
-EMBED, MINE, NOMINATE = "embed.json", "mine.json", "nominate.json"
+EMBED, MINE = "embed.json", "mine.json"
 MINED_WITHOUT = frozenset(
     "recipe mixtures corpus base hidden drop_suspects decided decided_sha256".split()
 )
@@ -53,8 +51,7 @@ MINED_WITHOUT = frozenset(
 VECTORS_WITHOUT = MINED_WITHOUT | {"mining", "remine", "candidates", "candidates_sha256"}
 """Likewise vectors."""
 _OWN_NAMES = re.compile(
-    r"(corpus|embeddings|int8|embed\.json|mine\.json|nominate\.json|mined-\d+-of-\d+|archives-\d+-of-\d+)"
-    r"(\.json|\.lock)?"
+    r"(corpus|embeddings|embed\.json|mine\.json|(mined|archives)-\d+-of-\d+)(\.json|\.lock)?"
 )
 _SHARE = re.compile(r"mined-(\d+)-of-(\d+)\.json")
 _MINED = pa.schema(
@@ -169,12 +166,6 @@ def vector_facts(folder: Path) -> VectorFacts:
         ) from error
 
 
-def query_texts(texts: pa.ChunkedArray, rows: int) -> Iterator[pa.Array]:
-    """Texts of queries, in the pieces that make a shard each."""
-    whole = pa.concat_arrays(texts.chunks)
-    return (whole.slice(i, rows) for i in range(0, len(whole), rows))
-
-
 def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> Embedded:
     """The vectors of all shares.
 
@@ -189,14 +180,19 @@ def from_shards(folder: Path, corpus: list[Path], queries: pa.ChunkedArray) -> E
     facts = vector_facts(folder)
     rows = facts.shard_rows
     total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-    texts = {"passage": embedding_texts(corpus, rows), "query": query_texts(queries, rows)}
+    texts = {
+        "passage": embedding_texts(corpus, rows),
+        "query": pieces_of(pa.concat_arrays(queries.chunks), rows),
+    }
     vectors: dict[Kind, list[VectorShard]] = {}
     for side, plural in PLURALS.items():
         with progress(f"checking vectors of {plural}", total, plural) as advance:
             vectors[side] = require_shards(
                 folder / EMBEDDINGS, plural, texts[side], facts.embedder, side, advance
             )
-    return of_shards(vectors["passage"], vectors["query"])
+    queries_as_rows = unit_vectors(vectors["query"])
+    passages = vectors["passage"]
+    return Embedded([s.key for s in passages], lambda: ExactSearch(queries_as_rows, passages))
 
 
 def keep(place: ShardFolder, shard: Shard, key: Any, rows: range, miner: SeeminglyRelevant) -> None:

@@ -124,21 +124,21 @@ class Workspace:
             self._taken = load_intact(self.out)
             require_same(self._taken, draft, self.out)
             return self._taken
-        marker = self.root / _RECIPE
-        if self._had_stages and marker.is_file():
-            begun = Manifest.model_validate(read_json(marker))
+        if begun := self._half_done():
             require_same_choices(begun, draft, self.root)
-        write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
+        write_text(self.root / _RECIPE, canonical_json(draft.model_dump(mode="json")) + "\n")
         return None
+
+    def _half_done(self) -> Manifest | None:
+        marker = self.root / _RECIPE
+        if not (self._had_stages and marker.is_file()):
+            return None
+        return Manifest.model_validate(read_json(marker))
 
     def begun(self) -> Recipe | None:
         """The recipe of what is here already: a finished package, or a half-done build."""
-        if is_taken(self.out):
-            return recipe_of(load_manifest(self.out))
-        marker = self.root / _RECIPE
-        if self._had_stages and marker.is_file():
-            return recipe_of(Manifest.model_validate(read_json(marker)))
-        return None
+        begun = load_manifest(self.out) if is_taken(self.out) else self._half_done()
+        return None if begun is None else recipe_of(begun)
 
     def stage(self, name: str) -> Path:
         """Folder of a stage."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import context_stats, corpus_stats, mapping_stats
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage
+from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage, TwinFigures
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
@@ -29,7 +29,6 @@ from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (
-    CONTEXTS,
     CORPUS,
     GOLD,
     MAPPING,
@@ -40,6 +39,8 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import RunOptions, TwinsRecipe
+
+_NO_FIGURES = TwinFigures(math.nan, math.nan, math.nan)
 
 
 def build_twins(
@@ -78,14 +79,20 @@ def build_twins(
     with building(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
         facts["prompts"] = {"twin": writer.prompt_sha256}
-        full_recipe = _recipe_with_models(recipe, base, tuple(contexts), entities, models)
-        draft = build.draft(
-            full_recipe.recorded(**facts), own.sources, own.licence, models, own.grammar
-        )
+        # Models as they call themselves: answers of a store are those of the model that gave them.
+        judging = {"judge": model_name(models, "entailment judge")}
+        update = {
+            "ner": entities.model,
+            "benchmark": Path(own.name),
+            "llm": model_name(models, "twin author"),
+            "contexts": tuple(contexts),
+            "judging": recipe.judging.model_copy(update=judging),
+        }
+        config = recipe.model_copy(update=update).recorded(**facts)
+        draft = build.draft(config, own.sources, own.licence, models, own.grammar)
         if (finished := build.finished(draft)) is not None:
             return finished
         rewriting = Rewriting(base, contexts, writer)
-        rewriting.settle()
         package = build.package()
         names, counts, stats = _write_tables(package, recipe, rewriting, models)
         return build.finish(
@@ -119,27 +126,6 @@ def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
     return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
 
 
-def _recipe_with_models(
-    recipe: TwinsRecipe,
-    base: Base,
-    contexts: tuple[str, ...],
-    entities: Entities,
-    models: dict[str, dict[str, Any]],
-) -> TwinsRecipe:
-    """The recipe with models as they call themselves: answers of a store are those of the model
-    that gave them."""
-    judge = model_name(models, "entailment judge")
-    return recipe.model_copy(
-        update={
-            "ner": entities.model,
-            "benchmark": Path(base.manifest.name),
-            "llm": model_name(models, "twin author"),
-            "contexts": contexts,
-            "judging": recipe.judging.model_copy(update={"judge": judge}),
-        }
-    )
-
-
 class Rewriting:
     """Writes twins of the passages that contexts show, and replaces what cannot be rewritten.
 
@@ -155,63 +141,49 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
+        """Write twins until every context is settled."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
-        self.dropped: dict[str, str] = {}
         self._relevant = {q: set(ids) for q, ids in base.relevant.items()}
-
-    def settle(self) -> None:
-        """Write twins until every context is settled."""
-        passages = self._passages_without_twin()
-        while passages:
-            self._write(passages)
-            passages = self._replace()
+        while ids := [i for i in dict.fromkeys(d["corpus-id"] for _, d in self._docs())
+                      if i not in self.twins]:  # fmt: skip
+            self.twins |= {twin.passage.id: twin for twin in writer.write(self._passages(ids))}
+            self._replace()
         failing = {
-            (query, doc["corpus-id"])
-            for docs in self.contexts.values()
-            for query, row in docs.items()
-            for doc in row
-            if not self.twins[doc["corpus-id"]].accepted
+            (q, d["corpus-id"]) for q, d in self._docs() if not self.twins[d["corpus-id"]].accepted
         }
+        self.dropped: dict[str, str] = {}
         for query, passage in sorted(failing):
             reasons = ", ".join(self.twins[passage].failed)
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
-    def _passages_without_twin(self) -> list[str]:
-        docs = [d for c in self.contexts.values() for row in c.values() for d in row]
-        ids = dict.fromkeys(d["corpus-id"] for d in docs)
-        return [n for n in ids if n not in self.twins]
+    def _docs(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """(query, passage) of every place in every context."""
+        for docs in self.contexts.values():
+            for query, row in docs.items():
+                yield from ((query, doc) for doc in row)
 
-    def _write(self, ids: Sequence[str]) -> None:
-        texts = self.base.shown_texts(ids)
-        present: dict[str, list[tuple[str, ...]]] = {}
-        absent: dict[str, list[tuple[str, ...]]] = {}
+    def _passages(self, ids: Sequence[str]) -> list[SourcePassage]:
+        """Passages with the answers that a twin must keep, and those that it must not gain."""
+        answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
         for query, answers in self.base.answers.items():
-            if not answers:
-                continue
-            for passage in self._around(query):
-                side = present if passage in self._relevant[query] else absent
+            listed = [
+                *(d for c in self.contexts.values() for d in c.get(query, ())),
+                *self.base.negatives[query],
+            ]
+            around = dict.fromkeys([*self._relevant[query], *(d["corpus-id"] for d in listed)])
+            for passage in around if answers else ():
+                side = answers_of[passage in self._relevant[query]]
                 side.setdefault(passage, []).append(tuple(answers))
-        passages = [
-            SourcePassage(i, *texts[i], tuple(present.get(i, ())), tuple(absent.get(i, ())))
+        texts = self.base.shown_texts(ids)
+        return [
+            SourcePassage(i, *texts[i], *(tuple(answers_of[s].get(i, ())) for s in (True, False)))
             for i in ids
         ]
-        for twin in self.writer.write(passages):
-            self.twins[twin.passage.id] = twin
 
-    def _around(self, query: str) -> Iterable[str]:
-        """Every passage that may be shown with a query."""
-        ids = (d["corpus-id"] for c in self.contexts.values() for d in c.get(query, ()))
-        listed = (d["corpus-id"] for d in self.base.negatives[query])
-        return dict.fromkeys([*self._relevant[query], *ids, *listed])
-
-    def _replace(self) -> list[str]:
-        """Put the query's next negative in the place of every failing non-relevant passage.
-
-        Returns:
-            Passages that have to be rewritten now.
-        """
+    def _replace(self) -> None:
+        """Put the query's next negative in the place of every failing non-relevant passage."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
@@ -224,7 +196,6 @@ class Rewriting:
                         row[at] = following
                         ids.add(following["corpus-id"])
                         self.replaced += 1
-        return self._passages_without_twin()
 
     def _next(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
         def usable(doc: dict[str, str]) -> bool:
@@ -253,22 +224,24 @@ def _write_tables(
             allowed="another writer, looser thresholds, or --keep-failed",
         )
     contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}
-    mappings = {n: rows_with(t, "query-id", queries) for n, t in base.mappings.items()}
-    ids = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    ids |= {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    mappings = {
+        label: rows_with(table, "query-id", queries).cast(MAPPING)
+        for label, table in base.mappings.items()
+    }
+    shown = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    ids = shown.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
     rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
     writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, ids, passages))
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
-    stats: Stats = {"queries": len(queries), **corpus_stats(writer.folder)}
+    stats: Stats = {
+        "queries": len(queries),
+        **corpus_stats(writer.folder),
+        **mapping_stats(RELEVANT, mappings[RELEVANT], len(queries)),
+    }
     for label, table in mappings.items():
-        writer.add("mapping", label, table.cast(MAPPING))
-    stats |= mapping_stats(RELEVANT, mappings[RELEVANT], len(queries))
+        writer.add("mapping", label, table)
     for name, docs in contexts.items():
-        table = pa.Table.from_pylist(
-            [{"query_id": q, "docs": row} for q, row in docs.items()], schema=CONTEXTS
-        )
-        writer.add("contexts", name, table)
-        stats |= context_stats(name, table)
+        stats |= writer.add_contexts(name, docs)
     writer.add("gold", "gold", rows_with(base.gold, "query_id", queries).cast(GOLD))
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
@@ -289,7 +262,6 @@ def _rows(
         new = f"{name}~twin"
         while new in existing:
             new += "~"
-        m = twin.report.measured if twin.report else None
         failed = {} if twin.accepted else twin.failed
         rows.append(
             {
@@ -302,9 +274,7 @@ def _rows(
                 "accepted": twin.accepted,
                 "failed": list(failed),
                 "notes": [f"{k}: {v}" for k, v in failed.items()],
-                "length_ratio": m.length_ratio if m else math.nan,
-                "edit_similarity": m.edit_similarity if m else math.nan,
-                "ngram_overlap": m.ngram_overlap if m else math.nan,
+                **(twin.report.measured if twin.report else _NO_FIGURES)._asdict(),
             }
         )
         if stays:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -106,48 +106,52 @@ class Checker:
         if self.judge is None:
             return reports
         questions = [
-            (report, passage.text, twin)
+            (report, what, Pair(*texts))
             for report, (passage, twin) in zip(reports, pairs, strict=True)
             if report.accepted
+            for what, texts in (
+                ("passage to twin", (passage.text, twin)),
+                ("twin to passage", (twin, passage.text)),
+            )
         ]
-        ways = [(Pair(human, twin), Pair(twin, human)) for _, human, twin in questions]
-        verdicts = self.judge.ask(pair for both in ways for pair in both)
-        for (report, _, _), (forth, back) in zip(questions, ways, strict=True):
-            for pair, what in ((forth, "passage to twin"), (back, "twin to passage")):
-                verdict = verdicts[pair]
-                if isinstance(verdict, JudgeFailure):
-                    report.failed[ENTAILMENT] = f"{what}: the judge failed ({verdict.message})"
-                elif not verdict.entailed:
-                    report.failed[ENTAILMENT] = f"{what}: not entailed"
+        verdicts = self.judge.ask(pair for _, _, pair in questions)
+        for report, what, pair in questions:
+            verdict = verdicts[pair]
+            if isinstance(verdict, JudgeFailure):
+                report.failed[ENTAILMENT] = f"{what}: the judge failed ({verdict.message})"
+            elif not verdict.entailed:
+                report.failed[ENTAILMENT] = f"{what}: not entailed"
         return reports
 
     def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        report = TwinReport(measure(passage.text, twin, self.thresholds.ngram))
-        checks: tuple[Callable[[SourcePassage, str, TwinFigures], str | None], ...] = (
-            self._length, self._copy, _preamble, _markdown, _numbers, _dates, _quotations,
-            self._entities, _answer, _language,
-        )  # fmt: skip
-        for name, run in zip(CHECKS, checks, strict=True):
-            reason = run(passage, twin, report.measured)
-            if reason is not None:
-                report.failed[name] = reason
-        return report
+        figures = measure(passage.text, twin, self.thresholds.ngram)
+        return TwinReport(figures, dict(self._faults(passage, twin, figures)))
 
-    def _length(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-        low, high = self.thresholds.shortest, self.thresholds.longest
+    def _faults(
+        self, passage: SourcePassage, twin: str, figures: TwinFigures
+    ) -> Iterator[tuple[str, str]]:
+        """(name of a check that fails, why), in the order of CHECKS."""
+        human, low, high = passage.text, self.thresholds.shortest, self.thresholds.longest
         # A ratio on the very edge passes whatever the last bit of the division says.
-        if low - 1e-9 <= measured.length_ratio <= high + 1e-9:
-            return None
-        return f"{measured.length_ratio:.2f} times as long; {low} to {high} is allowed"
-
-    def _copy(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-        if measured.edit_similarity < self.thresholds.copy_similarity:
-            return None
-        return f"edit similarity {measured.edit_similarity:.3f}: a copy"
-
-    def _entities(self, passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-        missing = self.entities.missing(passage.text, twin)
-        return f"lacks {_listed(missing)}" if missing else None
+        if not low - 1e-9 <= figures.length_ratio <= high + 1e-9:
+            yield "length", f"{figures.length_ratio:.2f} times as long; {low} to {high} is allowed"
+        if figures.edit_similarity >= self.thresholds.copy_similarity:
+            yield "copy", f"edit similarity {figures.edit_similarity:.3f}: a copy"
+        if _PREAMBLE.match(twin) and not _PREAMBLE.match(human):
+            yield "preamble", f"begins with {twin.strip()[:40]!r}"
+        if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):
+            yield "markdown", f"holds {mark.group().strip()!r}"
+        before, after = numbers_in_text(human), numbers_in_text(twin)
+        lost, added = before.required - after.allowed, after.required - before.allowed
+        yield from _changed("numbers", sorted(lost), sorted(added))
+        months, new_months = dates_of(human), dates_of(twin)
+        yield from _changed("dates", sorted(months - new_months), sorted(new_months - months))
+        yield from _changed("quotations", missing_quotations(human, twin))
+        yield from _changed("entities", self.entities.missing(human, twin))
+        yield from _answer(passage, twin)
+        language, new_language = language_of(human), language_of(twin)
+        if language is not None and new_language not in (None, language):
+            yield "language", f"{new_language} instead of {language}"
 
 
 def measure(human: str, twin: str, n: int) -> TwinFigures:
@@ -167,60 +171,25 @@ def _grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
     return (tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
-def _preamble(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    match = _PREAMBLE.match(twin)
-    if match is None or _PREAMBLE.match(passage.text):
-        return None
-    return f"begins with {twin.strip()[:40]!r}"
+def _changed(
+    name: str, lost: Sequence[str], added: Sequence[str] = ()
+) -> Iterator[tuple[str, str]]:
+    parts = []
+    for verb, items in (("lacks", lost), ("adds", added)):
+        if items:
+            more = f" and {len(items) - 5} more" if len(items) > 5 else ""
+            parts.append(f"{verb} {', '.join(repr(i[:60]) for i in items[:5])}{more}")
+    if parts:
+        yield name, "; ".join(parts)
 
 
-def _markdown(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    match = _MARKDOWN.search(twin)
-    if match is None or _MARKDOWN.search(passage.text):
-        return None
-    return f"holds {match.group().strip()!r}"
-
-
-def _numbers(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    before, after = numbers_in_text(passage.text), numbers_in_text(twin)
-    lost = sorted(before.required - after.allowed)
-    added = sorted(after.required - before.allowed)
-    if not lost and not added:
-        return None
-    parts = [f"lacks {_listed(lost)}"] if lost else []
-    return "; ".join(parts + ([f"adds {_listed(added)}"] if added else []))
-
-
-def _dates(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    before, after = dates_of(passage.text), dates_of(twin)
-    lost, added = sorted(before - after), sorted(after - before)
-    parts = [f"lacks {_listed(lost)}"] if lost else []
-    return "; ".join(parts + ([f"adds {_listed(added)}"] if added else [])) or None
-
-
-def _quotations(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    lost = missing_quotations(passage.text, twin)
-    return f"lacks {_listed(lost)}" if lost else None
-
-
-def _answer(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    before, after = normalise_answer(passage.text), normalise_answer(twin)
-    for answers in passage.present:
-        if contains_answer(before, list(answers)) and not contains_answer(after, list(answers)):
-            return f"lost the gold answer {answers[0]!r}"
-    for answers in passage.absent:
-        if contains_answer(after, list(answers)) and not contains_answer(before, list(answers)):
-            return f"gained the gold answer {answers[0]!r}"
-    return None
-
-
-def _language(passage: SourcePassage, twin: str, measured: TwinFigures) -> str | None:
-    before, after = language_of(passage.text), language_of(twin)
-    if before is None or after is None or before == after:
-        return None
-    return f"{after} instead of {before}"
-
-
-def _listed(items: Sequence[str]) -> str:
-    parts = ", ".join(repr(i[:60]) for i in items[:5])
-    return parts + (f" and {len(items) - 5} more" if len(items) > 5 else "")
+def _answer(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
+    human, twin = normalise_answer(passage.text), normalise_answer(twin)
+    for verb, groups, where, elsewhere in (
+        ("lost", passage.present, human, twin),
+        ("gained", passage.absent, twin, human),
+    ):
+        for answers in map(list, groups):
+            if contains_answer(where, answers) and not contains_answer(elsewhere, answers):
+                yield "answer", f"{verb} the gold answer {answers[0]!r}"
+                return

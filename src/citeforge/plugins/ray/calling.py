@@ -18,16 +18,7 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import reason_of
 from citeforge.plugins.ray.share import alive
 
-
-@dataclass(frozen=True)
-class SentRequest:
-    """A request, as it travels."""
-
-    method: str
-    url: str
-    headers: tuple[tuple[bytes, bytes], ...]
-    body: bytes
-    timeout: Mapping[str, float | None]
+Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True)
@@ -35,7 +26,7 @@ class Received:
     """A reply, as it travels; ``error`` is the class of what was raised instead."""
 
     status: int = 0
-    headers: tuple[tuple[bytes, bytes], ...] = ()
+    headers: Headers = ()
     body: bytes = b""
     error: str = ""
     message: str = ""
@@ -47,17 +38,21 @@ class Connections:
     def __init__(self) -> None:
         self._client: Any = None
 
-    async def send(self, sent: SentRequest) -> Received:
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Headers,
+        body: bytes,
+        timeout: Mapping[str, float | None],
+    ) -> Received:
         """One request, one reply; nothing is tried again here."""
         if self._client is None:
             self._client = bounded_client(600.0)
         client = self._client
+        extensions = {"timeout": dict(timeout)}
         request = client.build_request(
-            sent.method,
-            sent.url,
-            headers=list(sent.headers),
-            content=sent.body,
-            extensions={"timeout": dict(sent.timeout)},
+            method, url, headers=list(headers), content=body, extensions=extensions
         )
         library = _library(request)
         try:
@@ -95,17 +90,14 @@ class ClusterTransport:
 
     async def handle_async_request(self, request: Any) -> Any:
         """As httpx calls it."""
-        sent = SentRequest(
-            request.method,
-            str(request.url),
-            tuple(request.headers.raw),
-            await request.aread(),
+        sent = (
+            request.method, str(request.url), tuple(request.headers.raw), await request.aread(),
             request.extensions.get("timeout", {}),
-        )
+        )  # fmt: skip
         place = next(self._turn) % len(self._actors)
         actor, library = self._actors[place], _library(request)
         try:
-            reply: Received = await actor.send.remote(sent)
+            reply: Received = await actor.send.remote(*sent)
         except self._ray.exceptions.RayError as error:
             if self._actors[place] is actor:  # else another request has seen to it
                 self._actors[place] = self._start()

@@ -31,8 +31,11 @@ def require_reachable(options: RayOptions) -> None:
     """
     extras.require("ray")
     address = address_of(options)
-    if address is not None:
-        _require_listening(address)
+    # Ray itself would go on trying for minutes, and end the process then.
+    if address is not None and not is_listening(address):
+        raise InputError(
+            f"no Ray cluster answers within {_SECONDS:g} s", path=address, allowed=_HOW
+        )
 
 
 def connect(options: RayOptions) -> Any:
@@ -56,7 +59,12 @@ def connect(options: RayOptions) -> Any:
     with extras.extras_named():
         import ray
     if ray.is_initialized():
-        _require_same(address)
+        connected = _connected.get("address", address)
+        if connected != address:
+            raise UsageError(
+                f"this process is connected to {connected or 'a Ray of its own'} already; "
+                "one process works with one cluster"
+            )
         return ray
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
     require_reachable(options)
@@ -73,10 +81,9 @@ def connect(options: RayOptions) -> Any:
         else:
             ray.init(address=address, **quiet)
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         what = address or "a Ray on this machine"
-        raise InputError(
-            f"cannot be used: {_first_line(error)}", path=what, allowed=_HOW
-        ) from error
+        raise InputError(f"cannot be used: {first_line}", path=what, allowed=_HOW) from error
     _connected["address"] = address
     return ray
 
@@ -126,24 +133,3 @@ def _is_on_loopback_only(address: str) -> bool:
         except OSError:
             return True
         return not is_listening(f"{probe.getsockname()[0]}:{port}")
-
-
-def _require_listening(address: str) -> None:
-    """Ray itself would go on trying for minutes, and end the process then."""
-    if not is_listening(address):
-        raise InputError(
-            f"no Ray cluster answers within {_SECONDS:g} s", path=address, allowed=_HOW
-        )
-
-
-def _require_same(address: str | None) -> None:
-    connected = _connected.get("address", address)
-    if connected != address:
-        raise UsageError(
-            f"this process is connected to {connected or 'a Ray of its own'} already; "
-            "one process works with one cluster"
-        )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

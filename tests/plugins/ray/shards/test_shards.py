@@ -257,6 +257,8 @@ def test_what_has_no_shares(tmp_path: Path, package: Path) -> None:
         embed(tmp_path / "full", "1/1")
     with pytest.raises(UsageError, match="--candidates: such a build needs no vectors"):
         embed(tmp_path / "out", "1/1", candidates="bm25")
+    with pytest.raises(UsageError, match="--compute int8: what decides depends on"):
+        embed(tmp_path / "out", "1/1", compute="int8")
     with pytest.raises(UsageError, match="brings its negatives"):
         embed(tmp_path / "out", "1/1", source=f"rage:{package}")
     with pytest.raises(UsageError, match="--from-shards brings the vectors"):

@@ -43,8 +43,7 @@ def embed(**given: Any) -> None:
     """
     from citeforge.plugins.ray.shards.shares import embed_shard
 
-    share = record_from(ShardOptions, given).shard
-    done = embed_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)
+    done = embed_shard(*_records(given))
     click.echo(
         f"{done.folder}: share {done.shard} embedded, {done.passages:,} passages and "
         f"{done.queries:,} queries"
@@ -63,9 +62,13 @@ def mine(**given: Any) -> None:
     """
     from citeforge.plugins.ray.shards.shares import mine_shard
 
-    share = record_from(ShardOptions, given).shard
-    done = mine_shard(record_from(RageRecipe, given), record_from(RunOptions, given), share)
+    done = mine_shard(*_records(given))
     click.echo(
         f"{done.folder}: share {done.shard} mined, {done.queries:,} queries among "
         f"{done.passages:,} passages"
     )
+
+
+def _records(given: dict[str, Any]) -> tuple[RageRecipe, RunOptions, Shard]:
+    share = record_from(ShardOptions, given).shard
+    return record_from(RageRecipe, given), record_from(RunOptions, given), share

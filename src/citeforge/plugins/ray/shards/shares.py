@@ -18,31 +18,30 @@ import pyarrow as pa
 
 from citeforge.builders.rage.compute import EmbedderMaker
 from citeforge.builders.rage.exclusions import Exclusions
-from citeforge.builders.rage.material import Material, read_material
+from citeforge.builders.rage.material import read_material
 from citeforge.builders.rage.mining import SeeminglyRelevant
 from citeforge.builders.rage.negatives import make_vectors, mining_key
 from citeforge.builders.rage.sources import RageSources, open_sources
-from citeforge.builders.stages.embedding import CorpusEmbedding
+from citeforge.builders.stages.embedding import pieces_of
 from citeforge.builders.stages.shards import (
     EMBED,
     EMBEDDINGS,
     MINE,
     MINED_WITHOUT,
+    VECTORS_WITHOUT,
     ShardFolder,
     claim,
     keep,
     mined,
-    query_texts,
     require_facts,
 )
-from citeforge.engines.embedding.embedder import Embedder, Kind
+from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.embedding.vectors import PLURALS, ensure_shards
 from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.files import remove_tree
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.search.two_stage import ExactSearch, Rows, Scores, TwoStageSearch
-from citeforge.plugins.ray.shards.int8 import share_embedder
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
@@ -84,24 +83,21 @@ def embed_shard(
     with _opened(recipe, run, shard, embedder) as (place, sources):
         model = sources.embedder()
         made_by = {"embedder": model.fingerprint(), "shard_rows": run.shard_rows}
-        claim(place.root, EMBED, sources.shard_facts(sources.vectors_without()) | made_by)
+        claim(place.root, EMBED, sources.shard_facts(VECTORS_WITHOUT) | made_by)
         material = read_material(sources, place)
         corpus, queries = material.corpus, material.records.queries
 
-        def share(
-            kind: Kind, texts: Iterator[pa.Array], total: int, name: str, by: Embedder
-        ) -> int:
+        def share(kind: Kind, texts: Iterator[pa.Array], total: int) -> int:
             plural = PLURALS[kind]
             with progress(f"embedding {plural}", -(-total // shard.of), plural) as advance:
                 folder = place.stage(EMBEDDINGS)
-                shards = ensure_shards(folder, name, texts, by, kind, advance, shard.has)
+                shards = ensure_shards(folder, plural, texts, model, kind, advance, shard.has)
             return sum(s.rows for s in shards)
 
         total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-        name, by = _passages_by(material, place, model)
-        passages = share("passage", embedding_texts(corpus, run.shard_rows), total, name, by)
-        texts = query_texts(queries["text"], run.shard_rows)
-        n_queries = share("query", texts, queries.num_rows, PLURALS["query"], model)
+        passages = share("passage", embedding_texts(corpus, run.shard_rows), total)
+        texts = pieces_of(pa.concat_arrays(queries["text"].chunks), run.shard_rows)
+        n_queries = share("query", texts, queries.num_rows)
         return ShareOutcome(place.root, shard, passages, n_queries)
 
 
@@ -119,12 +115,7 @@ def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> ShareOutcom
     """
     run = run.model_copy(update={"from_shards": run.folder})
     with _opened(recipe, run, shard, None) as (place, sources):
-        require_facts(place.root, sources.shard_facts(sources.vectors_without()))
-        if sources.recipe.compute == "int8":
-            raise UsageError(
-                "--compute int8: what decides depends on what all queries nominate together; "
-                f"leave mining to `build rage … --from-shards {place.root}`"
-            )
+        require_facts(place.root, sources.shard_facts(VECTORS_WITHOUT))
         material = read_material(sources, place)
         positions = material.relevant_positions()
         embedded = make_vectors(material, place.stage(EMBEDDINGS))
@@ -159,6 +150,11 @@ def _opened(
         raise UsageError("--candidates: such a build needs no vectors, so there are no shares")
     if recipe.vectors is not None:
         raise UsageError("--vectors: such a build embeds nothing, so there are no shares")
+    if recipe.compute == "int8":
+        raise UsageError(
+            "--compute int8: what decides depends on what all queries nominate together; leave it "
+            "out, or build without shares (--engine ray spreads such a build)"
+        )
     if not recipe.mining.seemingly_relevant:
         raise UsageError("--n-seemingly 0: such a build needs no vectors")
     # int8 only where it was asked for: another machine may choose otherwise.
@@ -172,17 +168,6 @@ def _opened(
         yield place, sources
     finally:
         remove_tree(place.stage("archives"))
-
-
-def _passages_by(material: Material, place: ShardFolder, model: Embedder) -> tuple[str, Embedder]:
-    """First part of the names of shards of passages, and what embeds them."""
-    recipe, run, rough = material.recipe, material.sources.run, None
-    if recipe.compute == "int8":
-        embedding = CorpusEmbedding(
-            model, material.corpus, place.stage(EMBEDDINGS), run.shard_rows, recipe.seed
-        )
-        rough = share_embedder(place, embedding, material.records.queries.num_rows, recipe.mining)
-    return rough or (PLURALS["passage"], model)
 
 
 class _Some(ExactSearch):
