@@ -125,18 +125,14 @@ class HfJudge:
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 
     @cached_property
-    def _settings(self) -> NliSettings:
-        o = self.options
-        threshold = self.profile.threshold if o.threshold is None else o.threshold
-        foundation = None if self._foundation is None else self._foundation.folder
-        return NliSettings(
-            self._located.folder, device_of(o.device), self.profile, threshold, o.max_tokens,
-            foundation, o.dtype, self._located.identity if o.runtime == "openvino" else None,
-        )  # fmt: skip
-
-    @cached_property
     def _model(self) -> NliModel:
-        return load_model(self._settings)
+        o, foundation = self.options, self._foundation
+        return load_model(NliSettings(
+            self._located.folder, device_of(o.device), self.profile,
+            self.profile.threshold if o.threshold is None else o.threshold, o.max_tokens,
+            None if foundation is None else foundation.folder, o.dtype,
+            self._located.identity if o.runtime == "openvino" else None,
+        ))  # fmt: skip
 
     @cached_property
     def _exact(self) -> HfJudge:
@@ -158,7 +154,7 @@ class HfJudge:
             "dtype": model.dtype,
             "max_tokens": model.limit,
             **({} if model.dtype == "float32" else {"close_calls": "float32"}),
-            **({"threshold": self._settings.threshold} if self._has_threshold else {}),
+            **({"threshold": model.settings.threshold} if self._has_threshold else {}),
             **({} if self._foundation is None else {"foundation": self._foundation.identity}),
             **({} if model.engine is None else {"engine": model.engine}),
         }
@@ -181,7 +177,8 @@ class HfJudge:
 
     def decide_watched(self, pairs: Sequence[Pair], keep: Keep, share: Share) -> None:
         """The same; ``share`` is told how far it is, in pairs, layer by layer."""
-        size = self.options.batch_size or (32 if self._settings.device.startswith("cuda") else 8)
+        on_gpu = self._model.settings.device.startswith("cuda")
+        size = self.options.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
         close = self._decide(pairs, size, CLOSE_CALL[dtype], keep, share)
         again = [pairs[i] for i in close]
@@ -215,7 +212,7 @@ class HfJudge:
                 begin(sum(whole.share(whole.parts[i]) for i in rows))
                 return self._model.margins([encoded[i] for i in rows])
 
-            margins_of = one_thread_each(work, batches, self._settings.device)
+            margins_of = one_thread_each(work, batches, self._model.settings.device)
             for rows, margins in zip(batches, margins_of, strict=True):
                 decided = []
                 for row, margin in zip(rows, margins, strict=True):

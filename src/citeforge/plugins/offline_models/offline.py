@@ -124,11 +124,8 @@ class OfflineLlm:
             return result
         settled = settle(question.request, result)
         if self.store is not None:
-            payload, sample = question.request.payload(smollm.NAME), question.request.sample
-            if isinstance(settled, LlmReply):
-                self.store.put(question.key, payload, sample, settled)
-            else:
-                self.store.fail(question.key, payload, sample, settled)
+            payload = question.request.payload(smollm.NAME)
+            self.store.keep(question.key, payload, question.request.sample, settled)
         return settled
 
     @cached_property

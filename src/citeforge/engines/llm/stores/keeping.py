@@ -68,10 +68,7 @@ class Keeping:
         def put() -> None:
             if self.broken is not None:  # what queued behind the failure need not wait as long
                 raise self.broken
-            if isinstance(result, LlmReply):
-                self._store.put(key, payload, call.sample, result)
-            else:
-                self._store.fail(key, payload, call.sample, result)
+            self._store.keep(key, payload, call.sample, result)
 
         try:
             async with self._turn:

@@ -118,6 +118,13 @@ class ReplayStore(Store):
             )
             self._pay(db, key, failure)
 
+    def keep(self, key: str, payload: Mapping[str, Any], sample: int, result: Result) -> None:
+        """Store what came of a request: see :meth:`put` and :meth:`fail`."""
+        if isinstance(result, LlmReply):
+            self.put(key, payload, sample, result)
+        else:
+            self.fail(key, payload, sample, result)
+
     @staticmethod
     def _add(db: sqlite3.Connection, row: tuple[Any, ...]) -> int:
         """Store an answer and forget its failure; how many were added."""

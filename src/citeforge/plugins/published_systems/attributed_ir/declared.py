@@ -13,6 +13,6 @@ from citeforge.systems.options import LlmOptions
 _FOLDER = Path(__file__).parent / "templates"
 G = system_made_by("g", scenarios.generate, LlmOptions, _FOLDER)
 RTG_GOLD = system_made_by("rtg-gold", scenarios.gold, o.GoldPassagesOptions, _FOLDER)
-RTG_VANILLA = system_made_by("rtg-vanilla", scenarios.vanilla, o.VanillaOptions, _FOLDER)
+RTG_VANILLA = system_made_by("rtg-vanilla", scenarios.retrieve_first, o.VanillaOptions, _FOLDER)
 RTG_QUERY_GEN = system_made_by("rtg-query-gen", query_gen, o.QueryGenOptions, _FOLDER)
 GTR = system_made_by("gtr", scenarios.gtr, o.GtrOptions, _FOLDER)
