@@ -312,8 +312,6 @@ TARGETS: dict[str, Target] = {
               "run vanilla --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --demos @ --out o.jsonl"),
         _read("bench-options", "bench.yaml",
               "bench --benchmark {w}/facts --systems random --options @ --out out"),
-        _read("own-prompts", "prompts.jsonl",
-              "run rage --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --prompts @ --out o.jsonl"),
         _read("label-sets", "labels.yaml",
               "build authorship --benchmark {w}/facts --labels @ --k 3 --relevant any --out out"),
         _read("run-file", "run.txt",

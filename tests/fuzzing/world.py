@@ -429,7 +429,7 @@ def _stores() -> None:
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.stores.replay import encode_answer
     from citeforge.schemas.commands.command_options import PromptingOptions
-    from citeforge.systems.llm.writing import read_prompts, requests_of
+    from citeforge.systems.llm.answering import read_prompts, requests_of
 
     asked = requests_of(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
     jsonl(Path("answers-export.jsonl"), [

@@ -7,13 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from citeforge.engines.llm.stores.exchange import export_store, import_store
 from pydantic import ValidationError
 
 import citeforge as cf
 from citeforge import InputError, UsageError
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore, export_store, import_store
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions
@@ -24,8 +23,7 @@ from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.base import Judging
-from citeforge.systems.llm.answering import answer_prompts, plan_prompts
-from citeforge.systems.llm.writing import read_prompts, requests_of
+from citeforge.systems.llm.answering import answer_prompts, plan_prompts, read_prompts, requests_of
 from conftest import ROOT, Cli, write_jsonl
 
 

@@ -76,10 +76,10 @@ def test_from_python(package: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("amount", [{"limit": -1}, {"limit": 0}, {"runs": 0}, {"runs": -2}])
 def test_amounts_below_one_are_refused(package: Path, tmp_path: Path, amount: Any) -> None:
-    ((name, value),) = amount.items()
-    with pytest.raises(UsageError, match=f"{name} {value}: .* greater than or equal to 1"):
+    (name,) = amount
+    with pytest.raises(UsageError, match=f"{name}: .* greater than or equal to 1"):
         cf.run("echo-relevant", package, tmp_path / "e.jsonl", **amount)
-    with pytest.raises(UsageError, match=f"{name} {value}: "):
+    with pytest.raises(UsageError, match=f"{name}: "):
         cf.bench(package, ["random"], tmp_path / "b", **amount)
 
 

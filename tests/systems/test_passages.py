@@ -59,8 +59,7 @@ def test_gold_is_the_selected_answer_and_scores_well(
     }
     assert found["ALCE.CitRec"] == found["Overlap.P"] == found["CiteP"] == 100
     assert found["ROUGE-Lsum.F"] == pytest.approx(100)
-    args = ("run", "gold", "--benchmark", hagrid, "--out", "all.jsonl", "--all-gold")
-    assert inline(*args).returncode == 0
+    assert inline("run", "all-gold", "--benchmark", hagrid, "--out", "all.jsonl").returncode == 0
     assert [row["run"] for row in lines(tmp_path / "all.jsonl")[:2]] == [0, 1]
 
 

@@ -12,13 +12,6 @@ from citeforge.schemas.recipes.base import Judging, Part
 from citeforge.schemas.recipes.option import Option
 
 
-class GoldOptions(Part):
-    """Of ``gold``."""
-
-    all_gold: bool = False
-    """Every gold answer, one a run."""
-
-
 class LlmOptions(Part):
     """What every system that asks an LLM can be told."""
 

@@ -15,7 +15,7 @@ from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.llm.asking import from_graphs, from_passages
-from citeforge.systems.options import EditedOptions, GoldOptions, LlmOptions
+from citeforge.systems.options import EditedOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -35,10 +35,6 @@ _ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
     "rage": (partial(from_passages, "rage"), EditedOptions),
     "authorship": (partial(from_passages, "authorship"), LlmOptions),
     "kalma": (from_graphs, LlmOptions),
-}
-_OPTIONS: dict[str, type[Part]] = {
-    "gold": GoldOptions,
-    **{name: options for name, (_, options) in _ASKING.items()},
 }
 SYSTEMS: Registry[Choice, Any] = Registry(
     "system",
@@ -74,7 +70,8 @@ def systems() -> dict[str, System]:
 
 def options_of(system: System) -> type[Part]:
     """The record of a system's options."""
-    return system.options or _OPTIONS.get(system.name, Part)
+    _, ours = _ASKING.get(system.name, (None, Part))
+    return system.options or ours
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

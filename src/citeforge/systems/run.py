@@ -10,14 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.submission import CONTROL, make_header
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.names import fault_of
@@ -74,7 +72,7 @@ def run_system(
         FailuresError: there is no answer at all.
     """
     system = system_of(name)
-    _require_amount(runs, seed, limit)
+    checked(AmountOptions, runs=runs, seed=seed, limit=limit)
     if title is not None and (fault := fault_of(title)) is not None:
         raise UsageError(f"--system: the name {fault}")
     if reason := refusal(system, benchmark):
@@ -112,14 +110,6 @@ def run_system(
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
     return Ran(title, count, answers.failures, answers.counts)
-
-
-def _require_amount(runs: int, seed: int, limit: int | None) -> None:
-    try:
-        AmountOptions(runs=runs, seed=seed, limit=limit)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise UsageError(f"{first['loc'][0]} {first['input']!r}: {first['msg']}") from error
 
 
 def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:

@@ -320,14 +320,13 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
 def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
     from citeforge.engines.judge.llm import combined
 
-    one, two = Pair("a", "x"), Pair("b", "x")
     no, yes, nothing = Verdict(False), Verdict(True), Verdict(False, undecided=True)
-    assert combined([[one, two]], {one: nothing, two: no}) == no
-    assert combined([[one, two]], {one: nothing, two: yes}) == yes
-    assert combined([[one, two]], {one: nothing, two: nothing}) == nothing
+    assert combined([[nothing, no]]) == no
+    assert combined([[nothing, yes]]) == yes
+    assert combined([[nothing, nothing]]) == nothing
     # Of two sentences the least counts.
-    assert combined([[one], [two]], {one: nothing, two: no}) == no
-    assert combined([[one], [two]], {one: nothing, two: yes}) == nothing
+    assert combined([[nothing], [no]]) == no
+    assert combined([[nothing], [yes]]) == nothing
 
 
 def test_the_first_word_of_a_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

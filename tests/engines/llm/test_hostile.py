@@ -91,9 +91,6 @@ def test_redaction() -> None:
     # Nothing of an ordinary text goes, not even what all keys begin with.
     for text in ("sk-proj-", "A proj- of Zq7/vT4, [1][2].", "日本語 [3]。", ""):
         assert hide.text(text) == text
-    assert hide.tokens(["You ", "sk-proj-Z", "q7/vT4", "+bN9=", "wKx2mRc8Yd5e", " [1]"]) == [
-        "You ", "[key]", "", "", "", " [1]",
-    ]  # fmt: skip
     # Keys that local servers are given are words; answers keep them, messages do not.
     local = Redactor("EMPTY")
     assert local.text("The box is EMPTY.") == "The box is EMPTY."

@@ -16,7 +16,7 @@ from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.plugins.published_systems.alce.searching import by_vectors
+from citeforge.plugins.published_systems.alce.searching import best_by_vectors
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -66,7 +66,7 @@ class Letters:
 
 
 def test_a_search_by_vectors_in_memory_finds_the_nearest() -> None:
-    best = by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
+    best = best_by_vectors(["two", "one", "far", "mid"], ["aa", "a", "b", "ab"], Letters())
     assert [best(words) for words in ("a", "b", "ab")] == ["one", "far", "mid"]  # of equals by id
 
 

@@ -18,7 +18,7 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-from citeforge.systems.llm.writing import read_prompts, requests_of
+from citeforge.systems.llm.answering import read_prompts, requests_of
 from conftest import EXAMPLES, ROOT, Cli
 from scoring import score
 

@@ -9,7 +9,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from citeforge.plugins.offline_models.packed import pack_linears
-from citeforge.plugins.offline_models.prefill import common_length, prefill_many
+from citeforge.plugins.offline_models.prefill import prefill_many
 
 SHARED = list(range(3, 40))
 TEXTS = [[*SHARED, 7, 8, 9, 10], [*SHARED, 11], [*SHARED, 12, 5, 13]]
@@ -39,25 +39,18 @@ def logits(model: Any, texts: list[list[int]]) -> torch.Tensor:
     return found
 
 
-@pytest.mark.parametrize("texts", [TEXTS, [t[::-1] for t in TEXTS], TEXTS[:1]])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        TEXTS,
+        [t[::-1] for t in TEXTS],
+        TEXTS[:1],
+        [[*SHARED, 7], [*SHARED, 7, 8]],  # one is the beginning of the other
+    ],
+)
 def test_what_was_read_ahead_counts_like_what_is_read_now(
     model: Any, texts: list[list[int]]
 ) -> None:
-    with torch.inference_mode():
-        alone = torch.cat([model(torch.tensor([t])).logits[:, -1] for t in texts])
-    assert torch.allclose(logits(model, texts), alone, atol=1e-5)
-
-
-def test_a_beginning_is_shared_when_it_is_long_enough() -> None:
-    assert common_length(TEXTS) == len(SHARED)
-    assert common_length([t[::-1] for t in TEXTS]) == 0
-    assert common_length(TEXTS[:1]) == 0
-    # Where one text is the beginning of the others, its last token is still read by itself.
-    assert common_length([SHARED, [*SHARED, 7]]) == len(SHARED)
-
-
-def test_one_text_is_the_beginning_of_another(model: Any) -> None:
-    texts = [[*SHARED, 7], [*SHARED, 7, 8]]
     with torch.inference_mode():
         alone = torch.cat([model(torch.tensor([t])).logits[:, -1] for t in texts])
     assert torch.allclose(logits(model, texts), alone, atol=1e-5)

@@ -85,7 +85,7 @@ def stats(store: Path, **given: Any) -> None:
 @path_option("--out", required=True, help="JSON Lines file.")
 def export(store: Path, out: Path) -> None:
     """Write all answers of a store as JSON Lines."""
-    from citeforge.engines.llm.stores.exchange import export_store
+    from citeforge.engines.llm.stores.replay import export_store
 
     click.echo(f"{out}: {export_store(store, out):,} answers")
 
@@ -95,7 +95,7 @@ def export(store: Path, out: Path) -> None:
 @path_argument("file")
 def import_(store: Path, file: Path) -> None:
     """Take exported answers into a store; what is there stands."""
-    from citeforge.engines.llm.stores.exchange import import_store
+    from citeforge.engines.llm.stores.replay import import_store
 
     added, old = import_store(store, file)
     click.echo(f"{store}: {added:,} answers added, {old:,} were there")

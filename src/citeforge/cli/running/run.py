@@ -115,7 +115,7 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
     ran = run_one(
-        "all-gold" if getattr(options, "all_gold", False) else system.name,
+        system.name,
         parameters["benchmark"],
         parameters["out"],
         llm=parameters.get("llm"),

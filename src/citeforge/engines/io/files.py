@@ -158,7 +158,7 @@ def canonical_json(value: Any) -> str:
 
 def digest(value: Any) -> str:
     """sha256 (64 hex digits) of a JSON-serialisable value."""
-    return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+    return hashlib.sha256(canonical_json(value).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def sha256_file(path: Path) -> str:

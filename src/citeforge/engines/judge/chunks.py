@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Generic, TypeVar
 
 from citeforge.engines.judge.records import Pair
 from citeforge.schemas.models.judge_profile import Chunks, JudgeProfile
 
 Count = Callable[[str], int]
+T = TypeVar("T")
 
 
 def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
@@ -30,6 +33,44 @@ def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
     if profile.chunks is not None:
         pieces = sentence_chunks(pair.premise, profile.chunks, count) or pieces
     return [[Pair(piece, claim) for piece in pieces] for claim in claims]
+
+
+class PairParts(Generic[T]):
+    """Pairs of which parts are decided one by one; a part of several pairs is decided once.
+
+    Attributes:
+        parts: all of them, each once.
+    """
+
+    def __init__(self, wholes: Sequence[list[list[Pair]]]) -> None:
+        """Take the parts of every pair, as :func:`parts` gives them."""
+        self._wholes = wholes
+        self._decided: dict[Pair, T] = {}
+        self._owners: dict[Pair, list[int]] = {}
+        for i, whole in enumerate(wholes):
+            for part in dict.fromkeys(part for row in whole for part in row):
+                self._owners.setdefault(part, []).append(i)
+        self._sizes = Counter(i for owners in self._owners.values() for i in owners)
+        self._missing = self._sizes.copy()
+        self.parts = list(self._owners)
+
+    def share(self, part: Pair) -> float:
+        """How many pairs a part makes up."""
+        return sum(1 / self._sizes[i] for i in self._owners[part])
+
+    def add(self, part: Pair, value: T) -> list[tuple[int, list[list[T]]]]:
+        """Take what was decided of a part.
+
+        Returns:
+            (index, values of the parts in their rows) of the pairs that are complete by it.
+        """
+        self._decided[part] = value
+        self._missing.subtract(self._owners[part])
+        return [
+            (i, [[self._decided[part] for part in row] for row in self._wholes[i]])
+            for i in self._owners[part]
+            if not self._missing[i]
+        ]
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from citeforge.engines.judge.architectures import label_indices, load_model
-from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings
+from citeforge.engines.judge.chunks import PairParts
+from citeforge.engines.judge.nli_models import NliModel, NliSettings
 from citeforge.engines.judge.profiles import (
     PLAIN,
     built_in_profiles,
@@ -124,18 +125,14 @@ class HfJudge:
         return None if name is None else find_model(name, None, _INSTEAD, weights="")
 
     @cached_property
-    def _settings(self) -> NliSettings:
-        o = self.options
-        threshold = self.profile.threshold if o.threshold is None else o.threshold
-        foundation = None if self._foundation is None else self._foundation.folder
-        return NliSettings(
-            self._located.folder, device_of(o.device), self.profile, threshold, o.max_tokens,
-            foundation, o.dtype, self._located.identity if o.runtime == "openvino" else None,
-        )  # fmt: skip
-
-    @cached_property
     def _model(self) -> NliModel:
-        return load_model(self._settings)
+        o, foundation = self.options, self._foundation
+        return load_model(NliSettings(
+            self._located.folder, device_of(o.device), self.profile,
+            self.profile.threshold if o.threshold is None else o.threshold, o.max_tokens,
+            None if foundation is None else foundation.folder, o.dtype,
+            self._located.identity if o.runtime == "openvino" else None,
+        ))  # fmt: skip
 
     @cached_property
     def _exact(self) -> HfJudge:
@@ -157,7 +154,7 @@ class HfJudge:
             "dtype": model.dtype,
             "max_tokens": model.limit,
             **({} if model.dtype == "float32" else {"close_calls": "float32"}),
-            **({"threshold": self._settings.threshold} if self._has_threshold else {}),
+            **({"threshold": model.settings.threshold} if self._has_threshold else {}),
             **({} if self._foundation is None else {"foundation": self._foundation.identity}),
             **({} if model.engine is None else {"engine": model.engine}),
         }
@@ -180,118 +177,67 @@ class HfJudge:
 
     def decide_watched(self, pairs: Sequence[Pair], keep: Keep, share: Share) -> None:
         """The same; ``share`` is told how far it is, in pairs, layer by layer."""
-        wholes = [Whole(self._model.parts(pair), self.profile.sentences) for pair in pairs]
-        parts = [one for whole in wholes for row in whole.rows for one in row]
-        owners = [i for i, whole in enumerate(wholes) for _ in range(whole.n)]
-        encoded = self._model.encode(parts)
-        # The longest first, so that memory runs out at the start or not at all.
-        order = sorted(range(len(parts)), key=lambda i: (-len(encoded[i].ids), parts[i]))
-        on_gpu = self._settings.device.startswith("cuda")
+        on_gpu = self._model.settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
-        batches = [order[i : i + size] for i in range(0, len(order), size)]
         dtype = self._model.dtype
-        close: list[int] = []
-        items = [sum(1 / wholes[owners[i]].n for i in rows) for rows in batches]
-        for rows, margins in self._margins(batches, encoded, items, share):
-            stands = dtype == "float32" and len(rows) == 1
-            done = []
-            for row, margin in zip(rows, margins, strict=True):
-                whole = wholes[owners[row]]
-                whole.add(parts[row], margin, encoded[row].truncated, stands)
-                if whole.is_complete:
-                    done.append(owners[row])
-            close.extend(_settle(done, wholes, keep, CLOSE_CALL[dtype]))
+        close = self._decide(pairs, size, CLOSE_CALL[dtype], keep, share)
+        again = [pairs[i] for i in close]
+
+        def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
+            keep([(close[at], decision) for at, decision in decisions])
+
         if dtype == "float32":
-            self._ask_alone(close, pairs, keep)
-        elif close:
+            self._decide(again, 1, 0.0, keep_close)
+        elif again:
+            self._exact.decide(again, keep_close)
 
-            def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
-                keep([(close[at], decision) for at, decision in decisions])
-
-            self._exact.decide([pairs[i] for i in close], keep_close)
-
-    def _ask_alone(self, close: list[int], pairs: Sequence[Pair], keep: Keep) -> None:
-        """Ask close calls again, every input by itself."""
-        for i in close:
-            whole = Whole(self._model.parts(pairs[i]), self.profile.sentences)
-            parts = [one for row in whole.rows for one in row]
-            encoded = self._model.encode(parts)
-            alone = [[j] for j in range(len(parts))]
-            for (row,), (margin,) in self._margins(alone, encoded, [0.0] * len(alone)):
-                whole.add(parts[row], margin, encoded[row].truncated, True)
-            _settle([i], {i: whole}, keep, 0.0)
-
-    def _margins(
-        self,
-        batches: list[list[int]],
-        encoded: list[Encoded],
-        items: list[float],
+    def _decide(
+        self, pairs: Sequence[Pair], size: int, least: float, keep: Keep,
         share: Share = lambda _: None,
-    ) -> Iterator[tuple[list[int], list[float | None]]]:
-        """Each batch with its margins; ``share`` is told of parts of its ``items``."""
-        inputs = [[encoded[i] for i in rows] for rows in batches]
+    ) -> list[int]:  # fmt: skip
+        """Decide pairs in batches of so many parts.
+
+        Returns:
+            The pairs whose margin is below ``least``: they are left to be asked again.
+        """
+        whole = PairParts[tuple[float | None, bool]]([self._model.parts(p) for p in pairs])
+        encoded = self._model.encode(whole.parts)
+        # The longest first, so that memory runs out at the start or not at all.
+        order = sorted(range(len(encoded)), key=lambda i: (-len(encoded[i].ids), whole.parts[i]))
+        batches = [order[i : i + size] for i in range(0, len(order), size)]
+        close: list[int] = []
         with layer_steps(self._model.model, share) as begin:
 
-            def work(batch: tuple[list[Encoded], float]) -> list[float | None]:
-                begin(batch[1])
-                return self._model.margins(batch[0])
+            def work(rows: list[int]) -> list[float | None]:
+                begin(sum(whole.share(whole.parts[i]) for i in rows))
+                return self._model.margins([encoded[i] for i in rows])
 
-            pieces = zip(inputs, items, strict=True)
-            margins = one_thread_each(work, pieces, self._settings.device)
-            yield from zip(batches, margins, strict=True)
+            margins_of = one_thread_each(work, batches, self._model.settings.device)
+            for rows, margins in zip(batches, margins_of, strict=True):
+                decided = []
+                for row, margin in zip(rows, margins, strict=True):
+                    value = margin, encoded[row].truncated
+                    for i, values in whole.add(whole.parts[row], value):
+                        decision = self._combined(values)
+                        if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < least:
+                            close.append(i)
+                        else:
+                            decided.append((i, decision))
+                if decided:
+                    keep(decided)
+        return close
 
+    def _combined(self, rows: list[list[tuple[float | None, bool]]]) -> Decision:
+        """The best chunk for each sentence, then the least sentence, or the mean over them.
 
-class Whole:
-    """A pair whose parts are judged one by one: the best chunk for each sentence, then the least
-    sentence, or the mean over them."""
-
-    def __init__(self, rows: list[list[Pair]], sentences: str) -> None:
-        self.rows = rows
-        self.n = sum(map(len, rows))
-        self.truncated = False
-        self.stands = True
-        self._mean = sentences == "mean"
-        self._found: dict[Pair, float | None] = {}
-        self._n_added = 0
-
-    def add(self, part: Pair, margin: float | None, truncated: bool, stands: bool) -> None:
-        """Take the margin of a part; None where memory did not suffice."""
-        self._found[part] = margin
-        self._n_added += 1
-        self.truncated |= truncated
-        self.stands &= stands
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all parts have been judged."""
-        return self._n_added == self.n
-
-    def margin(self) -> float | None:
-        """Margin of the pair; None where one of its parts has none."""
+        Args:
+            rows: margin, None where memory did not suffice, and whether the premise was cut.
+        """
         best = []
-        for row in self.rows:
-            margins = [m for part in row if (m := self._found[part]) is not None]
+        for row in rows:
+            margins = [margin for margin, _ in row if margin is not None]
             if len(margins) < len(row):
-                return None
+                return JudgeFailure("out of memory on this pair alone")
             best.append(max(margins))
-        return sum(best) / len(best) if self._mean else min(best)
-
-
-def _settle(
-    rows: Sequence[int], wholes: Mapping[int, Whole] | Sequence[Whole], keep: Keep, least: float
-) -> list[int]:
-    """Keep verdicts of at least this margin; returns the pairs to ask again."""
-    decided: list[tuple[int, Decision]] = []
-    close: list[int] = []
-    for row in rows:
-        whole = wholes[row]
-        margin = whole.margin()
-        if margin is None:
-            decided.append((row, JudgeFailure("out of memory on this pair alone")))
-        elif not whole.stands and abs(margin) < least:
-            close.append(row)
-        else:
-            decided.append((row, Verdict(margin > 0, margin, whole.truncated)))
-    if decided:
-        keep(decided)
-    return close
+        margin = sum(best) / len(best) if self.profile.sentences == "mean" else min(best)
+        return Verdict(margin > 0, margin, any(cut for row in rows for _, cut in row))

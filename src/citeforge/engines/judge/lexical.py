@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from citeforge.engines.judge.records import Keep, Pair, Verdict
@@ -33,14 +34,8 @@ class LexicalJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        words: dict[str, frozenset[str]] = {}
-        decisions = []
-        for index, pair in enumerate(pairs):
-            for text in pair:
-                if text not in words:
-                    words[text] = frozenset(_WORD.findall(text.lower()))
-            decisions.append((index, self._verdict(words[pair.premise], words[pair.hypothesis])))
-        keep(decisions)
+        words = cache(lambda text: frozenset(_WORD.findall(text.lower())))
+        keep([(i, self._verdict(*map(words, pair))) for i, pair in enumerate(pairs)])
 
     def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
         content = hypothesis - _STOP

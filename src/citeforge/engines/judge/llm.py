@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from citeforge.engines.io.files import digest
-from citeforge.engines.judge.chunks import parts
+from citeforge.engines.judge.chunks import PairParts, parts
 from citeforge.engines.judge.profiles import (
     built_in_profiles,
     fill_prompt,
@@ -97,22 +97,13 @@ class LlmJudge:
         )
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        wholes = [self._parts(pair) for pair in pairs]
-        owners: dict[Pair, list[int]] = {}
-        for i, whole in enumerate(wholes):
-            for one in dict.fromkeys(p for row in whole for p in row):
-                owners.setdefault(one, []).append(i)
-        missing = [len({p for row in whole for p in row}) for whole in wholes]
-        decisions: dict[Pair, Decision] = {}
+        whole = PairParts[Decision]([self._parts(pair) for pair in pairs])
 
         def learn(part: Pair, decision: Decision) -> None:
-            decisions[part] = decision
-            for i in owners[part]:
-                missing[i] -= 1
-                if missing[i] == 0:
-                    keep([(i, combined(wholes[i], decisions))])
+            for i, decisions in whole.add(part, decision):
+                keep([(i, combined(decisions))])
 
-        open_parts = list(owners)
+        open_parts = whole.parts
         for attempt in range(TRIES):
             open_parts = self._round(open_parts, attempt, learn)
             if not open_parts:
@@ -149,13 +140,8 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
     """Structured output that a JSON profile asks for; None for a word."""
     if not profile.field:
         return None
-    values = [
-        *profile.supported,
-        *profile.partial,
-        *profile.unsupported,
-        *profile.contradicted,
-        *profile.undecided,
-    ]
+    p = profile
+    values = [*p.supported, *p.partial, *p.unsupported, *p.contradicted, *p.undecided]
     is_flag = all(isinstance(v, bool) for v in values)
     member = {"type": "boolean"} if is_flag else {"type": "string", "enum": values}
     return {
@@ -187,13 +173,12 @@ def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
     except (json.JSONDecodeError, RecursionError):
         return None
     value = reply.get(profile.field) if isinstance(reply, dict) else None
-    levels = {
-        "full": profile.supported,
-        "partial": profile.partial,
-        "no": profile.unsupported,
-        "contradicts": profile.contradicted,
-    }
-    for level, values in levels.items():
+    levels = zip(
+        LEVELS,
+        (profile.supported, profile.partial, profile.unsupported, profile.contradicted),
+        strict=True,
+    )
+    for level, values in levels:
         if _is_one(value, values):
             support = LEVELS[level] if profile.has_levels else None
             return Verdict(level == "full", support=support)
@@ -217,17 +202,16 @@ def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
     return Verdict(False) if first and is_verdict else None
 
 
-def combined(rows: Sequence[Sequence[Pair]], by_pair: dict[Pair, Decision]) -> Decision:
+def combined(rows: Sequence[Sequence[Decision]]) -> Decision:
     """The best chunk for each sentence, then the least sentence; a failed part fails the pair.
 
     A chunk that tells nothing leaves the decision to the others.
     """
     best = []
     for row in rows:
-        decisions = [by_pair[part] for part in row]
-        failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
+        failed = next((d for d in row if isinstance(d, JudgeFailure)), None)
         if failed is not None:
             return failed
-        verdicts = (d for d in decisions if isinstance(d, Verdict))
+        verdicts = (d for d in row if isinstance(d, Verdict))
         best.append(max(verdicts, key=lambda v: (v.level, not v.undecided)))
     return min(best, key=lambda v: (v.level, v.undecided))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.files import digest
 
 CLOSE_CALL = {"float32": 1e-4, "bfloat16": 0.25}
 """A verdict with a smaller margin may depend on its batch: how far a margin moves with the batch is
@@ -89,5 +88,4 @@ class Judge(Protocol):
 
 def verdict_key(identity: dict[str, Any], pair: Pair) -> str:
     """sha256 (64 hex digits) by which a verdict is stored."""
-    text = canonical_json([identity, pair.premise, pair.hypothesis])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest([identity, pair.premise, pair.hypothesis])

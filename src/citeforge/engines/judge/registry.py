@@ -56,11 +56,6 @@ def make_judge(name: str, **settings: Any) -> Judge:
     return JUDGES.make(name, made)
 
 
-def local_judge(model: str, settings: JudgeSettings) -> Judge:
-    """``hf:MODEL``."""
-    return settings.client.runner.judge(partial(HfJudge, model), settings.hf)
-
-
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     """``openai:MODEL``."""
     from citeforge.engines.judge.llm import LlmJudge
@@ -83,7 +78,7 @@ JUDGES: Registry[Choice, Judge] = Registry(
     "judges",
     CHOICES,
     {
-        "hf": local_judge,
+        "hf": lambda model, s: s.client.runner.judge(partial(HfJudge, model), s.hf),
         "openai": llm_judge,
         "vllm": vllm_judge,
         "table": lambda file, settings: TableJudge(Path(file)),

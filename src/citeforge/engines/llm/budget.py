@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from dataclasses import dataclass
 
 from citeforge.engines.llm.records import Call, Price, Result
@@ -73,7 +74,7 @@ class Budget:
         self._price = price
         self._limit = limit
         self.tokens = spent
-        self._held = 0.0
+        self._held: list[float] = []
         self._freed = asyncio.Condition()
 
     @property
@@ -94,19 +95,18 @@ class Budget:
             raise UsageError("--max-cost needs a limit on the answer (max_tokens) of every request")
         bound = self._price.cost(most_prompt_tokens(call), completion)
         async with self._freed:
-            while (self.spent or 0.0) + self._held + bound > self._limit:
-                if self._held == 0.0:
+            while (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
+                if not self._held:
                     raise BudgetError(self.spent or 0.0, self._limit)
                 await self._freed.wait()
-            self._held += bound
+            self._held.append(bound)
         return bound
 
     async def settle(self, reserve: float, result: Result) -> None:
         """Release what was held and count what was paid."""
         async with self._freed:
-            self._held = max(0.0, self._held - reserve)
-            if abs(self._held) < 1e-12:
-                self._held = 0.0
+            if reserve in self._held:
+                self._held.remove(reserve)
             prompt, completion = self.tokens
             self.tokens = (prompt + result.prompt_tokens, completion + result.completion_tokens)
             self._freed.notify_all()

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
-from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.files import digest
 
 FailureReason = Literal[
     "refused",  # the endpoint will never take this request: 400, 404, 422, …
@@ -123,8 +122,7 @@ def request_key(payload: Mapping[str, Any], sample: int) -> str:
     route = next((name for field, name in _ROUTES.items() if field in payload), None)
     if route is None:
         raise ValueError(f"the payload has none of {', '.join(_ROUTES)}")
-    text = canonical_json([route, payload, sample])
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest([route, payload, sample])
 
 
 if TYPE_CHECKING:

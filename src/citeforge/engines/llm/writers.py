@@ -14,7 +14,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -59,21 +59,18 @@ class ReplayLlm:
         Raises:
             InputError: the store lacks one; says how many.
         """
-        results = [self.store.get(r.key(self.model)) for r in requests]
-        missing = [r for r, answer in zip(requests, results, strict=True) if answer is None]
-        if missing:
-            start = missing[0].messages[-1][1][:80] if missing[0].messages else ""
+
+        def refuse(missing: dict[str, Request], _: Take) -> None:
+            first = next(iter(missing.values()))
+            start = first.messages[-1][1][:80] if first.messages else ""
             raise InputError(
                 f"lacks {len(missing)} of {len(requests)} answers of {self.model} "
                 f"(first request: {start!r}…)",
                 path=self.path,
                 allowed="the store of a complete run with the same prompts and parameters",
             )
-        return [
-            settle(request, answer)
-            for request, answer in zip(requests, results, strict=True)
-            if answer is not None
-        ]
+
+        return ask_once(requests, self.model, self.store, settle, refuse)
 
 
 class TemplateWriter:
@@ -146,29 +143,26 @@ def make_llm(name: str, **settings: Any) -> Llm:
     return LLMS.make(name, LlmSettings(**settings))
 
 
-def make_served_writer(model: str, settings: LlmSettings) -> Llm:
-    """``openai:MODEL``."""
-    return OpenAiLlm(model, settings.store, settings.options)
-
-
-def make_replay_writer(argument: str, settings: LlmSettings) -> Llm:
-    """``replay:FILE`` or ``replay:FILE#MODEL``."""
-    path, _, model = argument.partition("#")
-    return ReplayLlm(Path(path), model or None)
-
-
-def make_template_writer(settings: LlmSettings) -> Llm:
-    """``template``."""
+def _template_writer(settings: LlmSettings) -> Llm:
     if settings.templates is None:
         raise UsageError("--llm template: this command has no templates; name openai: or replay:")
     return TemplateWriter(settings.templates)
+
+
+def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
+    path, _, model = argument.partition("#")
+    return ReplayLlm(Path(path), model or None)
 
 
 LLMS: Registry[Choice, Llm] = Registry(
     "LLM",
     "llms",
     CHOICES,
-    {"openai": make_served_writer, "replay": make_replay_writer, "template": make_template_writer},
+    {
+        "openai": lambda model, settings: OpenAiLlm(model, settings.store, settings.options),
+        "replay": _replay_llm,
+        "template": _template_writer,
+    },
     "identity complete",
     expected("--llm", CHOICES),
 )

@@ -20,7 +20,6 @@ from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.perplexity.records import PerplexitySettings
 from citeforge.plugins.offline_models import smollm
-from citeforge.plugins.offline_models.packed import pack_linears
 
 _TOKENS = 512
 """Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""
@@ -51,16 +50,8 @@ class CausalModel:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        device = device_of(self._device)
-        tokenizer, model = self._load(device)
-        return tokenizer, model.to(device).eval()
-
-    def _load(self, device: str) -> tuple[Any, Any]:
         with loading_errors("is no causal language model", self.name):
-            tokenizer, model = smollm.load_causal(self._located.folder)
-        if device == "cpu":
-            pack_linears(model)
-        return tokenizer, model
+            return smollm.load_causal(self._located.folder, device_of(self._device))
 
     def of(self, texts: Sequence[str]) -> list[float]:
         """Perplexities; the first token of each text conditions and is not counted."""
@@ -107,13 +98,6 @@ class CausalModel:
         return out.logits.float(), out.past_key_values
 
 
-class _Embedded(CausalModel):
-    """The embedded LLM, which is loaded once a process on the CPU."""
-
-    def _load(self, device: str) -> tuple[Any, Any]:
-        return smollm.loaded() if device == "cpu" else super()._load(device)
-
-
 def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:
     """A model folder, or a Hub repository."""
     locate = partial(find_model, name, settings.revision, "--perplexity ngram")
@@ -122,4 +106,4 @@ def hub_or_folder(name: str, settings: PerplexitySettings) -> CausalModel:
 
 def offline_model(settings: PerplexitySettings) -> CausalModel:
     """The embedded LLM."""
-    return _Embedded("offline", smollm.located, "offline", settings.device)
+    return CausalModel("offline", smollm.located, "offline", settings.device)

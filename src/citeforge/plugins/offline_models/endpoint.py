@@ -15,6 +15,7 @@ import msgspec
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.client import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.models.perplexity.records import PerplexitySettings
 
@@ -55,14 +56,9 @@ class _Choice(msgspec.Struct):
     logprobs: _Logprobs | None
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
 class _Completion(msgspec.Struct):
     choices: list[_Choice]
-    usage: _Usage | None = None
+    usage: Usage | None = None
 
 
 def _read(prompt: _Prompt, body: bytes) -> Result:
@@ -88,7 +84,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
     mean = -math.fsum(defined) / len(defined)
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
-    usage = completion.usage or _Usage(estimate_prompt_tokens(prompt), 1)
+    usage = completion.usage or Usage(estimate_prompt_tokens(prompt), 1)
     return LlmReply("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
 
 

@@ -23,7 +23,7 @@ from citeforge.engines.llm.records import (
     before,
     settle,
 )
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.stores.replay import ReplayStore, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.runner import LOCAL, Answers, Runner
 from citeforge.plugins.offline_models import smollm
@@ -67,7 +67,7 @@ class _Asked:
         return bool(self.request.params.get("logprobs"))
 
 
-Take = Callable[[_Asked, Result], None]
+End = Callable[[_Asked, Result], None]
 """Told of each answer as soon as it is whole, by whichever thread wrote it."""
 
 Tell = Callable[[int, list[ChosenToken]], None]
@@ -105,47 +105,37 @@ class OfflineLlm:
         Raises:
             UsageError: a parameter that it does not take.
         """
-        keys = [r.key(smollm.NAME) for r in requests]
-        results: dict[str, Result] = {}
-        waiting: dict[str, Request] = {}
-        for key, request in zip(keys, requests, strict=True):
-            stored = self.store.get(key) if self.store is not None else None
-            if stored is None:
-                waiting[key] = request
-            else:
-                results[key] = settle(request, stored)
-        if waiting:
-            lock = Lock()
+        lock = Lock()
+
+        def ask(waiting: dict[str, Request], take: Take) -> None:
             with progress("LLM", len(waiting), "answers") as advance:
 
-                def take(question: _Asked, answer: Result) -> None:
+                def end(question: _Asked, answer: Result) -> None:
                     with lock:
-                        results[question.key] = self._keep(question, answer)
+                        take(question.key, self._keep(question, answer))
                         advance(1)
 
-                self._answer_all(waiting, take)
-        return [results[key] for key in keys]
+                self._answer_all(waiting, end)
+
+        return ask_once(requests, smollm.NAME, self.store, settle, ask)
 
     def _keep(self, question: _Asked, result: Result) -> Result:
         if isinstance(result, Failure):
             return result
         settled = settle(question.request, result)
         if self.store is not None:
-            payload, sample = question.request.payload(smollm.NAME), question.request.sample
-            if isinstance(settled, LlmReply):
-                self.store.put(question.key, payload, sample, settled)
-            else:
-                self.store.fail(question.key, payload, sample, settled)
+            payload = question.request.payload(smollm.NAME)
+            self.store.keep(question.key, payload, question.request.sample, settled)
         return settled
 
     @cached_property
     def _elsewhere(self) -> Answers | None:
         return self._runner.answers(OfflineLlm, ROWS)
 
-    def _answer_all(self, waiting: dict[str, Request], take: Take) -> None:
+    def _answer_all(self, waiting: dict[str, Request], end: End) -> None:
         if self._elsewhere is not None:
             for key, result in self._elsewhere(waiting):
-                take(_Asked(key, waiting[key], []), result)
+                end(_Asked(key, waiting[key], []), result)
             return
         fitting = []
         for question in map(self._read, waiting, waiting.values()):
@@ -154,9 +144,9 @@ class OfflineLlm:
                 continue
             sizes = f"{len(question.ids):,} tokens and {question.most:,} for the answer"
             message = f"a prompt of {sizes} do not fit into {self.window:,}: {_ADVICE}"
-            take(question, Failure("refused", message))
+            end(question, Failure("refused", message))
         batches = _batches(fitting, _rows(len(fitting)))
-        for _ in one_thread_each(partial(self._write, take), batches):
+        for _ in one_thread_each(partial(self._write, end), batches):
             pass
 
     def _read(self, key: str, request: Request) -> _Asked:
@@ -168,25 +158,19 @@ class OfflineLlm:
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return _Asked(key, request, tokenizer(prompt)["input_ids"])
 
-    def _write(self, take: Take, group: list[_Asked]) -> None:
+    def _write(self, end: End, group: list[_Asked]) -> None:
         """Answers of a batch; one with a near tie is written by itself, behind the others."""
-        if len(group) == 1:
-            (question,) = group
-            self._generate(
-                group, lambda _, written: take(question, self._answer(question, written))
-            )
-            return
         again: list[_Asked] = []
 
-        def ended(row: int, row_tokens: list[ChosenToken]) -> None:
-            if any(token.lead < _TIE for token in row_tokens):
+        def ended(row: int, tokens: list[ChosenToken]) -> None:
+            if len(group) > 1 and any(token.lead < _TIE for token in tokens):
                 again.append(group[row])
             else:
-                take(group[row], self._answer(group[row], row_tokens))
+                end(group[row], self._answer(group[row], tokens))
 
         self._generate(group, ended)
         for question in again:
-            self._write(take, [question])
+            self._write(end, [question])
 
     def _generate(self, group: list[_Asked], tell: Tell) -> None:
         """Write a batch, and tell of each row when it ends."""

@@ -7,22 +7,13 @@ read once.
 
 from __future__ import annotations
 
+import copy
+import os
 from collections.abc import Sequence
 from typing import Any
 
 _WORTH_SHARING = 16
 """Tokens from which a common beginning is read apart."""
-
-
-def common_length(texts: Sequence[Sequence[int]]) -> int:
-    """Tokens that all begin with; 0 where they are too few to be read apart."""
-    if len(texts) < 2:
-        return 0
-    ordered = sorted(map(tuple, texts))
-    low, high = ordered[0], ordered[-1]  # what these two begin with, all between them do
-    differing = (n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b)
-    length = next(differing, min(len(low), len(high)))
-    return length if length >= _WORTH_SHARING else 0
 
 
 def prefill_one(model: Any, ids: Sequence[int], behind: Any = None) -> Any:
@@ -37,15 +28,9 @@ def prefill_one(model: Any, ids: Sequence[int], behind: Any = None) -> Any:
         A ``DynamicCache`` of one row.
     """
     import torch
-    from transformers import DynamicCache
 
-    cache: Any = DynamicCache(config=model.config)
-    if behind is not None:
-        for n, layer in enumerate(behind.layers):
-            cache.update(layer.keys, layer.values, n)
-    tokens = torch.tensor([list(ids)], device=model.device)
-    model.base_model(input_ids=tokens, past_key_values=cache, use_cache=True)
-    return cache
+    tokens, kept = torch.tensor([list(ids)], device=model.device), copy.deepcopy(behind)
+    return model.base_model(input_ids=tokens, past_key_values=kept, use_cache=True).past_key_values
 
 
 def prefill_many(model: Any, texts: Sequence[Sequence[int]]) -> Any:
@@ -57,11 +42,14 @@ def prefill_many(model: Any, texts: Sequence[Sequence[int]]) -> Any:
     import torch
     from transformers import DynamicCache
 
-    shared = min(common_length(texts), min(map(len, texts)) - 1)
-    head = prefill_one(model, texts[0][:shared]) if shared else None
-    rows = [prefill_one(model, ids[shared:], head) for ids in texts]
-    if len(rows) == 1:
-        return rows[0]
+    if len(texts) == 1:
+        return prefill_one(model, texts[0])
+    # One token of each text is left to be read behind what they share. It compares any sequences.
+    shared = os.path.commonprefix([list(ids[:-1]) for ids in texts])  # noqa: RUF071
+    if len(shared) < _WORTH_SHARING:
+        shared = []
+    head = prefill_one(model, shared) if shared else None
+    rows = [prefill_one(model, ids[len(shared) :], head) for ids in texts]
     width = max(map(len, texts))
     cache: Any = DynamicCache(config=model.config)
     for n, layer in enumerate(rows[0].layers):

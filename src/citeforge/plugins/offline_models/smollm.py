@@ -101,28 +101,36 @@ def model_folder() -> Path:
 
 @cache
 def loaded() -> tuple[Any, Any]:
-    """Tokenizer and model, one of each a process.
+    """Tokenizer and model on the CPU, one of each a process.
 
     Raises:
         UsageError: see :func:`gguf_file`.
         InputError: see :func:`model_folder`; or what the cache holds is damaged.
     """
     from safetensors import SafetensorError
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     folder = model_folder()
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-        model: Any = AutoModelForCausalLM.from_pretrained(folder)
+        return load_causal(folder, "cpu")
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
         raise InputError(
             f"is damaged ({reason})", path=folder, allowed="remove the folder; it is made again"
         ) from error
-    pack_linears(model)
-    return tokenizer, model.eval()
+
+
+@cache
+def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
+    """Tokenizer and model of a folder, as transformers loads them, ready to compute; each once."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    if device == "cpu":
+        pack_linears(model)
+    return tokenizer, model.to(device).eval()
 
 
 def _write(path: Path, folder: Path) -> None:

@@ -3,26 +3,73 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import msgspec
+
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.records import Failure
+from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
 from citeforge.schemas.commands.command_options import PromptingOptions
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.submission import make_header
-from citeforge.systems.llm.writing import (
-    answer_line,
-    endings,
-    read_prompts,
-    requests_of,
-    write_submission,
-)
+from citeforge.systems.llm.writing import answer_line, endings, write_submission
 from citeforge.systems.run import Ran
+
+
+class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
+    """A line of `citeforge export prompts`.
+
+    Attributes:
+        query_id: query of the benchmark.
+        prompt: what is asked.
+        context: context set that the prompt shows.
+        benchmark: name of the benchmark that it was made of; None in files of 0.1.
+        benchmark_hash: its hash; likewise.
+    """
+
+    query_id: str
+    prompt: str
+    context: str | None = None
+    benchmark: str | None = None
+    benchmark_hash: str | None = None
+
+
+def read_prompts(path: Path) -> list[PromptRow]:
+    """All prompts of a file, which are of one benchmark.
+
+    Raises:
+        InputError: a line is wrong or of another benchmark than the first, or there is none.
+    """
+    rows: list[PromptRow] = []
+    for line, row in read_rows(path, PromptRow):
+        rows.append(row)
+        if row.benchmark_hash != rows[0].benchmark_hash:
+            raise InputError(
+                f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
+                path=path,
+                line=line,
+                field="benchmark_hash",
+                allowed="one file, and one submission, a benchmark",
+            )
+    if not rows:
+        raise InputError(
+            "holds no prompts", path=path, allowed="what `citeforge export prompts` writes"
+        )
+    return rows
+
+
+def _origin(row: PromptRow) -> str:
+    if row.benchmark_hash is None:
+        return "a benchmark that it does not name"
+    return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
 def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Ran:
@@ -71,3 +118,15 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
     if not isinstance(model, OpenAiLlm):
         raise UsageError("--dry-run: only openai: models are asked")
     return model.plan(requests)
+
+
+def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
+    """One request for each run and prompt, run by run; runs are samples of their own."""
+    params: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_answer}
+    if options.logprobs:
+        params["logprobs"] = True
+    return [
+        Request((("user", row.prompt),), params, sample=run, needs_text=False)
+        for run in range(options.runs)
+        for row in rows
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,21 +11,20 @@ from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm
-from citeforge.engines.llm.tokens import make_counter
+from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
-from citeforge.systems.llm.dialogue import answer_all
 from citeforge.systems.llm.editing import (
     best_of,
     cites_candidates,
     post_cite,
     require_editing,
 )
-from citeforge.systems.llm.prompts import Prompts, TokenWindow
+from citeforge.systems.llm.prompts import Prompts, TokenWindow, make_counter
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Task
 from citeforge.systems.llm.writing import answer_line, endings
 from citeforge.systems.options import EditedOptions, LlmOptions
@@ -144,3 +144,57 @@ def _own(passage: Passage) -> dict[str, Any]:
     if passage.title:
         row["title"] = passage.title
     return row
+
+
+def answer_all(
+    jobs: Sequence[tuple[Task, MakeSteps]], llm: Llm, what: str, later_calls: int = 0
+) -> list[Reply | Failure]:
+    """One reply a job, in order, or why it has none: one failure ends it.
+
+    Args:
+        jobs: tasks with what answers them.
+        llm: is asked, round by round, what all unfinished tasks wait for.
+        what: what is asked for, said with its cost before the first round.
+        later_calls: calls that each job takes at most after the first round.
+
+    Raises:
+        InputError: the first calls all fail.
+        BudgetError: the next call could pass the cost limit.
+    """
+    talks = [steps(task) for task, steps in jobs]
+    ends: dict[int, Reply | Failure] = {}
+    waiting: dict[int, Sequence[Request]] = {}
+
+    def go_on(place: int, answers: Sequence[LlmReply] | None) -> None:
+        """Take answers, up to the next requests that there are or to the end."""
+        try:
+            requests = next(talks[place]) if answers is None else talks[place].send(answers)
+            while not requests:
+                requests = talks[place].send([])
+            waiting[place] = requests
+        except StopIteration as done:
+            ends[place] = done.value
+
+    for place in range(len(talks)):
+        go_on(place, None)
+    _announce(
+        what, llm, [r for requests in waiting.values() for r in requests], later_calls * len(jobs)
+    )
+    while waiting:
+        open_requests, waiting = waiting, {}
+        results = iter(llm.complete([r for rs in open_requests.values() for r in rs]))
+        for place, requests in open_requests.items():
+            some = list(islice(results, len(requests)))
+            failure = next((r for r in some if isinstance(r, Failure)), None)
+            if failure is None:
+                go_on(place, [r for r in some if isinstance(r, LlmReply)])
+            else:
+                talks[place].close()
+                ends[place] = failure
+    return [ends[place] for place in range(len(talks))]
+
+
+def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
+    lines = llm.plan(first).lines() if isinstance(llm, OpenAiLlm) else [f"requests {len(first):,}"]
+    later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
+    sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}{later}\n")

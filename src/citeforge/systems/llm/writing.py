@@ -1,4 +1,4 @@
-"""An LLM as a system: prompts in, submission out."""
+"""Lines of a submission that an LLM answers, and the file that they make."""
 
 from __future__ import annotations
 
@@ -9,77 +9,14 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.io.files import atomic_file
-from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request
+from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply
 from citeforge.schemas.citations.marks import citation_marks
-from citeforge.schemas.commands.command_options import PromptingOptions
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import Header
 from citeforge.systems.llm.system import Reply
 
 CUT, EMPTY = "cut at --max-answer", "empty"
 NO_LOGPROBS = "without the log probabilities that were asked for"
 """What is told of such answers: some servers take the parameter and give none."""
-
-
-class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
-    """A line of `citeforge export prompts`.
-
-    Attributes:
-        query_id: query of the benchmark.
-        prompt: what is asked.
-        context: context set that the prompt shows.
-        benchmark: name of the benchmark that it was made of; None in files of 0.1.
-        benchmark_hash: its hash; likewise.
-    """
-
-    query_id: str
-    prompt: str
-    context: str | None = None
-    benchmark: str | None = None
-    benchmark_hash: str | None = None
-
-
-def read_prompts(path: Path) -> list[PromptRow]:
-    """All prompts of a file, which are of one benchmark.
-
-    Raises:
-        InputError: a line is wrong or of another benchmark than the first, or there is none.
-    """
-    rows: list[PromptRow] = []
-    for line, row in read_rows(path, PromptRow):
-        rows.append(row)
-        if row.benchmark_hash != rows[0].benchmark_hash:
-            raise InputError(
-                f"is of {_origin(row)}, the lines before are of {_origin(rows[0])}",
-                path=path,
-                line=line,
-                field="benchmark_hash",
-                allowed="one file, and one submission, a benchmark",
-            )
-    if not rows:
-        raise InputError(
-            "holds no prompts", path=path, allowed="what `citeforge export prompts` writes"
-        )
-    return rows
-
-
-def _origin(row: PromptRow) -> str:
-    if row.benchmark_hash is None:
-        return "a benchmark that it does not name"
-    return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
-
-
-def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
-    """One request for each run and prompt, run by run; runs are samples of their own."""
-    params: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_answer}
-    if options.logprobs:
-        params["logprobs"] = True
-    return [
-        Request((("user", row.prompt),), params, sample=run, needs_text=False)
-        for run in range(options.runs)
-        for row in rows
-    ]
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:

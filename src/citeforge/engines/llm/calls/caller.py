@@ -12,7 +12,7 @@ from citeforge.engines.llm.calls.bounds import UnboundedReplyError
 from citeforge.engines.llm.calls.rate import RateGate, retry_after
 from citeforge.engines.llm.calls.secrets import Redactor
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
-from citeforge.engines.llm.records import Failure, LlmReply, Token
+from citeforge.engines.llm.records import Failure, LlmReply
 
 T = TypeVar("T")
 
@@ -121,13 +121,11 @@ class Caller:
             return replace(result, message=self.clean(result.message))
         if not isinstance(result, LlmReply):
             return result
-        hide = self._secrets.text
-        logprobs = result.logprobs
+        hide, reason, logprobs = self._secrets.text, result.finish_reason, result.logprobs
         if logprobs is not None:
-            texts = self._secrets.tokens([t.token for t in logprobs])
-            pairs = zip(texts, logprobs, strict=True)
-            logprobs = tuple(Token(token, t.logprob) for token, t in pairs)
-        reason = result.finish_reason
+            tokens = "".join(token.token for token in logprobs)
+            # The tokens of a reply that holds the key would hold its pieces.
+            logprobs = logprobs if hide(tokens) == tokens else None
         return replace(
             result,
             text=hide(result.text),

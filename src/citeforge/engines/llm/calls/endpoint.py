@@ -15,16 +15,14 @@ from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.llm.budget import Budget, estimate_prompt_tokens
 from citeforge.engines.llm.calls.caller import Caller
 from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
-from citeforge.engines.llm.records import Call, Failure, LlmReply, Result, request_key
-from citeforge.engines.llm.stores.keeping import Keeping
-from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.engines.llm.stores.spill import room_for
+from citeforge.engines.llm.records import Call, Failure, LlmReply, Result
+from citeforge.engines.llm.stores.keeping import Keeping, room_for
+from citeforge.engines.llm.stores.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.schemas.errors import CiteforgeError, InputError
 
 _HOPELESS = ("refused", "unauthorised", "exhausted")
 
 C = TypeVar("C", bound=Call)
-OnResult = Callable[[int, Result], None]
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,6 @@ class Endpoint:
         self.options = options or ClientOptions()
         self.tokens = (0, 0)
 
-    def stored(self, key: str) -> LlmReply | None:
-        """What the store holds."""
-        return None if self.store is None else self.store.get(key)
-
     def ask(
         self, route: Route[C], calls: Sequence[C], on_result: OnResult | None = None
     ) -> list[Result]:
@@ -82,33 +76,15 @@ class Endpoint:
             InputError: no key, or the first calls all fail.
             BudgetError: the next call could pass the cost limit.
         """
-        results: dict[str, Result] = {}
-        waiting: dict[str, C] = {}
-        keys = [request_key(c.payload(self.model), c.sample) for c in calls]
-        places: dict[str, list[int]] = {}
-        for place, key in enumerate(keys):
-            places.setdefault(key, []).append(place)
 
-        def settled(key: str, result: Result) -> None:
-            results[key] = result
-            if on_result is not None:
-                for place in places[key]:
-                    on_result(place, result)
-
-        for key, where in places.items():
-            call = calls[where[0]]
-            stored = self.stored(key)
-            if stored is None:
-                waiting[key] = call
-            else:
-                settled(key, route.settle(call, stored))
-        if waiting:
-            run = _Run(self, route, waiting, settled)
+        def ask(waiting: dict[str, C], take: Take) -> None:
+            run = _Run(self, route, waiting, take)
             try:
                 asyncio.run(run.everything())
             finally:
                 self.tokens = run.budget.tokens
-        return [results[key] for key in keys]
+
+        return ask_once(calls, self.model, self.store, route.settle, ask, on_result)
 
 
 class _Run(Generic[C]):
@@ -118,15 +94,10 @@ class _Run(Generic[C]):
     """
 
     def __init__(
-        self,
-        endpoint: Endpoint,
-        route: Route[C],
-        waiting: dict[str, C],
-        settled: Callable[[str, Result], None],
+        self, endpoint: Endpoint, route: Route[C], waiting: dict[str, C], take: Take
     ) -> None:
-        self.endpoint, self.route = endpoint, route
+        self.endpoint, self.route, self.take = endpoint, route, take
         self.options = endpoint.options
-        self.settled = settled
         self.queue = deque(waiting.items())
         self.n = len(waiting)
         self.caller = Caller(self.options)
@@ -176,7 +147,7 @@ class _Run(Generic[C]):
         if self.keeping is not None and self.keeping.broken is not None:
             self.stop = self.stop or self.keeping.broken
             return
-        self.settled(key, result)
+        self.take(key, result)
         self._judge_start(result)
 
     def _judge_start(self, result: Result) -> None:

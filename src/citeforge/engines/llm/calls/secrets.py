@@ -9,7 +9,6 @@ import base64
 import html
 import json
 import re
-from collections.abc import Sequence
 from urllib.parse import quote, quote_plus
 
 from citeforge.schemas.text import spliced
@@ -48,18 +47,6 @@ class Redactor:
         if self._key and len(self._key) < _REAL:
             text = text.replace(self._key, MARK)
         return text[:longest]
-
-    def tokens(self, tokens: Sequence[str]) -> list[str]:
-        """The tokens of a text, which may hold the key in pieces; as many as were given."""
-        spans = self._spans("".join(tokens))
-        texts, at = [], 0
-        for token in tokens:
-            start, at = at, at + len(token)
-            touched = [(a, b) for a, b in spans if a < at and start < b]
-            # The first token of a trace says that there was one; the others are left empty.
-            first = any(start <= a for a, _ in touched)
-            texts.append(token if not touched else MARK if first else "")
-        return texts
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         hits = []

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import glob
 import json
 import sqlite3
 import time
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.files import atomic_file, canonical_json, storage_errors
+from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
-from citeforge.engines.llm.records import Failure, LlmReply, request_key
-from citeforge.engines.llm.stores.spill import ExportedRow, spilled_rows, spills
+from citeforge.engines.llm.records import Call, Failure, LlmReply, Result, request_key
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Call)
+OnResult = Callable[[int, Result], None]
+Take = Callable[[str, Result], None]
+"""Takes the result of a call by its key."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
 _SCHEMA = """
@@ -36,6 +41,16 @@ CREATE TABLE IF NOT EXISTS usage (
     completion_tokens INTEGER NOT NULL, created REAL NOT NULL
 )
 """
+
+
+class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
+    """An answer with its request, as a line of an exported store and of a spill."""
+
+    key: str
+    payload: dict[str, Any]
+    sample: int
+    answer: dict[str, Any]
+    created: float
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,7 @@ class ReplayStore(Store):
         super().__init__(path, readonly)
         if self.is_first:
             for spill in spills(path):
-                self.import_rows(spilled_rows(spill), paid=True)
+                self.import_rows(spilled_rows(spill), spill, paid=True)
                 spill.unlink()
 
     def get(self, key: str) -> LlmReply | None:
@@ -102,6 +117,13 @@ class ReplayStore(Store):
                 (*row, failure.status, time.time(), key),
             )
             self._pay(db, key, failure)
+
+    def keep(self, key: str, payload: Mapping[str, Any], sample: int, result: Result) -> None:
+        """Store what came of a request: see :meth:`put` and :meth:`fail`."""
+        if isinstance(result, LlmReply):
+            self.put(key, payload, sample, result)
+        else:
+            self.fail(key, payload, sample, result)
 
     @staticmethod
     def _add(db: sqlite3.Connection, row: tuple[Any, ...]) -> int:
@@ -159,11 +181,14 @@ class ReplayStore(Store):
                 allowed="restore a copy, or name another store; the file was not touched",
             ) from error
 
-    def import_rows(self, rows: Iterable[ExportedRow], paid: bool = False) -> tuple[int, int]:
+    def import_rows(
+        self, rows: Iterable[ExportedRow], source: Path | None = None, paid: bool = False
+    ) -> tuple[int, int]:
         """Take in exported rows; what is there already stands.
 
         Args:
             rows: as :meth:`export` gives them.
+            source: file that they come from, for errors.
             paid: whether their tokens were paid for with this store.
 
         Returns:
@@ -175,7 +200,7 @@ class ReplayStore(Store):
         added = number = 0
         with self.transaction() as db:
             for number, row in enumerate(rows, 1):
-                answer = check_row(row, number)
+                answer = _checked_answer(row, source, number)
                 payload, reply = canonical_json(row.payload), canonical_json(row.answer)
                 is_new = self._add(db, (row.key, payload, row.sample, reply, row.created))
                 added += is_new
@@ -184,19 +209,86 @@ class ReplayStore(Store):
         return added, number - added
 
 
-def check_row(row: ExportedRow, number: int) -> LlmReply:
-    """The answer of an exported row, after checking that its key is that of its payload.
+def ask_once(
+    calls: Sequence[C], model: str, store: ReplayStore | None,
+    settle: Callable[[C, LlmReply], Result], ask: Callable[[dict[str, C], Take], None],
+    on_result: OnResult | None = None,
+) -> list[Result]:  # fmt: skip
+    """One result a call, in order; equal calls are made once, stored ones never.
+
+    Args:
+        calls: what to ask.
+        model: who is asked.
+        store: of answers; None for none.
+        settle: a stored answer as its call takes it.
+        ask: makes the calls that are left, by their keys, and hands over each result.
+        on_result: told (index of the call, result) as soon as each is there.
+    """
+    places: dict[str, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(request_key(call.payload(model), call.sample), []).append(place)
+    results: dict[int, Result] = {}
+
+    def take(key: str, result: Result) -> None:
+        for place in places[key]:
+            results[place] = result
+            if on_result is not None:
+                on_result(place, result)
+
+    waiting: dict[str, C] = {}
+    for key, (place, *_) in places.items():
+        answer = None if store is None else store.get(key)
+        if answer is None:
+            waiting[key] = calls[place]
+        else:
+            take(key, settle(calls[place], answer))
+    if waiting:
+        ask(waiting, take)
+    return [results[place] for place in range(len(calls))]
+
+
+def export_store(store: Path, out: Path) -> int:
+    """Write all answers of a store as JSON Lines.
+
+    Returns:
+        Number of answers.
 
     Raises:
-        InputError: it is not, or the answer is none.
+        InputError: the store cannot be read.
     """
+    count = 0
+    with ReplayStore(store, readonly=True) as opened, atomic_file(out) as file:
+        for row in opened.export():
+            text = json.dumps(msgspec.structs.asdict(row), ensure_ascii=False, sort_keys=True)
+            file.write(text.encode() + b"\n")
+            count += 1
+    return count
+
+
+def import_store(store: Path, file: Path) -> tuple[int, int]:
+    """Take exported answers into a store; what is there stands.
+
+    Returns:
+        (answers added, answers that were there).
+
+    Raises:
+        InputError: a line is not an exported answer, or its key is not that of its payload.
+    """
+    with ReplayStore(store) as opened:
+        return opened.import_rows((row for _, row in read_rows(file, ExportedRow)), file)
+
+
+def _checked_answer(row: ExportedRow, source: Path | None, line: int) -> LlmReply:
+    """The answer of an exported row, after checking that its key is that of its payload."""
     try:
         answer = decode_answer(canonical_json(row.answer))
         expected = request_key(row.payload, row.sample)
     except (ValueError, msgspec.MsgspecError) as error:
-        raise InputError(f"is not an exported answer ({error!r})", line=number) from error
+        message = f"is not an exported answer ({error!r})"
+        raise InputError(message, path=source, line=line) from error
     if row.key != expected:
-        raise InputError("the key is not that of the payload", line=number, field="key")
+        message = "the key is not that of the payload"
+        raise InputError(message, path=source, line=line, field="key")
     return answer
 
 
@@ -226,3 +318,30 @@ def decode_answer(text: str) -> LlmReply:
 
 def _numbers(kind: Any, values: Any) -> array[float]:
     return array("d", msgspec.convert(values, list[float]))
+
+
+def spills(store: Path) -> list[Path]:
+    """Files that earlier runs with a store have left beside it."""
+    return sorted(store.parent.glob(f"{glob.escape(store.name)}.spill.*"))
+
+
+def spilled_rows(path: Path) -> Iterator[ExportedRow]:
+    """Rows of such a file.
+
+    Raises:
+        InputError: it cannot be read or holds something else.
+    """
+    with storage_errors(path), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                return  # room that was not used, or a row that a dying process did not finish
+            try:
+                row = msgspec.json.decode(line, type=ExportedRow)
+            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+                raise InputError(
+                    f"is not a kept answer ({error})",
+                    path=path,
+                    line=number,
+                    allowed="what an earlier run wrote here; remove the file to do without it",
+                ) from error
+            yield row

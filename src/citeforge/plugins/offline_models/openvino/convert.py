@@ -16,12 +16,7 @@ import numpy as np
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.models.files import Located
-from citeforge.plugins.offline_models.openvino.runtime import (
-    Arrays,
-    Compiled,
-    engine_name,
-    openvino,
-)
+from citeforge.plugins.offline_models.openvino.runtime import Arrays, Compiled, openvino
 from citeforge.plugins.offline_models.openvino.store import kept
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
@@ -120,11 +115,6 @@ def int8_model(source: TorchModel, calibration: Sequence[Arrays], texts: str) ->
     return kept(source.key(calibration=texts), make) / "int8.xml"
 
 
-def int8_identity(calibration: str) -> dict[str, str]:
-    """What identifies an int8 model besides its weights."""
-    return {"engine": engine_name(), "nncf": version("nncf"), "calibration_sha256": calibration}
-
-
 def _wrapped(source: TorchModel) -> Any:
     import torch
 
@@ -167,14 +157,11 @@ def _unusable(source: TorchModel, reason: str) -> InputError:
 @contextmanager
 def _quiet() -> Any:
     """Without the bars and remarks of converters, which are about their own insides."""
-    loggers = [logging.getLogger(name) for name in ("nncf", "transformers")]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.ERROR)
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(level)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from citeforge.engines.models.files import Located
 from citeforge.plugins.offline_models.openvino.convert import (
     TorchModel,
     float32_model,
-    int8_identity,
     int8_model,
 )
 from citeforge.plugins.offline_models.openvino.runtime import Compiled, engine_name, widened
@@ -117,23 +117,27 @@ class RoughEmbedder(FastEmbedder):
     dtype = "int8"
     batch_size = 4
 
-    def __init__(self, exact: FastEmbedder, calibration: Sequence[str]) -> None:
+    def __init__(
+        self, exact: FastEmbedder, calibration: Sequence[str], files: Files | None = None
+    ) -> None:
+        """Take the model in float32, and the files of one that was quantised elsewhere."""
         super().__init__(exact.name, lambda: exact._located, exact.prefixes)
-        self._exact, self._texts = exact, calibration
+        self._exact, self._texts, self._files = exact, calibration, files
         self._calibration = [self.prefixes.passage + text for text in calibration]
 
     def fingerprint(self) -> dict[str, Any]:
         # What int8 leaves over; see Compiled.
-        rest = {"rest": "bfloat16" if cpu_has_bfloat16() else "float32"}
-        return {**super().fingerprint(), **int8_identity(digest(self._calibration)), **rest}
+        rest = "bfloat16" if cpu_has_bfloat16() else "float32"
+        own = {"nncf": version("nncf"), "calibration_sha256": digest(self._calibration)}
+        return {**super().fingerprint(), **own, "rest": rest}
 
     def files(self) -> Files:
         """The int8 model, for where it is not to be made again."""
         return {p.name: p.read_bytes() for p in self._weights().parent.glob("int8.*")}
 
-    def sent(self, files: Files) -> SentEmbedder:
+    def sent(self, files: Files) -> RoughEmbedder:
         """The same with a model that was quantised elsewhere."""
-        return SentEmbedder(self._exact, self._texts, files)
+        return RoughEmbedder(self._exact, self._texts, files)
 
     @cached_property
     def source(self) -> TorchModel:
@@ -144,23 +148,16 @@ class RoughEmbedder(FastEmbedder):
         return self._exact._model
 
     def _weights(self) -> Path:
-        source = self.source
-        tokens = [self._tokenise([text]) for text in self._calibration]
-        inputs = [[t[name].numpy() for name in source.names] for t in tokens]
-        return int8_model(source, inputs, digest(self._calibration))
+        files = self._files
+        if files is None:
+            source = self.source
+            tokens = [self._tokenise([text]) for text in self._calibration]
+            inputs = [[t[name].numpy() for name in source.names] for t in tokens]
+            return int8_model(source, inputs, digest(self._calibration))
 
-
-class SentEmbedder(RoughEmbedder):
-    """A :class:`RoughEmbedder` whose model was quantised elsewhere."""
-
-    def __init__(self, exact: FastEmbedder, calibration: Sequence[str], files: Files) -> None:
-        super().__init__(exact, calibration)
-        self._files = files
-
-    def _weights(self) -> Path:
         def write(folder: Path) -> None:
-            for name, content in self._files.items():
+            for name, content in files.items():
                 (folder / name).write_bytes(content)
 
-        hashes = {n: hashlib.sha256(content).hexdigest() for n, content in self._files.items()}
+        hashes = {n: hashlib.sha256(content).hexdigest() for n, content in files.items()}
         return kept(digest({"int8": hashes}), write) / "int8.xml"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.draws import generator
@@ -48,6 +49,17 @@ class Demonstration(FrozenRecord):
     question: str
     passages: list[DemoPassage] = Field(min_length=1)
     answer: list[Sentence] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _has_what_it_cites(self) -> Self:
+        last = len(self.passages)
+        strange = [n for s in self.answer for n in s.cited if not 1 <= n <= last]
+        if strange:
+            raise ValueError(
+                f"cites passage {strange[0]}, and the example has {last}: [1] to [{last}] count "
+                "its passages from 1"
+            )
+        return self
 
     @property
     def farthest(self) -> int:
@@ -91,24 +103,10 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
     )
     if not isinstance(content, list) or not content:
         raise InputError("holds no list of worked examples", path=path, allowed=allowed)
-    demonstrations = []
-    for number, row in enumerate(content):
-        demo = validated(Demonstration, row, path, place=str(number), allowed=allowed)
-        _require_cited(demo, number, path)
-        demonstrations.append(demo)
-    return demonstrations
-
-
-def _require_cited(demo: Demonstration, number: int, path: Path) -> None:
-    for place, sentence in enumerate(demo.answer):
-        for cited in sentence.cited:
-            if not 1 <= cited <= len(demo.passages):
-                raise InputError(
-                    f"cites passage {cited}, and the example has {len(demo.passages)}",
-                    path=path,
-                    field=f"{number}.answer.{place}.text",
-                    allowed=f"[1] to [{len(demo.passages)}], which count its passages from 1",
-                )
+    return [
+        validated(Demonstration, row, path, place=str(number), allowed=allowed)
+        for number, row in enumerate(content)
+    ]
 
 
 def choose_examples(

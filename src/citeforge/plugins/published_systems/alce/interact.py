@@ -11,10 +11,9 @@ from typing import Any
 from citeforge.builders.packaging.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.plugins.published_systems.alce.actions import Action, read_action
-from citeforge.plugins.published_systems.alce.condensed import condenser
 from citeforge.plugins.published_systems.alce.demonstrations import Demonstration, Sentence
 from citeforge.plugins.published_systems.alce.options import InteractOptions, SearchOptions
-from citeforge.plugins.published_systems.alce.prompts import worked
+from citeforge.plugins.published_systems.alce.prompts import condenser, worked
 from citeforge.plugins.published_systems.alce.searching import candidate_shelves
 from citeforge.systems.llm.prompts import WindowError
 from citeforge.systems.llm.system import MakeSteps, Reply, Setting, Steps, Task

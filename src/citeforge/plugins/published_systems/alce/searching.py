@@ -17,13 +17,13 @@ Best = Callable[[str], str | None]
 """Words of a search to the id of the passage that fits best; None where none does."""
 
 
-def by_words(ids: Sequence[str], texts: Sequence[str]) -> Best:
+def best_by_words(ids: Sequence[str], texts: Sequence[str]) -> Best:
     """The best passage by BM25."""
     index = Bm25(ids, texts)
     return lambda words: next((r.docid for r in index.rank({"": words}, 1)[""]), None)
 
 
-def by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> Best:
+def best_by_vectors(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> Best:
     """The passage whose vector is nearest; the first id of equals."""
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
@@ -77,7 +77,9 @@ def candidate_shelves(setting: Setting[SearchOptions]) -> Callable[[Item], Shelf
     def index(query: str) -> Best:
         ids = ids_of[query]
         words = [" ".join(texts[name]).strip() for name in ids]
-        return by_words(ids, words) if embedder is None else by_vectors(ids, words, embedder)
+        return (
+            best_by_words(ids, words) if embedder is None else best_by_vectors(ids, words, embedder)
+        )
 
     def shelf(item: Item) -> Shelf:
         passages = {name: Passage(name, *texts[name]) for name in ids_of[item.query_id]}

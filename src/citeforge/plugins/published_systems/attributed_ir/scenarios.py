@@ -85,7 +85,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
     return steps
 
 
-def vanilla(setting: Setting[VanillaOptions]) -> MakeSteps:
+def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
     """From the first ``k`` passages that two-stage retrieval finds for the query."""
     search = Search(setting)
 

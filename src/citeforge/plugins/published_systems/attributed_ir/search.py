@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +74,29 @@ class Search:
     """
 
     def __init__(self, setting: Setting[Any]) -> None:
-        self._setting = setting
-        self._options: RetrievalOptions = setting.options
-        _require_searchable(setting.benchmark, self._options)
-        self._note = self._description()
-        setting.facts["retrieval"] = {"over": self._options.over, **self._identity()}
+        self._setting, self._over = setting, setting.options.over
+        o, benchmark = setting.options, setting.benchmark
+        _require_searchable(benchmark, o)
+        embedder = partial(make_embedder, o.embedder, device=o.device)
+        self._note = f"rankings by {o.retriever.split(':')[0]}"
+        self._second: Reranker | None = None
+        if o.reranker is not None:
+            instead = "--embedder offline without --reranker"
+            self._second = make_reranker(o.reranker, o.device, instead)
+            self._note += f" + {Path(o.reranker).name}"
+        elif o.retriever == "bm25":
+            self._second = EmbeddingReranker(embedder())
+            self._note += f" + embedder {o.embedder}, no cross-encoder"
+        self._first: Retriever = Bm25([], [])  # for its identity: each query has one of its own
+        if self._over == "corpus":
+            self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
+            folder = Path(self._scratch.name)
+            settings = RetrieverSettings(benchmark.corpus, embedder, folder)
+            self._first = make_retriever(o.retriever, settings)
+            self._corpus = Passages(benchmark)
+        second = {} if self._second is None else {"second": self._second.identity()}
+        identity = {"first": self._first.identity(), **second, "depth": o.depth}
+        setting.facts["retrieval"] = {"over": self._over, **identity}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
         """One ranking a query, best first.
@@ -90,10 +108,13 @@ class Search:
         """
         self._setting.counts[self._note] += len(queries)
         texts = {str(n): text for n, text in enumerate(queries)}
-        nominated = self._options.depth if self._has_second else depth
-        found = self._retriever(item).rank(texts, nominated)
+        retriever = self._first
+        if self._over != "corpus":
+            retriever = Bm25([p.id for p in item.passages], self._read(item.passages))
+        n_first = depth if self._second is None else self._setting.options.depth
+        found = retriever.rank(texts, n_first)
         rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in found.items()}
-        if not self._has_second:
+        if self._second is None:
             return [rankings[name] for name in texts]
         return [
             rerank([rankings[name]], self.scorer(item, text))[:depth]
@@ -104,67 +125,22 @@ class Search:
         """Scores of the second stage for a text, to 6 decimals."""
 
         def score(ids: Sequence[str]) -> list[float]:
-            pairs = [(text, passage) for passage in self._read(item, ids)]
+            assert self._second is not None
+            pairs = [(text, passage) for passage in self._read(self.passages(item, ids))]
             return [round(s, 6) + 0.0 for s in self._second.scores(pairs)]
 
         return score
 
     def passages(self, item: Item, ids: Sequence[str]) -> tuple[Passage, ...]:
         """Passages by their ids."""
-        if self._options.over == "corpus":
+        if self._over == "corpus":
             return tuple(map(self._corpus.get, ids))
         by_id = {p.id: p for p in item.passages}
         return tuple(by_id[i] for i in ids)
 
-    def _read(self, item: Item, ids: Sequence[str]) -> list[str]:
-        return [f"{p.title} {p.text}" if p.title else p.text for p in self.passages(item, ids)]
-
-    def _retriever(self, item: Item) -> Retriever:
-        if self._options.over == "corpus":
-            return self._first
-        ids = [p.id for p in item.passages]
-        return Bm25(ids, self._read(item, ids))
-
-    @cached_property
-    def _first(self) -> Retriever:
-        o = self._options
-        if o.over != "corpus":
-            return Bm25([], [])  # for its identity: each query has an index of its own
-        self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
-        settings = RetrieverSettings(
-            self._setting.benchmark.corpus, self._embedder, Path(self._scratch.name)
-        )
-        return make_retriever(o.retriever, settings)
-
-    @cached_property
-    def _second(self) -> Reranker:
-        o = self._options
-        if o.reranker is not None:
-            return make_reranker(o.reranker, o.device, "--embedder offline without --reranker")
-        return EmbeddingReranker(self._embedder())
-
-    @property
-    def _has_second(self) -> bool:
-        return self._options.reranker is not None or self._options.retriever == "bm25"
-
-    def _embedder(self) -> Embedder:
-        return make_embedder(self._options.embedder, device=self._options.device)
-
-    @cached_property
-    def _corpus(self) -> Passages:
-        return Passages(self._setting.benchmark)
-
-    def _identity(self) -> dict[str, Any]:
-        second = {"second": self._second.identity()} if self._has_second else {}
-        return {"first": self._first.identity(), **second, "depth": self._options.depth}
-
-    def _description(self) -> str:
-        o = self._options
-        first = o.retriever.split(":")[0]
-        if o.reranker is not None:
-            return f"rankings by {first} + {Path(o.reranker).name}"
-        second = f" + embedder {o.embedder}, no cross-encoder" if self._has_second else ""
-        return f"rankings by {first}{second}"
+    @staticmethod
+    def _read(passages: Sequence[Passage]) -> list[str]:
+        return [f"{p.title} {p.text}" if p.title else p.text for p in passages]
 
 
 def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None:
