@@ -67,7 +67,6 @@ class CellReading(DesignReading):
         n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
         self.tally.add(answer.output, numbers.distinct, n_beyond, n_unparsed)
         if self._mismatches is not None:
-            self._mismatches.n_lines += 1
             self._mismatches.look(row, answer)
 
     def finish(self) -> None:
