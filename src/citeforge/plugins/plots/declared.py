@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from citeforge.evaluator.reports.formats import PICTURES
-from citeforge.evaluator.reports.pages import Pages, Shares
+from citeforge.evaluator.reports.pages import PICTURES, Pages, Shares
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError
