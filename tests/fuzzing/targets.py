@@ -314,8 +314,6 @@ TARGETS: dict[str, Target] = {
         _read("prompts", "prompts.jsonl", "llm run @ --llm replay:{w}/answers.db --out o.jsonl"),
         _read("demonstrations", "demos.yaml",
               "run vanilla --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --demos @ --out o.jsonl"),
-        _read("bench-options", "bench.yaml",
-              "bench --benchmark {w}/facts --systems random --options @ --out out"),
         _read("own-prompts", "prompts.jsonl",
               "run rage --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --prompts @ --out o.jsonl"),
         _read("label-sets", "labels.yaml",

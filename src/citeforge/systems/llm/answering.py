@@ -37,7 +37,8 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     system = options.system or model.identity()["name"]
     failures = write_submission(run.folder, system, rows, results, options.runs)
     n_answers = len(results) - len(failures)
-    return Ran(system, n_answers, failures, +Counter(endings(results, options.logprobs)))
+    counts = Counter(endings(results, options.max_answer, options.logprobs))
+    return Ran(system, n_answers, failures, +counts)
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:

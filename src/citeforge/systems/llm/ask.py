@@ -138,7 +138,7 @@ def ask(
             replies = with_candidates(tasks, replies, benchmark)
         replies, n = post_cite(tasks, replies, benchmark, make_embedder(edited.embedder))
         counts["statements cited afterwards"] += n
-    counts.update(endings(replies, options.logprobs))
+    counts.update(endings(replies, options.max_answer, options.logprobs))
     identity = llm.identity()
     return Asked(tasks, replies, identity, options, prompts.hashes, counter.name, counts, facts)
 
