@@ -45,8 +45,8 @@ def test_the_main_path(cli: Cli, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (("frobnicate",), 2, "unknown command 'frobnicate'; known: build"),
-        (("scroe", "x"), 2, "unknown command 'scroe' (did you mean 'score'?); known: build"),
+        (("frobnicate",), 2, "unknown command 'frobnicate'; known: audit"),
+        (("scroe", "x"), 2, "unknown command 'scroe' (did you mean 'score'?); known: audit"),
         (("build", "rag"), 2, "unknown kind 'rag' (did you mean 'rage'?); known: "),
         (("score", "x", "--benchmark", "y", "--protocol", "strickt"), 2, "did you mean 'strict'?"),
         (("report", "x", "--format", "htlm"), 2, "did you mean 'html'?"),

@@ -15,8 +15,8 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.lexical import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.score import setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.index import Submission

@@ -310,8 +310,6 @@ TARGETS: dict[str, Target] = {
         _read("prompts", "prompts.jsonl", "llm run @ --llm replay:{w}/answers.db --out o.jsonl"),
         _read("demonstrations", "demos.yaml",
               "run vanilla --benchmark {w}/facts --limit 1 --llm replay:{w}/answers.db --demos @ --out o.jsonl"),
-        _read("bench-options", "bench.yaml",
-              "bench --benchmark {w}/facts --systems random --options @ --out out"),
         _read("label-sets", "labels.yaml",
               "build authorship --benchmark {w}/facts --labels @ --k 3 --relevant any --out out"),
         _read("run-file", "run.txt",

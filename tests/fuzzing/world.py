@@ -224,7 +224,6 @@ def _packages() -> None:
         cite("build", kind, "--benchmark", "facts", "--k", 3, "--out", kind)
     cite("run", "deflection-blind", "--benchmark", "deflection", "--out", "deflection.jsonl")
     cite("run", "faithful", "--benchmark", "faithfulness", "--out", "faithful.jsonl")
-    Path("bench.yaml").write_text("# Of a bench.\nrandom: {}\n\n# No more.\n")
     shutil.copytree("facts", "copy")
     cite("audit", "copy", "--known-flaws", "known-flaws.jsonl", "--accept")
     cite("audit", "copy", "--strong-judge", "lexical")

@@ -138,7 +138,7 @@ def test_wrong_options_are_named(tmp_path: Any) -> None:
         cf.report([scores], kind="docx")
     with pytest.raises(UsageError, match="best"):
         cf.report([scores], best="italic")
-    with pytest.raises(UsageError, match="name it with out="):
+    with pytest.raises(UsageError, match="name it with --out"):
         cf.report([scores], kind="png")
     with pytest.raises(UsageError, match="--significance"):
         cf.report([scores], significance="*")

@@ -77,7 +77,7 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
     cut = sum(r.get("finish_reason") == "length" for r in rows)
     assert 0 < empty < 30
     assert cut == 30 - empty
-    assert f"({cut} cut at --max-answer, {empty} empty)" in made.stdout
+    assert f"({cut} cut at --max-answer 512, {empty} empty)" in made.stdout
     assert failed.returncode == 3, failed.stderr
     assert len(lines(tmp_path / "f.jsonl")) == 30 - empty
     assert f"{empty} queries have no answer" in failed.stderr

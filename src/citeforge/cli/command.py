@@ -1,6 +1,6 @@
-"""What a plugin declares to give a command.
+"""What a plugin declares to give a command, and groups of commands that are made when used.
 
-It does so in an entry point of the group ``citeforge.commands``.
+A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import click
+
+from citeforge.schemas.errors import UnknownValueError
 
 
 class Command(NamedTuple):
@@ -42,14 +44,32 @@ def command_of_plugin(name: str) -> click.Command | None:
         InputError: the plugin is broken, or a built-in one that this copy lacks.
         UsageError: two plugins give it.
     """
-    from citeforge.engines.plugins import broken_plugin, find_entry, require_built_in
+    from citeforge.engines.plugins import find_typed, require_built_in
 
-    theirs = find_entry("commands", name)
-    if theirs is None:
+    command = find_typed("commands", name, Command, f"{name!r} of commands")
+    if command is None:
         require_built_in("commands", name, f"the command {name!r}")
         return None
-    command, origin = theirs
-    if not isinstance(command, Command):
-        error = TypeError("it leads to no citeforge.cli.command.Command")
-        raise broken_plugin(f"{name!r} of commands", origin, error)
     return command.load()
+
+
+class NamedCommands(click.Group):
+    """A group that makes its commands when they are used, and tells which there are.
+
+    Attributes:
+        noun: what its commands stand for, in words.
+    """
+
+    noun = "command"
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is named.
+
+        Raises:
+            UnknownValueError: there is none.
+        """
+        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise UnknownValueError(self.noun, args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import command_of_plugin, commands_of_plugins
+from citeforge.cli.command import NamedCommands, command_of_plugin, commands_of_plugins
 from citeforge.cli.terminal import set_locale
-from citeforge.schemas.errors import CiteforgeError, suggestion
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.version import __version__
 
@@ -67,7 +67,7 @@ class _PipeError(Exception):
     """Carries a BrokenPipeError past click, which would end in 1 without a word."""
 
 
-class LazyGroup(click.Group):
+class LazyGroup(NamedCommands):
     """A group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -85,18 +85,6 @@ class LazyGroup(click.Group):
         module = import_module(f"citeforge.cli.{_MODULES[name]}")
         command: click.Command = getattr(module, _MODULES[name].rpartition(".")[2])
         return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            names = one_line_helps()
-            raise click.UsageError(
-                f"unknown command {args[0]!r}{suggestion(args[0], names)}; "
-                f"known: {', '.join(names)}",
-                ctx,
-            )
-        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Commands and options."""

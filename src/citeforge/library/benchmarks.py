@@ -36,15 +36,9 @@ def gold_folder(name: str | Path) -> Path:
     Raises:
         InputError: the Hub cannot be reached, or has no such data set for this token.
     """
-    from citeforge.publish.hub import Publisher, parse_hub
-    from citeforge.publish.hub_errors import hub_errors
+    from citeforge.publish.hub import fetch_folder
 
-    half = Path(name)
-    repository = parse_hub(half.as_posix())
-    if repository is None:
-        return half
-    with hub_errors(repository[0]):
-        return Publisher().fetch(*repository)
+    return fetch_folder(Path(name))
 
 
 def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:

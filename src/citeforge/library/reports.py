@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.reports.comparisons import comparison_writer
+from citeforge.evaluator.reports.comparisons import compare_files
+from citeforge.evaluator.reports.pages import format_of
+from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.reports.table import difference_tables
-from citeforge.evaluator.statistics.compare import Difference, compare_many, load_scores
+from citeforge.evaluator.statistics.compare import Difference, load_scores
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
 from citeforge.package.package import Package
@@ -63,16 +64,11 @@ def compare(
         UsageError: fewer than two, no such system, measure or part, or another kind of file.
         InputError: their signatures differ in more than the system; the parts are named.
     """
-    if len(scores) < 2:
-        raise UsageError("compare needs the scores of at least two systems")
-    render = comparison_writer(out)
     options = checked(CompareOptions, measures=measures, against=against, across=across)
-    files = [_file(s) for s in scores]
-    comparison = compare_many(files, options.measures, against, options.across)
+    path = None if out is None else Path(out)
+    comparison = compare_files([_file(s) for s in scores], options, path)
     if comparison.left_out:
         raise InputError(comparison.left_out[0], allowed="across=[…] with what may differ")
-    if out is not None:
-        write_text(Path(out), render(comparison))
     return Comparisons(comparison.differences, comparison.cautions)
 
 
@@ -113,14 +109,9 @@ def report(
         UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
-    from citeforge.evaluator.reports.formats import format_of
-    from citeforge.evaluator.reports.report import make_report
-
     if not scores:
         raise UsageError("report needs the scores of at least one system")
     form = kind or format_of(out)
-    if out is None and form in ("png", "pdf"):
-        raise UsageError(f"a picture ({form}) is written to a file: name it with out=")
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,

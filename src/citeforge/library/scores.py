@@ -12,12 +12,11 @@ from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.setup import priced
-from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
 from citeforge.evaluator.reports.withhold import withhold_scores
-from citeforge.evaluator.score import ScoringSetup, score_contexts
+from citeforge.evaluator.score import ScoringSetup, score_contexts, setup_of
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.max_row import max_row

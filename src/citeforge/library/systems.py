@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import chain, combinations
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,9 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.stores.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.reports.missing import caution_lines
-from citeforge.evaluator.score import score_contexts
-from citeforge.evaluator.statistics.compare import all_differences, compare_pairs
+from citeforge.evaluator.score import score_contexts, setup_of
+from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
@@ -180,8 +179,8 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
         (a.file, b.file) for a, b in combinations(scores, 2) if a.file.context == b.file.context
     ]
     names = {name for s in scores for name in s}
-    differences = all_differences(compare_pairs(pairs, names))
-    return Comparisons(differences, caution_lines([s.file for s in scores], names))
+    differences = chain.from_iterable(compare_pairs(pairs, names))
+    return Comparisons(list(differences), caution_lines([s.file for s in scores], names))
 
 
 def _options(system: str, options: Options) -> Part:

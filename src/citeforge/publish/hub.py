@@ -357,19 +357,29 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
     return repo, revision or None
 
 
+def fetch_folder(name: Path) -> Path:
+    """A folder: as it is, or downloaded from the Hub once.
+
+    Raises:
+        InputError: it cannot be had.
+    """
+    # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
+    place = parse_hub(name.as_posix())
+    if place is None:
+        return name
+    with hub_errors(place[0]):
+        return Publisher().fetch(*place)
+
+
 def local_folder(name: Path) -> Path:
     """A package's folder: as it is, or downloaded from the Hub once and verified.
 
     Raises:
         InputError: it cannot be had, or does not verify.
     """
-    # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
-    place = parse_hub(name.as_posix())
-    if place is None:
+    folder = fetch_folder(name)
+    if folder == name:
         return name
-    repo, revision = place
-    with hub_errors(repo):
-        folder = Publisher().fetch(repo, revision)
     if not (folder / MANIFEST).is_file():
         raise InputError(
             f"holds no {MANIFEST}: not a benchmark, or not yet published whole",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from citeforge.cli.building.consent import confirmation, trusting
 from citeforge.cli.path_options import path_argument, path_option
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
@@ -16,6 +16,29 @@ from citeforge.schemas.recipes.run import RunOptions
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
+trusting = click.option(
+    "--trust",
+    is_flag=True,
+    help="Use the files, models and endpoints that the recipe names, without asking.",
+)
+
+
+def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
+    """Prints what a recipe uses; asks on a terminal, and refuses without one.
+
+    Args:
+        trust: neither asks nor refuses.
+    """
+
+    def confirm(uses: Sequence[str]) -> None:
+        from citeforge.builders.recipes.rebuild import refuse
+
+        click.echo("\n  ".join(["the recipe uses", *uses]), err=True)
+        if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
+            return
+        refuse(uses)
+
+    return confirm
 
 
 @click.command(FROM, cls=ManyOptions, short_help="Make a package again from its manifest alone.")

@@ -7,14 +7,20 @@ from typing import Any
 
 import click
 
-from citeforge.cli.building.again import FROM, PRINT, print_recipe, rebuild
-from citeforge.cli.building.consent import confirmation, trusting
+from citeforge.cli.building.again import (
+    FROM,
+    PRINT,
+    confirmation,
+    print_recipe,
+    rebuild,
+    trusting,
+)
 from citeforge.cli.building.demo import demo
+from citeforge.cli.command import NamedCommands
 from citeforge.cli.path_options import path_argument
 from citeforge.cli.record_options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named
-from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import ALWAYS, RunOptions
 
@@ -29,9 +35,11 @@ _BESIDE = {FROM: rebuild, PRINT: print_recipe, "demo": demo}
 _IDENTITY = ("name", "licence", "hidden")
 
 
-class Builds(click.Group):
+class Builds(NamedCommands):
     """A group whose commands are the kinds, and files with a recipe; each is made when it is used,
     since plugins' runners add options."""
+
+    noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse; ``--print-recipe`` and ``--from`` are commands, wherever they stand."""
@@ -53,8 +61,6 @@ class Builds(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0].endswith((".yaml", ".yml", ".json")):
             return FILE, _from_file(), args
-        if not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
-            raise UnknownValueError("kind", args[0], self.list_commands(ctx))
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from pathlib import Path
 from typing import Any
 
 import click
@@ -31,7 +30,6 @@ from citeforge.schemas.recipes.base import Judging
 @click.option("--context", help="Context set (default: all that a system answers).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
-@path_option("--options", help="YAML file: system to its options, such as `vanilla: {k: 3}`.")
 @click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
 @verdicts_option
 @model_options
@@ -42,7 +40,8 @@ def bench(**given: Any) -> None:
 
     The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
     SYSTEM.CONTEXT.scores.json) of each system, report.html, and the answers of a served model in
-    replay.db (--store), so that nothing is paid for twice. Before an LLM is asked, a line says how
+    replay.db (--store), so that nothing is paid for twice. Each runs with its own defaults: for
+    other options, use `run` and `score`. Before an LLM is asked, a line says how
     many calls the first round takes, with --price what they cost, and how many may follow.
     """
     from citeforge.cli.running.run import summary
@@ -68,7 +67,6 @@ def bench(**given: Any) -> None:
         seed=given["seed"],
         limit=given["limit"],
         judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
-        options=_options(given["options"]),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
@@ -80,21 +78,3 @@ def bench(**given: Any) -> None:
     missing = sum(len(ran.failures) for ran in result.ran)
     if missing:
         raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")
-
-
-def _options(path: Path | None) -> dict[str, Any]:
-    """What ``--options`` says.
-
-    Raises:
-        InputError: not YAML, or not systems with their options.
-    """
-    from citeforge.engines.io.textfiles import read_yaml
-    from citeforge.schemas.errors import InputError
-
-    if path is None:
-        return {}
-    allowed = "systems with their options, such as `vanilla: {k: 3}`"
-    content = read_yaml(path)
-    if not isinstance(content, dict) or not all(isinstance(v, dict) for v in content.values()):
-        raise InputError("is no mapping", path=path, allowed=allowed)
-    return content

@@ -38,22 +38,14 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so that
     nothing is paid for twice.
     """
-    from citeforge.schemas.errors import FailuresError
+    from citeforge.cli.running.run import told
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts
-    from citeforge.systems.llm.writing import CUT
 
     options, how = record_from(PromptingOptions, given), run_options(given, out=out)
     if dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
-    done = answer_prompts(prompts, options, how)
-    limit = {CUT: f" {options.max_answer}"}
-    text = ", ".join(f"{n:,} {what}{limit.get(what, '')}" for what, n in done.counts.items())
-    click.echo(f"{out}: {done.answers:,} answers of {done.system}" + (f" ({text})" if text else ""))
-    if done.failures:
-        for query, failure in done.failures[:5]:
-            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
-        raise FailuresError(f"{len(done.failures):,} prompts have no answer; run again to ask them")
+    told(out, answer_prompts(prompts, options, how), "prompts")
 
 
 @llm.command("stats")

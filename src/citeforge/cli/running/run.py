@@ -17,11 +17,6 @@ from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.systems.declaration import System
 from citeforge.schemas.systems.listed import SYSTEMS
 
-_HELP = (
-    "Run a system and write its submission.\n\nSYSTEM is one of the following; `run SYSTEM --help` "
-    "lists its options.\n\n\b\n"
-)
-
 
 def _declared() -> dict[str, str]:
     """Every system and what it does: ours, then what plugins give."""
@@ -43,22 +38,18 @@ class Systems(click.Group):
 
         return _command(system_of(name))
 
-    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Also lists the systems, plugins' among them."""
-        self.help = _HELP + "\n".join(f"{name}: {what}" for name, what in _declared().items())
-        super().format_help_text(ctx, formatter)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The help text has listed them."""
+        """Write what every system does; none is imported."""
+        with formatter.section("Systems"):
+            formatter.write_dl(list(_declared().items()))
 
 
-@click.group(
-    cls=Systems,
-    help="Run a system and write its submission.",
-    subcommand_metavar="SYSTEM [OPTIONS]",
-)
+@click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
 def run() -> None:
-    pass
+    """Run a system and write its submission.
+
+    `run SYSTEM --help` lists its options.
+    """
 
 
 def _command(system: System) -> click.Command:
@@ -131,8 +122,13 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     told(parameters["out"], ran)
 
 
-def told(out: Path, ran: Any) -> None:
+def told(out: Path, ran: Any, what: str = "queries") -> None:
     """Say what a run came to.
+
+    Args:
+        out: its submission.
+        ran: what it came to.
+        what: what has an answer each.
 
     Raises:
         FailuresError: some answers are missing.
@@ -143,7 +139,7 @@ def told(out: Path, ran: Any) -> None:
     if ran.failures:
         for query, failure in ran.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
-        raise FailuresError(f"{len(ran.failures):,} queries have no answer; run again to ask them")
+        raise FailuresError(f"{len(ran.failures):,} {what} have no answer; run again to ask them")
 
 
 def summary(out: Path, ran: Any) -> str:

@@ -22,16 +22,7 @@ from citeforge.schemas.models.choices import FINDING, FORMATS, listed
     show_default=True,
     help=f"auto, {listed(FORMATS)}. {FINDING}",
 )
-@click.option(
-    "--most",
-    type=click.IntRange(1),
-    default=50,
-    show_default=True,
-    help="Findings of each kind to print.",
-)
-def check(
-    submission: Path, benchmark: Path, context: str | None, file_format: str, most: int
-) -> None:
+def check(submission: Path, benchmark: Path, context: str | None, file_format: str) -> None:
     """Check a submission; never changes it.
 
     Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
@@ -48,11 +39,9 @@ def check(
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     result = find(submission, loaded, context, file_format)
     for kind, findings in (("error", result.errors), ("warning", result.warnings)):
-        for line, message in findings[:most]:
+        for line, message in findings:
             place = f"{submission}:{line}" if line is not None else f"{submission}"
             click.echo(f"{place}: {kind}: {message}")
-        if len(findings) > most:
-            click.echo(f"… and {len(findings) - most:,} more {kind}s (--most shows them)")
     click.echo(result.summary())
     if result.errors:
         raise InputError(count_text(len(result.errors), "error"), path=submission)

@@ -27,18 +27,13 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
-    from citeforge.engines.io.files import write_text
-    from citeforge.evaluator.reports.comparisons import comparison_writer
+    from citeforge.evaluator.reports.comparisons import compare_files
     from citeforge.evaluator.reports.table import folded_note, render_differences
-    from citeforge.evaluator.statistics.compare import compare_many, load_scores
-    from citeforge.schemas.errors import FailuresError, UsageError
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.schemas.errors import FailuresError
 
-    if len(scores) < 2:
-        raise UsageError("name at least two score files")
     options = record_from(CompareOptions, given)
-    render = comparison_writer(out)
-    files = [load_scores(path) for path in scores]
-    comparison = compare_many(files, options.measures, options.against, options.across)
+    comparison = compare_files([load_scores(path) for path in scores], options, out)
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(comparison.differences, width))
@@ -46,7 +41,6 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
         for note in (*comparison.cautions, signature):
             click.echo("\n".join(folded_note(note, width)))
     else:
-        write_text(out, render(comparison))
         click.echo(f"{out}: {len(comparison.differences):,} differences")
     if comparison.left_out:
         for line in comparison.left_out:

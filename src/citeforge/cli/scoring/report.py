@@ -29,15 +29,11 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.formats import PICTURES, format_of
+    from citeforge.evaluator.reports.pages import format_of
     from citeforge.evaluator.reports.report import make_report
     from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.schemas.errors import UsageError
 
-    form = kind or format_of(out)
-    if out is None and form in PICTURES:
-        raise UsageError(f"--format {form}: name a file with --out")
-    files = [load_scores(path) for path in scores]
+    form, files = kind or format_of(out), [load_scores(path) for path in scores]
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, given))
     if out is None:
         write_data(content.decode())

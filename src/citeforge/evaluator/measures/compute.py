@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,46 +19,20 @@ Results = tuple[list[Row], list[NotComputed]]
 """Measures that could be computed, and why others could not."""
 
 
-def compute(inputs: Any, measures: Sequence[Measure], judge: JudgeSession | None) -> Results:
-    """Samples of measures, in their order.
+def compute(
+    inputs: Any, measures: Sequence[Measure], judge: JudgeSession | None, is_of_cells: bool = False
+) -> Results:
+    """Samples of measures; of those that ask a judge, by all its verdicts on every pair.
 
     Args:
         inputs: what their functions read.
         measures: all of them read the same.
         judge: whose verdicts they may ask for.
-    """
-    order = {m.name: i for i, m in enumerate(measures)}
-
-    def rows_of(asked: Sequence[Measure]) -> Iterator[Row | NotComputed]:
-        samples: dict[str, Measured | str] = dict(asked[0].compute(inputs, asked))
-        for measure in asked:
-            sample = _defined(samples[measure.name])
-            yield Row(measure, sample) if isinstance(sample, Measured) else _absent(measure, sample)
-
-    rows, missing = _compute(rows_of, measures, judge)
-    rows.sort(key=lambda row: order[row.measure.name])
-    return rows, sorted(missing, key=lambda absent: order[absent.name])
-
-
-def compute_cells(cells: Any, measures: Sequence[Measure], judge: JudgeSession | None) -> Results:
-    """Rows of measures that look at all cells of an experiment, one or more a measure."""
-    return _compute(lambda asked: asked[0].compute(cells, asked), measures, judge)
-
-
-def _compute(
-    rows_of: Callable[[Sequence[Measure]], Iterable[Row | NotComputed]],
-    measures: Sequence[Measure],
-    judge: JudgeSession | None,
-) -> Results:
-    """Rows of measures; of those that ask a judge, by all its verdicts on every pair.
-
-    Args:
-        rows_of: calls the function that measures have in common.
-        measures: all of them.
-        judge: whose verdicts they may ask for.
+        is_of_cells: whether their functions look at all cells of an experiment and give rows, one
+            or more a measure, which keep their order; else rows are in that of the measures.
     """
     repeats = 1 if judge is None else judge.repeats
-    rows: dict[tuple[str, str | None], list[Row]] = {}
+    by_place: dict[tuple[str, str | None], list[Row]] = {}
     missing: list[NotComputed] = []
     with Lines("measuring", len(measures), "measures") as lines:
         for function in dict.fromkeys(m.compute for m in measures):
@@ -70,35 +44,42 @@ def _compute(
                 if judge is not None:
                     judge.repeat = repeat
                 try:
-                    results = list(rows_of(asked))
+                    results: list[Any] = list(function(inputs, asked))
+                    if not is_of_cells:
+                        samples = dict(results)
+                        results = [_row(m, samples[m.name]) for m in asked]
                 except CannotError as error:
-                    results = [_absent(m, str(error)) for m in asked]
+                    results = not_computed(dict.fromkeys((m.name for m in asked), str(error)))
                 for row in results:
                     if isinstance(row, Row):
-                        rows.setdefault((row.measure.name, row.place), []).append(row)
+                        by_place.setdefault((row.measure.name, row.place), []).append(row)
                     elif not repeat or row not in missing:
                         missing.append(row)
             lines.advance(len(together))
     if judge is not None:
         judge.repeat = 0
-    return [
+    rows = [
         replace(first, measured=joined([first.measured, *(row.measured for row in more)]))
-        for first, *more in rows.values()
+        for first, *more in by_place.values()
         if 1 + len(more) == (repeats if "judge" in first.measure.uses else 1)
-    ], missing
+    ]
+    if not is_of_cells:
+        order = {m.name: i for i, m in enumerate(measures)}
+        rows.sort(key=lambda row: order[row.measure.name])
+        missing.sort(key=lambda absent: order[absent.name])
+    return rows, missing
 
 
-def _absent(measure: Measure, reason: str) -> NotComputed:
-    return NotComputed(name=measure.name, reason=reason)
+def _row(measure: Measure, result: Measured | str) -> Row | NotComputed:
+    """A measure, or why it cannot be computed; measures of whole sets need no query."""
+    if isinstance(result, str):
+        return NotComputed(name=measure.name, reason=result)
+    sample = result.sample
+    if sample.has_interval and not sample.always and np.isnan(sample.per_query).all():
+        return NotComputed(name=measure.name, reason="no query defines it")
+    return Row(measure, result)
 
 
 def not_computed(reasons: Mapping[str, str]) -> list[NotComputed]:
     """Measures to why they could not be computed."""
     return [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
-
-
-def _defined(result: Measured | str) -> Measured | str:
-    """The same, or that no query defines it; measures of whole sets need none."""
-    if isinstance(result, str) or result.sample.always or not result.sample.has_interval:
-        return result
-    return "no query defines it" if np.isnan(result.sample.per_query).all() else result

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Table, comment
-from citeforge.evaluator.reports.formats import format_of
 from citeforge.evaluator.reports.markup import page_templates
+from citeforge.evaluator.reports.pages import format_of
 from citeforge.evaluator.reports.table import difference_tables
-from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Comparison, Difference
+from citeforge.evaluator.statistics.compare import (
+    BY_QUERY_NOTE,
+    Comparison,
+    Difference,
+    compare_many,
+)
+from citeforge.schemas.commands.command_options import CompareOptions
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.scores import ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _NOTE = (
@@ -82,19 +90,33 @@ def to_json(found: Comparison) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-def comparison_writer(out: str | Path | None) -> Callable[[Comparison], str]:
-    """What writes a comparison in the format that a file name asks for; Markdown without one.
-
-    Raises:
-        UsageError: no comparison is written in it.
-    """
-    kind = format_of(out)
-    if kind not in COMPARISONS:
-        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
-    return COMPARISONS[kind]
-
-
 COMPARISONS: dict[str, Callable[[Comparison], str]] = {
     "html": to_html, "md": to_markdown, "latex": to_latex, "csv": comparison_csv, "json": to_json,
 }  # fmt: skip
 """Format to what writes a comparison in it."""
+
+
+def compare_files(
+    files: Sequence[ScoreFile], options: CompareOptions, out: Path | None
+) -> Comparison:
+    """Compare systems, and write the comparison where a file is named.
+
+    Args:
+        files: score files.
+        options: which of them are compared, and on what.
+        out: file to write; its ending says the format. None to write none.
+
+    Raises:
+        UsageError: fewer than two files, no comparison is written in such a file, or as
+            :func:`~citeforge.evaluator.statistics.compare.compare_many`.
+        UnknownValueError: no such system or measure.
+        InputError: no pair can be compared.
+    """
+    if len(files) < 2:
+        raise UsageError("compare needs the scores of at least two systems")
+    if (form := format_of(out)) not in COMPARISONS:
+        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
+    comparison = compare_many(files, options.measures, options.against, options.across)
+    if out is not None:
+        write_text(out, COMPARISONS[form](comparison))
+    return comparison

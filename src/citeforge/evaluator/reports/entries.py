@@ -123,15 +123,11 @@ def make_entries(
         entry.p_t = None if row.p_t is None or math.isnan(row.p_t) else row.p_t
         entries.append(entry)
     for table in dict.fromkeys(r.table for r in rows if r.table is not None):
-        _adjust([e for e, r in zip(entries, rows, strict=True) if r.table == table])
+        own = [e for e, r in zip(entries, rows, strict=True) if r.table == table]
+        for entry, p in zip(own, holm([math.nan if e.p_t is None else e.p_t for e in own]),
+                            strict=True):  # fmt: skip
+            entry.p_holm = None if math.isnan(p) else p
     return entries
-
-
-def _adjust(table: list[MeasureScore]) -> None:
-    """Holm over the entries of one table."""
-    tested = [e for e in table if e.p_t is not None]
-    for entry, p in zip(tested, holm([e.p_t or 0.0 for e in tested]), strict=True):
-        entry.p_holm = p
 
 
 def displayed_value(value: float, scale: int) -> float | None:

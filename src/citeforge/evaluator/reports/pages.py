@@ -1,4 +1,5 @@
-"""Pages, plots and tables for papers, which a plugin makes: what the core asks of it."""
+"""Formats of reports; and pages, plots and tables for papers, which a plugin makes: what the core
+asks of it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,31 @@ from pathlib import Path
 from citeforge.engines import plugins
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
+
+PICTURES = ("svg", "png", "pdf")
+"""Formats that are one plot."""
+ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv": "csv",
+           ".tex": "latex", **{f".{name}": name for name in PICTURES}}  # fmt: skip
+"""Ending of a file name to the format that it asks for."""
+
+
+def format_of(out: str | Path | None) -> str:
+    """Format that a file name asks for; ``md`` without a file.
+
+    Raises:
+        UsageError: the name has no known ending.
+    """
+    if out is None:
+        return "md"
+    ending = Path(out).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(
+            f"{out}: a report cannot be written as {ending or 'a file without ending'!r}; "
+            f"known: {', '.join(ENDINGS)}, or name the format"
+        )
+    return ENDINGS[ending]
 
 
 class Pages:

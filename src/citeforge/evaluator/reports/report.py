@@ -11,14 +11,13 @@ from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.measures.authorship.tables import signature_lines, tables
 from citeforge.evaluator.reports.audited import audit_for, told_of_negatives
-from citeforge.evaluator.reports.formats import PICTURES
 from citeforge.evaluator.reports.missing import (
     caution_lines,
     is_trivial,
     missing_lines,
     variance_lines,
 )
-from citeforge.evaluator.reports.pages import find_pages
+from citeforge.evaluator.reports.pages import PICTURES, find_pages
 from citeforge.evaluator.reports.rows import (
     compared_across,
     named_rows,
@@ -136,7 +135,8 @@ def make_report(
 
     Raises:
         UnknownValueError: no such format.
-        UsageError: an option for another kind of file, or the files do not hold what it shows.
+        UsageError: an option for another kind of file, the files do not hold what it shows, or a
+            picture without a file.
         InputError: a page, a plot or a table that marks what is best, and this installation lacks
             the plugin that makes them.
         MissingExtraError: a plot without the extra ``report``.
@@ -144,6 +144,8 @@ def make_report(
     formats = (*TABLES, "html", *PICTURES)
     if form not in formats:
         raise UnknownValueError("format", form, formats)
+    if out is None and form in ("png", "pdf"):
+        raise UsageError(f"a picture ({form}) is written to a file: name it with --out")
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     is_table, n_beside = form in TABLES and not options.is_plot, 0
     if is_table and options.title is not None:

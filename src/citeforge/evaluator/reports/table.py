@@ -22,24 +22,16 @@ from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
-_COUNTS = {
-    "queries": "n_queries",
-    "answered": "n_answered",
-    "missing": "n_missing",
-    "truncated": "n_truncated",
-    "empty": "n_empty",
-    "unparsed": "n_unparsed",
-    "judge failed": "n_judge_failed",
-    "uncited": "n_uncited",
-    "out of range": "n_out_of_range",
-    "no relevant": "n_no_relevant",
-}
-_ODD_COUNTS = {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
-"""Counts that are shown where there is something to count."""
-SIGNATURE = "|p:"
-"""What every signature holds: the protocol."""
 _MAIN_COUNTS = ("queries", "answered", "missing")
 """Counts that are always shown."""
+_COUNTS = (*_MAIN_COUNTS, "truncated", "empty", "unparsed", "judge failed", "uncited",
+           "out of range", "no relevant")  # fmt: skip
+"""Counts that are shown when all are asked for; others where there is something to count."""
+_FIELDS = {title: f"n_{title.replace(' ', '_')}" for title in _COUNTS}
+_FIELDS |= {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
+"""Title of every count to its field."""
+SIGNATURE = "|p:"
+"""What every signature holds: the protocol."""
 
 
 def render_scores(
@@ -110,8 +102,8 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
 def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:
     """Titles of the counts that are shown, and their fields."""
     return {
-        name: field for name, field in (_COUNTS | _ODD_COUNTS).items()
-        if (name in _COUNTS if verbose else name in _MAIN_COUNTS)
+        name: field for name, field in _FIELDS.items()
+        if name in (_COUNTS if verbose else _MAIN_COUNTS)
         or any(getattr(r.counts, field) for r in results)
     }  # fmt: skip
 

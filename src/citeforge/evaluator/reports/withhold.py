@@ -78,23 +78,18 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
 
 
 def _rounded(entry: MeasureScore) -> MeasureScore:
-    return entry.model_copy(
-        update={
-            "value": _value(entry.value, entry),
-            "low": _down(entry.low),
-            "high": _up(entry.high),
-            "stderr": None,
-            "sd_runs": None,
-            "lower_bound": _down(entry.lower_bound),
-            "upper_bound": _up(entry.upper_bound),
-            "p_t": None,
-            "p_holm": None,
-            "per_query": [],
-            "influence": None,
-            "corrected": _correction(entry),
-            "variance": None,
-        }
-    )
+    """An entry without what tells of single queries."""
+    kept: dict[str, object] = {
+        "value": _value(entry.value, entry),
+        "low": _down(entry.low),
+        "high": _up(entry.high),
+        "lower_bound": _down(entry.lower_bound),
+        "upper_bound": _up(entry.upper_bound),
+        "corrected": _correction(entry),
+        "per_query": [],
+    }
+    told = dict.fromkeys(("stderr", "sd_runs", "p_t", "p_holm", "influence", "variance"))
+    return entry.model_copy(update=kept | told)
 
 
 def _correction(entry: MeasureScore) -> Corrected | None:

@@ -64,9 +64,6 @@ class PassageReading(SubmissionReader):
 
     def add(self, line: int, answer: SubmissionLine) -> None:
         """Read one answer."""
-        mismatches = self._mismatches
-        if mismatches is not None:
-            mismatches.n_lines += 1
         if not self.places.is_of(line, answer, self.context):
             return
         row = self.places.row(line, answer, self.context)
@@ -85,8 +82,8 @@ class PassageReading(SubmissionReader):
             self.tally.add(answer.output, numbers.distinct, n_beyond, n_unparsed)
         if self.is_strict:
             self.tally.listed += self.grammar.has_list(answer.output)
-        if mismatches is not None:
-            mismatches.look(row, answer)
+        if self._mismatches is not None:
+            self._mismatches.look(row, answer)
 
     def finish(self) -> None:
         """Missing answers are filled in."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from citeforge.evaluator.statistics.estimates import (
     Estimate,
     Floats,
     change,
+    clustered,
     estimate_all,
     is_displayed,
     jackknife_pseudovalues,
@@ -170,9 +171,9 @@ def compare_many(
     renamed = dict(zip(map(id, files), named_rows(files), strict=True))
     pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
     pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
-    results = compare_pairs(pairs, names, allowed)
-    differences = [d for rows in results if not isinstance(rows, InputError) for d in rows]
-    left_out = [error.message for error in results if isinstance(error, InputError)]
+    left_out: list[str] = []
+    results = compare_pairs(pairs, names, allowed, lambda error: left_out.append(error.message))
+    differences = list(itertools.chain.from_iterable(results))
     if not differences:
         reason = left_out[0] if left_out else "there is no pair"
         raise InputError(reason, allowed=_HINT if not across else None)
@@ -190,9 +191,9 @@ def _run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
     }
     if not any(several.values()):
         return []
-    single = [system for system, has in several.items() if not has]
-    text = f"{', '.join(single)}: one run, judged once, so that no interval holds over its new runs"
-    return [_OF_THESE_RUNS, *([text] if single else [])]
+    single = ", ".join(system for system, has in several.items() if not has)
+    text = f"{single}: one run, judged once, so that no interval holds over its new runs"
+    return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
@@ -211,7 +212,8 @@ def compare_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]],
     measures: Collection[str],
     across: Sequence[str] = (),
-) -> list[list[Difference] | InputError]:
+    on_error: Callable[[InputError], None] | None = None,
+) -> list[list[Difference]]:
     """The rows of each pair of systems, which are one family for Holm's adjustment.
 
     The family is all pairs on all measures: each once where several measures have the same values,
@@ -222,40 +224,35 @@ def compare_pairs(
         pairs: score files.
         measures: names of the measures that are compared.
         across: parts of signatures in which two may differ.
+        on_error: told of a pair that cannot be compared, which then has no rows; None to raise.
 
     Returns:
-        One a pair: its rows, or why it cannot be compared.
+        One list a pair.
+
+    Raises:
+        InputError: a pair cannot be compared.
     """
-    results: list[list[_Row] | InputError] = []
+    by_pair: list[list[_Row]] = []
     for first, second in pairs:
         try:
-            results.append(_rows(first, second, _shared(first, second, measures, across)))
+            by_pair.append(_rows(first, second, _shared(first, second, measures, across)))
         except InputError as error:
-            results.append(error)
-    rows = [row for result in results if not isinstance(result, InputError) for row in result]
+            if on_error is None:
+                raise
+            on_error(error)
+            by_pair.append([])
+    rows = list(itertools.chain.from_iterable(by_pair))
     p_values = _permutation_tests(rows, permutations_of(sum(not r.is_control for r in rows)))
     holm_values = holm(
         [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
     )
     corrected = [r.difference.corrected for r in rows]
     corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
-    adjusted = iter([
+    adjusted = (
         replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
         for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
-    ])  # fmt: skip
-    return [r if isinstance(r, InputError) else [next(adjusted) for _ in r] for r in results]
-
-
-def all_differences(results: Sequence[list[Difference] | InputError]) -> list[Difference]:
-    """The rows of all pairs.
-
-    Raises:
-        InputError: a pair cannot be compared.
-    """
-    for result in results:
-        if isinstance(result, InputError):
-            raise result
-    return [d for rows in results if not isinstance(rows, InputError) for d in rows]
+    )
+    return [list(itertools.islice(adjusted, len(rows))) for rows in by_pair]
 
 
 def _pairs(
@@ -345,7 +342,7 @@ def _rows(
     rows = []
     for group, estimate, d in zip(groups, estimates, changes, strict=True):
         (a, b), *others = group
-        tested = d if clusters is None else _together(d, clusters)
+        tested = d if clusters is None else _sums_of_clusters(d, clusters)
         stderr = _stderr(d) if clusters is None else estimate.stderr
         row = Difference(
             a.name, first.system, second.system, int((~np.isnan(d)).sum()),
@@ -353,7 +350,7 @@ def _rows(
             paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (_ALPHA + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
-            _corrected(a, b, clusters),
+            find_corrections().difference(a, b, clusters) if a.corrected and b.corrected else None,
             by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
             trivial=tuple(
                 x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
@@ -362,14 +359,6 @@ def _rows(
         )  # fmt: skip
         rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
     return rows
-
-
-def _corrected(
-    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
-) -> CorrectedDifference | None:
-    """The difference by labels of people, where both values are corrected."""
-    is_corrected = a.corrected is not None and b.corrected is not None
-    return find_corrections().difference(a, b, clusters) if is_corrected else None
 
 
 def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
@@ -425,16 +414,13 @@ def _shared(
     return pairs
 
 
-def _together(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
+def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
     """Sums over the queries of each cluster: what signs are flipped of; NaN where none is defined.
 
     Under no difference a cluster's sum has mean 0, too.
     """
-    defined = ~np.isnan(d)
-    n = int(clusters.max()) + 1
-    sums: Floats = np.bincount(clusters[defined], d[defined], n).astype(np.float64)
-    sums[np.bincount(clusters[defined], minlength=n) == 0] = np.nan
-    return sums
+    total, n = clustered(mean_sample(d[None]), clusters).sums[0].T
+    return np.where(n > 0, total, np.nan)
 
 
 def _stderr(d: Floats) -> float:

@@ -191,12 +191,11 @@ def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:
     n = int(clusters.max()) + 1
     runs, _, k = sample.sums.shape
     sums = np.zeros((runs, n, k))
-    for run in range(runs):
-        np.add.at(sums[run], clusters, sample.sums[run])
+    for sums_of_run, values in zip(sums, sample.sums, strict=True):
+        np.add.at(sums_of_run, clusters, values)
     per_query = np.full((runs, n), np.nan)
-    defined = ~np.isnan(sample.per_query)
-    for run in range(runs):
-        per_query[run, clusters[defined[run]]] = 0.0  # only whether it is defined is asked for
+    run, query = np.nonzero(~np.isnan(sample.per_query))
+    per_query[run, clusters[query]] = 0.0  # only whether it is defined is asked for
     return replace(sample, sums=sums, per_query=per_query)
 
 

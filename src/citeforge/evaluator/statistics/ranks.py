@@ -128,11 +128,8 @@ def ranks_of(
 
 def towards_better(entry: MeasureScore) -> Floats:
     """Values by query, turned so that a higher one is better."""
-    return (
-        -jackknife_pseudovalues(entry)
-        if direction(entry.name) is False
-        else jackknife_pseudovalues(entry)
-    )
+    values = jackknife_pseudovalues(entry)
+    return -values if direction(entry.name) is False else values
 
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:

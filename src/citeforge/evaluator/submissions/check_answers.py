@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache, partial
 
 from citeforge.evaluator.measures.kalma.inputs import (
     OWN_PASSAGES,
-    ShownGraphs,
     read_answer,
     read_shown,
 )
 from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
-from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import CitedSpan, SubmissionLine
@@ -97,9 +97,9 @@ class Marks:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
-        self._benchmark = benchmark
-        self._tables: dict[str, ContextTable] = {}
-        self._passages: dict[str, list[list[str]]] = {}
+        self._grammar = benchmark.grammar
+        self._table = cache(benchmark.context)
+        self._items = cache(lambda context: list(benchmark.items(context)))
 
     def refused(self, answer: SubmissionLine) -> str | None:
         """Why an answer cannot be scored: None, for answers may bring passages of their own."""
@@ -111,36 +111,23 @@ class Marks:
         if report is not None:
             yield from report_warnings(answer, report)
             return
-        n_shown = len(answer.passages) if answer.passages is not None else self._size(context, row)
-        output, grammar = answer.output, self._benchmark.grammar
+        own, output, grammar = answer.passages, answer.output, self._grammar
+        n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
         for start, end in parsed.unparsed:
             yield f"output: {output[start:end]!r} is not read as a citation"
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
         beyond = sorted(n for n in cited if not first <= n <= last)
-        if answer.passages is None:
+        if own is None:
             inside = {n - grammar.base + 1 for n in cited.difference(beyond)}
             self.reach.add(inside, len(beyond), n_shown)
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
             yield f"output: cites {numbers}; the context has {first} to {last}"
         if answer.spans:
-            yield from span_warnings(answer, self._texts(answer, context, row), grammar.base)
-
-    def _texts(self, answer: SubmissionLine, context: str, row: int) -> list[str]:
-        """Texts of the passages shown, for answers that quote them."""
-        if answer.passages is not None:
-            return [p.text for p in answer.passages]
-        if context not in self._passages:
-            items = self._benchmark.items(context)
-            self._passages[context] = [[p.text for p in item.passages] for item in items]
-        return self._passages[context][row]
-
-    def _size(self, context: str, row: int) -> int:
-        if context not in self._tables:
-            self._tables[context] = self._benchmark.context(context)
-        return self._tables[context].sizes[row]
+            passages = self._items(context)[row].passages if own is None else own
+            yield from span_warnings(answer, [p.text for p in passages], grammar.base)
 
 
 class Triples:
@@ -148,8 +135,7 @@ class Triples:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
-        self._benchmark = benchmark
-        self._shown: dict[str, tuple[list[ShownGraphs], frozenset[str]]] = {}
+        self._shown = cache(partial(read_shown, benchmark))
 
     def refused(self, answer: SubmissionLine) -> str | None:
         """Passages of its own cannot be cited."""
@@ -157,9 +143,7 @@ class Triples:
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
         """Brackets that never close, citations that lack a part, triples that were not shown."""
-        if context not in self._shown:
-            self._shown[context] = read_shown(self._benchmark, context)
-        graphs, relations = self._shown[context]
+        graphs, relations = self._shown(context)
         graphs_shown = graphs[row]
         reading = read_answer(row, graphs_shown, answer.output, relations)
         if reading.n_unparsed:

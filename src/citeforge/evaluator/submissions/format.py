@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.origin import Origin
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -19,6 +18,19 @@ Lines = Iterator[tuple[int, SubmissionLine]]
 OnError = Callable[[InputError], None] | None
 OUTPUT = re.compile(rb'"output"\s*:\s*"')
 """What a line of our own has, and no response of a vendor."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a file of another tool says of itself.
+
+    Attributes:
+        header: as the header of a submission would say it; empty where nothing is said.
+        warnings: what of it is missing.
+    """
+
+    header: Mapping[str, object] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

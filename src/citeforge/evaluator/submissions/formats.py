@@ -13,27 +13,22 @@ from citeforge.engines import plugins
 from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import read_csv
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
-from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
-from citeforge.evaluator.submissions.origin import Origin
+from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError, Origin
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.saved import read_saved
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
-START = 1 << 16
+_START = 1 << 16
 """Bytes that tell the format."""
 
 OURS = "citeforge"
 T = TypeVar("T")
 
 
-def detect(path: Path, start: bytes | None = None) -> str:
-    """The format of a prediction file, by what it looks like; stated with the scores.
-
-    Args:
-        path: file or folder.
-        start: its first ``START`` bytes; None to read them.
+def detect(path: Path) -> str:
+    """The format of a prediction file or folder, by what it looks like; stated with the scores.
 
     Raises:
         InputError: the file cannot be read, or holds responses of a vendor, not one a line.
@@ -45,8 +40,7 @@ def detect(path: Path, start: bytes | None = None) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    if start is None:
-        start = b"" if path.suffix == ".eval" else read_start(path, START)
+    start = b"" if path.suffix == ".eval" else read_start(path, _START)
     first, (line, *others) = start.lstrip()[:1], start.split(b"\n", 2)
     if HEADER.match(line) and others:
         line = others[0]
@@ -77,6 +71,17 @@ def find_format(name: str) -> Format:
     raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 
 
+def format_of_file(path: Path, name: str) -> Format:
+    """The format that a file is read in; Attributed-IR's JSON Lines are ours.
+
+    Raises:
+        UnknownValueError: there is no format of that name.
+        InputError: as :func:`find_format`.
+    """
+    is_ours = name == "attributed-ir" and path.suffix != ".csv"
+    return find_format(OURS if is_ours else name)
+
+
 def _of_plugins() -> Iterator[Format]:
     return (plugins.require_type(e, Format, "a format") for e in plugins.load_entries("formats"))
 
@@ -97,9 +102,7 @@ def answers_of(
         InputError: file, line or item, and what is wrong.
     """
     form = detect(path) if name == "auto" else name
-    if form == "attributed-ir" and path.suffix != ".csv":
-        form = OURS
-    return find_format(form).read(path, benchmark, form.partition(":")[2], on_error)
+    return format_of_file(path, form).read(path, benchmark, form.partition(":")[2], on_error)
 
 
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:

@@ -8,24 +8,14 @@ from itertools import chain
 from pathlib import Path
 
 from citeforge.engines.io.files import digest_folder, sha256_file
-from citeforge.engines.io.jsonlines import read_start
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines, OnError
-from citeforge.evaluator.submissions.formats import OURS, START, answers_of, detect, find_format
-from citeforge.evaluator.submissions.origin import (
-    Origin,
-    anonymous_warnings,
-    asked_of,
-    partly_asked,
-    require_same_benchmark,
-)
+from citeforge.evaluator.submissions.format import Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import answers_of, detect, format_of_file
 from citeforge.evaluator.submissions.reader import (
     FULL,
     OWN,
     SeveralContextsError,
-    header_of,
-    read_answers,
     require_name,
     system_name,
 )
@@ -33,7 +23,6 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
 
-_OWN_FORMS = (OURS, "attributed-ir")
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
 
@@ -74,24 +63,16 @@ class Submission:
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error = on_error
-        start = b""
-        if path.suffix != ".csv" and not path.is_dir() and form in ("auto", *_OWN_FORMS):
-            start = read_start(path, START)
-        self.form = detect(path, start) if form == "auto" else form
+        self.form = detect(path) if form == "auto" else form
+        self._format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
-        self._has_header: bool | None = None
         self._origin = Origin()
-        read_origin, is_ours = find_format(self.form).origin, self.form in _OWN_FORMS
-        self._can_name = read_origin is not None
         with self._passed_over():
-            if is_ours:
-                header = header_of(path, start.partition(b"\n")[0])
-                self._has_header, self._origin = header is not None, Origin(header or {})
-            elif read_origin is not None:
-                self._origin = read_origin(path)
-            if (self._can_name or is_ours) and path.is_file():
-                require_same_benchmark(path, benchmark, self.header)
-        self.asked = asked_of(self.header, benchmark)
+            if self._format.origin is not None:
+                self._origin = self._format.origin(path)
+                self._require_same_benchmark()
+        limit = self.header.get("limit")
+        self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
         if only_asked and self.asked is not None:
             self.benchmark = benchmark.first(self.asked)
         with self._passed_over():
@@ -106,6 +87,22 @@ class Submission:
                 raise
             self._on_error(error)
 
+    def _require_same_benchmark(self) -> None:
+        """Refuse a header that names another build of the benchmark: other contexts were shown."""
+        manifest, theirs = self.benchmark.manifest, self.header.get("benchmark_hash")
+        # The half without labels shows what the whole does.
+        whole = manifest.config.get("joined_hash")
+        hashes = [manifest.benchmark_hash, whole, *self.benchmark.also_known]
+        if theirs is not None and theirs not in hashes:
+            raise InputError(
+                f"was made on a benchmark with hash {str(theirs)[:16]}…, "
+                f"this one has {manifest.benchmark_hash[:16]}…",
+                path=self.path,
+                line=1,
+                field="benchmark_hash",
+                allowed="score it against the benchmark that it answers",
+            )
+
     @property
     def header(self) -> Mapping[str, object]:
         """Its header; empty where it has none."""
@@ -114,15 +111,25 @@ class Submission:
     @property
     def is_anonymous(self) -> bool:
         """Whether it does not say by a hash which benchmark it answers."""
-        return not self._can_name or self.header.get("benchmark_hash") is None
+        return self.header.get("benchmark_hash") is None
 
     def warnings(self) -> list[str]:
         """What to say of a submission that could have a hash and lacks it, or was asked a part."""
-        if not self._can_name:
+        if self._format.origin is None:
             return []
-        doubts = [*self._origin.warnings, *partly_asked(self.header, self.benchmark)]
+        doubts, benchmark = list(self._origin.warnings), self.benchmark
+        if self.asked is not None and self.asked < len(benchmark):
+            doubts.append(
+                f"{self.asked:,} of {len(benchmark):,} queries were asked (--limit), the others "
+                "count as missing; score --only-asked scores these alone"
+            )
         if self.is_anonymous:
-            doubts += anonymous_warnings(self.benchmark, self.header)
+            name, own = self.header.get("benchmark"), benchmark.manifest.name
+            other = "" if name in (None, own) else f", and its benchmark is {name!r}"
+            doubts.append(
+                f"the header has no benchmark_hash{other}: nothing tells that the answers were "
+                f"made on {benchmark.label}; prompts of `citeforge export prompts` carry it"
+            )
         return doubts
 
     @property
@@ -134,7 +141,7 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        system = find_format(self.form).system
+        system = self._format.system
         if system is not None and (name := system(self.path)):
             return require_name(name, self.path, "run_id")
         if self.path.is_file():
@@ -226,6 +233,4 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        if self.form == OURS or (self.form == "attributed-ir" and self.path.suffix != ".csv"):
-            return read_answers(self.path, self._on_error, self._has_header)
         return answers_of(self.path, self.benchmark, self.form, self._on_error)

@@ -1,102 +1,23 @@
-"""Whether a submission answers this benchmark: its header, else what its citations give away."""
+"""Whether a submission answers this benchmark, where its header is silent: what citations tell."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
 _SHARE_BEYOND = 0.2
 """Share of the answers that cite, from which on citations beyond the context are no slips."""
-_MOST_LINES = 20_000
-"""Lines of a submission that are looked at: more would tell no more, and cost time."""
+_MOST_ANSWERS = 20_000
+"""Answers of a submission that are looked at: more would tell no more, and cost time."""
 _FEWEST = 3
 """Answers, or passages, of which fewer tell nothing."""
 _LOG_CHANCE = math.log(1e-9)
 """Chance below which it is no accident that the last passages are never cited."""
-
-
-@dataclass(frozen=True)
-class Origin:
-    """What a file of another tool says of itself.
-
-    Attributes:
-        header: as the header of a submission would say it; empty where nothing is said.
-        warnings: what of it is missing.
-    """
-
-    header: Mapping[str, object] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-
-
-def require_same_benchmark(path: Path, benchmark: Benchmark, header: Mapping[str, object]) -> None:
-    """Refuse a submission whose header names another build of the benchmark.
-
-    Args:
-        path: submission.
-        benchmark: what it is scored against.
-        header: its header, empty where it has none.
-
-    Raises:
-        InputError: the hashes differ: other contexts were shown.
-    """
-    theirs = header.get("benchmark_hash")
-    # The half without labels shows what the whole does.
-    whole = benchmark.manifest.config.get("joined_hash")
-    hashes = [benchmark.manifest.benchmark_hash, whole, *benchmark.also_known]
-    if theirs is not None and theirs not in hashes:
-        raise InputError(
-            f"was made on a benchmark with hash {str(theirs)[:16]}…, "
-            f"this one has {benchmark.manifest.benchmark_hash[:16]}…",
-            path=path,
-            line=1,
-            field="benchmark_hash",
-            allowed="score it against the benchmark that it answers",
-        )
-
-
-def anonymous_warnings(benchmark: Benchmark, header: Mapping[str, object]) -> list[str]:
-    """What to say of a submission of our own format without a hash; ``header`` as above."""
-    name = header.get("benchmark")
-    other = "" if name in (None, benchmark.manifest.name) else f", and its benchmark is {name!r}"
-    return [
-        f"the header has no benchmark_hash{other}: nothing tells that the answers were made on "
-        f"{benchmark.label}; prompts of `citeforge export prompts` carry it"
-    ]
-
-
-def asked_of(header: Mapping[str, object], benchmark: Benchmark) -> int | None:
-    """How many of the benchmark's queries, from the first on, a submission was asked.
-
-    Args:
-        header: of a submission; ``citeforge run --limit N`` writes N into it.
-        benchmark: what it answers.
-
-    Returns:
-        None where the header does not say, or says all of them.
-    """
-    limit = header.get("limit")
-    if not isinstance(limit, int) or isinstance(limit, bool):
-        return None
-    return limit if 0 < limit < len(benchmark) else None
-
-
-def partly_asked(header: Mapping[str, object], benchmark: Benchmark) -> list[str]:
-    """What to say of a submission to a part of the queries."""
-    n_asked = asked_of(header, benchmark)
-    if n_asked is None:
-        return []
-    return [
-        f"{n_asked:,} of {len(benchmark):,} queries were asked (--limit), the others count as "
-        "missing; score --only-asked scores these alone"
-    ]
 
 
 @dataclass
@@ -151,11 +72,7 @@ class CitationRange:
 
 
 class MismatchDetector(CitationRange):
-    """Looks at the citations of a submission's first lines.
-
-    Attributes:
-        n_lines: lines that were read so far, of other context sets, too.
-    """
+    """Looks at the citations of a submission's first answers."""
 
     def __init__(self, grammar: Grammar, sizes: Sequence[int]) -> None:
         """Prepare.
@@ -165,12 +82,12 @@ class MismatchDetector(CitationRange):
             sizes: passages shown for each query; empty where answers bring their own or none.
         """
         super().__init__()
-        self.n_lines = 0
-        self._grammar, self._n_shown = grammar, sizes
+        self._n_answers, self._grammar, self._n_shown = 0, grammar, sizes
 
     def look(self, row: int, answer: SubmissionLine) -> None:
         """Count one answer to the query of a row."""
-        if self.n_lines > _MOST_LINES or answer.passages is not None or not self._n_shown:
+        self._n_answers += 1
+        if self._n_answers > _MOST_ANSWERS or answer.passages is not None or not self._n_shown:
             return
         n_shown = self._n_shown[row]
         inside, outside, _ = self._grammar.cited(answer.output, n_shown)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from citeforge.engines.io.tables import rows_with
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
-from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from citeforge.schemas.text import normalise_answer, normalise_passages
 
@@ -61,15 +61,24 @@ class ProvidedPassages:
 
     def add(self, answer: SubmissionLine) -> None:
         """Count the passages of an answer."""
-        passages = answer.passages or ()
-        words = _Words(answer.output, self._benchmark.grammar)
+        if not (passages := answer.passages):
+            return
+        output = f" {self._words(answer.output)} "
+        # The same words differ in length by punctuation, spaces and articles alone.
+        longest = 2 * len(answer.output) + 100
         for passage, key in zip(passages, _keys(passages), strict=True):
             if passage.docid is None:
                 self._nameless += 1
             else:
                 self._passages[key] += 1
-            if words.contain(passage.text):
+            words = self._words(passage.text) if len(passage.text) <= longest else ""
+            if words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in output:
                 self._repeated.setdefault(key, []).append(answer.query_id)
+
+    def _words(self, text: str) -> str:
+        """The words of a text without marks, as answers are compared."""
+        marks = self._benchmark.grammar.parse(text, 1 << 30).markers
+        return normalise_answer(without_markers(text, marks))
 
     def docids(self, answer: SubmissionLine) -> list[str | None]:
         """Docids of an answer's passages; None where a judged passage has another text."""
@@ -160,29 +169,6 @@ class ProvidedPassages:
                 "such statements supported by themselves"
             )
         return texts
-
-
-class _Words:
-    """The words of an answer, made only where a passage may stand in it."""
-
-    def __init__(self, output: str, grammar: Grammar) -> None:
-        self._output, self._grammar = output, grammar
-
-    @cached_property
-    def _words(self) -> str:
-        return f" {self._of(self._output)} "
-
-    def _of(self, text: str) -> str:
-        marks = self._grammar.parse(text, 1 << 30).markers
-        return normalise_answer(without_markers(text, marks))
-
-    def contain(self, text: str) -> bool:
-        """Whether all of a text stands in the answer."""
-        # The same words differ in length by punctuation, spaces and articles alone.
-        if not text or len(text) > 2 * len(self._output) + 100:
-            return False
-        words = self._of(text)
-        return words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in self._words
 
 
 def _names(keys: Iterable[_Key]) -> str:

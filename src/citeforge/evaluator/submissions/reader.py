@@ -37,15 +37,7 @@ def read_header(path: Path) -> dict[str, object] | None:
         InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
     """
     with open_bytes(path) as file, read_errors(path):
-        return header_of(path, file.readline(_LONGEST_HEADER))
-
-
-def header_of(path: Path, first: bytes) -> dict[str, object] | None:
-    """The header that the first line of a submission is; None when it is an answer.
-
-    Raises:
-        InputError: what is wrong with it; names the field.
-    """
+        first = file.readline(_LONGEST_HEADER)
     if not HEADER.match(first):
         return None
     if len(first) >= _LONGEST_HEADER:
@@ -53,53 +45,22 @@ def header_of(path: Path, first: bytes) -> dict[str, object] | None:
             "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes"
         )
     line = first.removesuffix(b"\n")
-    try:
-        return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
-    except InputError as error:
-        field = _unreadable_field(line)
-        if field is None:
-            raise
-        raise InputError(
-            error.message,
-            path=path,
-            line=1,
-            field=field,
-            allowed='{"submission": {"system": "NAME", …}} with texts and finite numbers',
-        ) from error
-
-
-class _RawHeader(msgspec.Struct):
-    submission: dict[str, msgspec.Raw]
-
-
-def _unreadable_field(line: bytes) -> str | None:
-    """Name of the first field of a header whose value cannot be read; None where none is."""
-    name = "submission"
-    try:
-        for name, value in msgspec.json.decode(line, type=_RawHeader).submission.items():  # noqa: B007
-            msgspec.json.decode(value)
-    except msgspec.ValidationError:
-        return name
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass  # not JSON at all, or without end
-    return None
+    return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
 
 
 def read_answers(
-    path: Path, on_error: Callable[[InputError], None] | None = None, has_header: bool | None = None
+    path: Path, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[tuple[int, SubmissionLine]]:
     """All answers with their line numbers.
 
     Args:
         path: JSON Lines, plain or .gz.
         on_error: told of every unreadable line, which is then passed over; None to raise.
-        has_header: whether the first line is a header; None to look.
 
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    if has_header is None:
-        has_header = read_header(path) is not None
+    has_header = read_header(path) is not None
     yield from read_rows(path, SubmissionLine, skip_lines=int(has_header), on_error=on_error)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from citeforge.evaluator.measures.compute import Results, compute_cells, not_computed
+from citeforge.evaluator.measures.compute import Results, compute, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
@@ -61,7 +61,7 @@ class BundleReading(DesignReading):
             if not answers:
                 why = f"the submission has no answers to the cell {cell}"
                 return [], not_computed(dict.fromkeys((m.name for m in self.measures), why))
-        return compute_cells(self._answers, self.measures, self.tools.judge)
+        return compute(self._answers, self.measures, self.tools.judge, is_of_cells=True)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

@@ -12,9 +12,8 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 
-from citeforge.evaluator.choose import setup_of
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import ScoringSetup, score
+from citeforge.evaluator.score import ScoringSetup, score, setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.benchmarks import load

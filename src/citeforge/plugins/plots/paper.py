@@ -20,7 +20,6 @@ from citeforge.evaluator.reports.rows import (
 )
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.compare import (
-    all_differences,
     baseline_of,
     compare_pairs,
     parts_across,
@@ -170,9 +169,9 @@ def _p_values(
     pairs = [(b, f) for b, f in bases if f is not b and _may_compare(b, f, options)]
     rows = compare_pairs(pairs, directed, parts_across(options.across))
     for (_, file), differences in zip(pairs, rows, strict=True):
-        for d in all_differences([differences]):
+        for d in differences:
             p_values |= {(id(file), name): d.p_holm for name in (d.measure, *d.also)}
-    return p_values, sum(not math.isnan(d.p_holm) for d in all_differences(rows))
+    return p_values, sum(not math.isnan(d.p_holm) for differences in rows for d in differences)
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:

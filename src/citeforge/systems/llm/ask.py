@@ -114,7 +114,7 @@ def ask(
         embedder = make_embedder(edited.embedder)
         replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
         counts["statements cited afterwards"] += n
-    counts.update(endings(replies, options.logprobs))
+    counts.update(endings(replies, options.max_answer, options.logprobs))
     recipe = {
         "llm": dict(llm.identity()),
         "options": options.model_dump(mode="json", exclude_none=True),

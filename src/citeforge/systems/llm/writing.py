@@ -14,7 +14,7 @@ from citeforge.schemas.citations.marks import citation_marks
 from citeforge.schemas.submission import Header
 from citeforge.systems.llm.system import Reply
 
-CUT, EMPTY = "cut at --max-answer", "empty"
+EMPTY = "empty"
 NO_LOGPROBS = "without the log probabilities that were asked for"
 """What is told of such answers: some servers take the parameter and give none."""
 
@@ -30,11 +30,14 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
     return count
 
 
-def endings(answers: Sequence[LlmReply | Reply | Failure], logprobs: bool) -> dict[str, int]:
-    """How many answers were cut, are empty, or lack the log probabilities that were asked for."""
+def endings(
+    answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
+) -> dict[str, int]:
+    """How many answers were cut, are empty, or lack the log probabilities that were asked for; of
+    ``most`` tokens each."""
     answered = [a for a in answers if not isinstance(a, Failure)]
     return {
-        CUT: sum(a.finish_reason == TRUNCATED for a in answered),
+        f"cut at --max-answer {most}": sum(a.finish_reason == TRUNCATED for a in answered),
         EMPTY: sum(not a.text.strip() for a in answered),
         NO_LOGPROBS: sum(logprobs and a.logprobs is None for a in answered),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship.answers import CellNumbers
 from citeforge.evaluator.measures.authorship.measures import Cells
-from citeforge.evaluator.measures.compute import Results, compute_cells
+from citeforge.evaluator.measures.compute import Results, compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.reading import DesignReading
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
@@ -67,7 +67,6 @@ class CellReading(DesignReading):
         n_beyond, n_unparsed = numbers.n_out_of_range, numbers.n_unparsed
         self.tally.add(answer.output, numbers.distinct, n_beyond, n_unparsed)
         if self._mismatches is not None:
-            self._mismatches.n_lines += 1
             self._mismatches.look(row, answer)
 
     def finish(self) -> None:
@@ -81,7 +80,7 @@ class CellReading(DesignReading):
         """All measures of all cells, and the differences that labels make."""
         answered = {name: k for name, k in self.cells.items() if k.runs}
         cells = Cells(design_of(self.benchmark.manifest), answered, any(self._gold))
-        return compute_cells(cells, self.measures, None)
+        return compute(cells, self.measures, None, is_of_cells=True)
 
     def counts(self) -> Counts:
         """What the submission consists of."""

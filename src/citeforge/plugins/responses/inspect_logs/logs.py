@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Format, Lines, OnError
-from citeforge.evaluator.submissions.origin import Origin
+from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import (
     Cited,
