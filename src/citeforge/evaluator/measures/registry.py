@@ -33,38 +33,29 @@ def _ours() -> tuple[Measure | CutoffForm, ...]:
 
 @cache
 def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | CutoffForm, ...], ByName]:
-    """Ours, then those of plugins, for as long as these give the same entries; and by name."""
-    everything = tuple(_collect())
-    return everything, {m.name: m for m in _flat(everything)}
-
-
-def _collect() -> Iterator[Measure | CutoffForm]:
-    """Ours, then those of plugins; what clashes is told of and left out."""
-    yield from _ours()
-    measures = list(_ours())
+    """Ours, then those of plugins, for as long as these give the same entries; and by name. What
+    clashes is told of and left out."""
+    collected = list(_ours())
+    families = {m.family for m in _flat(collected)}
     for value, origin in plugins.load_entries("measures"):
-        listed = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
-        for one in listed:
+        for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
             if not isinstance(one, Measure | CutoffForm):
                 plugins.warn(f"{origin}: {one!r} is no measure")
                 continue
-            names = {m.name for k in measures for m in _listed(k)} | {
-                m.family for m in _flat(_ours())
-            }
-            clashes = [m.name for m in _listed(one) if m.name in names or _parsed(measures, m.name)]
+            names = {m.name for m in _flat(collected)} | families
+            clashes = [
+                m.name for m in _flat([one]) if m.name in names or _parsed(collected, m.name)
+            ]
             if clashes:
                 plugins.warn(f"{origin}: there is a measure {clashes[0]!r} already")
                 continue
-            measures.append(one)
-            yield replace(one, origin=origin or None)
-
-
-def _listed(one: Measure | CutoffForm) -> list[Measure]:
-    return [one] if isinstance(one, Measure) else one.measures()
+            collected.append(replace(one, origin=origin or None))
+    return tuple(collected), {m.name: m for m in _flat(collected)}
 
 
 def _flat(several: Iterable[Measure | CutoffForm]) -> Iterator[Measure]:
-    return (measure for one in several for measure in _listed(one))
+    for one in several:
+        yield from [one] if isinstance(one, Measure) else one.measures()
 
 
 def _parsed(several: Iterable[Measure | CutoffForm], name: str) -> Measure | None:
@@ -123,15 +114,15 @@ def declared_place(name: str) -> tuple[int, int]:
 
     Names that no measure has come last.
     """
-    listed = list(measures().values())
-    names = [m.name for m in listed]
-    if name in names:
+    listed = measures()
+    names = list(listed)
+    if name in listed:
         return names.index(name), 0
     measure = find_measure(name)
     if measure is None:
         return len(names), 0
     base = measure.parameters.get("base")
-    like = [i for i, m in enumerate(listed) if m.parameters.get("base") == base]
+    like = [i for i, m in enumerate(listed.values()) if m.parameters.get("base") == base]
     return like[-1], int(str(measure.parameters["cutoff"]))
 
 
@@ -142,13 +133,8 @@ def select(names: Iterable[str]) -> list[Measure]:
         UnknownValueError: a name is neither.
         UsageError: a measure cannot have such a parameter; says which it can have.
     """
-    of_family: dict[str, list[Measure]] = {}
-    for measure in measures().values():
-        of_family.setdefault(measure.family, []).append(measure)
     by_name: dict[str, Measure] = {}
     for name in names:
-        if name in of_family:
-            by_name.update((m.name, m) for m in of_family[name])
-        else:
-            by_name[name] = parse(name)
+        family = {n: m for n, m in measures().items() if m.family == name}
+        by_name |= family or {name: parse(name)}
     return [by_name[name] for name in sorted(by_name, key=declared_place)]

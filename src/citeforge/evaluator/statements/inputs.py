@@ -112,7 +112,9 @@ class ItemReader:
         self._benchmark, self._protocol = benchmark, protocol
         self._grammar, self._tools = grammar, tools
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
-        self._context_passages = _context_passages(benchmark, context)
+        self._context_passages: list[tuple[Passage, ...]] = [() for _ in self._texts]
+        if context not in (OWN, CLOSED_BOOK):
+            self._context_passages = [item.passages for item in benchmark.items(context)]
         self._gold = benchmark.gold_rows
         self.runs: dict[int, dict[int, AnswerItem]] = {}
         self._bare: set[str] = set()
@@ -169,7 +171,10 @@ class ItemReader:
         def own(passage: Passage) -> Passage:
             if passage.id and has_other_text(passage):
                 return replace(passage, id="")
-            return _filled(passage, texts)
+            if passage.text or passage.id not in texts:
+                return passage
+            title, text = texts[passage.id]
+            return Passage(passage.id, passage.title or title, text)
 
         for run in self.runs.values():
             for row, item in run.items():
@@ -179,16 +184,3 @@ class ItemReader:
         return AnswerItem(
             row, self._texts[row], "", self._context_passages[row], True, self._gold[row]
         )
-
-
-def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
-    if passage.text or passage.id not in texts:
-        return passage
-    title, text = texts[passage.id]
-    return Passage(passage.id, passage.title or title, text)
-
-
-def _context_passages(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
-    if context in (OWN, CLOSED_BOOK):
-        return [() for _ in benchmark.query_ids]
-    return [item.passages for item in benchmark.items(context)]
