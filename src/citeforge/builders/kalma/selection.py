@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv
@@ -107,19 +109,28 @@ class Selected:
     counts: Counter[str] = field(default_factory=Counter)
 
 
+_Row = msgspec.defstruct(
+    "_Row", [(name, str | None, None) for names in _FIELDS.values() for name in names]
+)
+"""A line of a pairs file."""
+
+
 def read_stated(path: Path) -> list[Stated]:
     """Paragraphs with relation triples, from JSON Lines or CSV; fields by any of their known names.
 
     Raises:
         InputError: unreadable, or a field is missing or empty.
     """
-    rows = read_csv(path) if path.suffix == ".csv" else read_rows(path, dict[str, Any])
+    rows: Iterable[tuple[int, dict[str, Any]]] = (
+        read_csv(path)
+        if path.suffix == ".csv"
+        else ((line, msgspec.structs.asdict(row)) for line, row in read_rows(path, _Row))
+    )
     triples = []
     for line, row in rows:
         values = {}
         for name, others in _FIELDS.items():
-            texts = (row[o] for o in others if isinstance(row.get(o), str))
-            values[name] = next((" ".join(t.split()) for t in texts if t), "")
+            values[name] = next((" ".join(row[o].split()) for o in others if row.get(o)), "")
             if not values[name]:
                 raise InputError(
                     "is missing or empty", path=path, line=line, field=name,

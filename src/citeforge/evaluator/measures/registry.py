@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -32,45 +32,36 @@ def _ours() -> tuple[Measure | CutoffForm, ...]:
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | CutoffForm, ...], ByName]:
-    """Ours, then those of plugins, for as long as these give the same entries; and by name. What
+def _collected(entries: tuple[PluginEntry, ...]) -> ByName:
+    """Ours, then those of plugins, for as long as these give the same entries, by name. What
     clashes is told of and left out."""
-    collected = list(_ours())
-    families = {m.family for m in _flat(collected)}
+    forms = [[one] if isinstance(one, Measure) else one.measures() for one in _ours()]
+    collected = {m.name: m for several in forms for m in several}
+    families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures"):
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            if not isinstance(one, Measure | CutoffForm):
+            if not isinstance(one, Measure):
                 plugins.warn(f"{origin}: {one!r} is no measure")
-                continue
-            names = {m.name for m in _flat(collected)} | families
-            clashes = [
-                m.name for m in _flat([one]) if m.name in names or _parsed(collected, m.name)
-            ]
-            if clashes:
-                plugins.warn(f"{origin}: there is a measure {clashes[0]!r} already")
-                continue
-            collected.append(replace(one, origin=origin or None))
-    return tuple(collected), {m.name: m for m in _flat(collected)}
+            elif one.name in collected or one.name in families or _parsed(one.name):
+                plugins.warn(f"{origin}: there is a measure {one.name!r} already")
+            else:
+                collected[one.name] = replace(one, origin=origin or None)
+    return collected
 
 
-def _flat(several: Iterable[Measure | CutoffForm]) -> Iterator[Measure]:
-    for one in several:
-        yield from [one] if isinstance(one, Measure) else one.measures()
-
-
-def _parsed(several: Iterable[Measure | CutoffForm], name: str) -> Measure | None:
+def _parsed(name: str) -> Measure | None:
     """The measure that some form makes of a name.
 
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in several if isinstance(one, CutoffForm))
+    parsed = (one.parse(name) for one in _ours() if isinstance(one, CutoffForm))
     return next((m for m in parsed if m is not None), None)
 
 
 def measures() -> ByName:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return dict(_collected(plugins.entries_of("measures"))[1])
+    return dict(_collected(plugins.entries_of("measures")))
 
 
 def families() -> tuple[str, ...]:
@@ -85,10 +76,8 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    everything, listed = _collected(plugins.entries_of("measures"))
-    if name in listed:
-        return listed[name]
-    measure = _parsed(everything, name)
+    listed = _collected(plugins.entries_of("measures"))
+    measure = listed.get(name) or _parsed(name)
     if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
     return measure

@@ -116,13 +116,14 @@ def _values(
     hits, total = len(inside & relevant), len(inside) + outside
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
-    sums = [0.0, 0.0, 0.0, 0.0]  # probabilities and tokens of relevant passages, then of the others
+    sums, n = [0.0, 0.0], [0, 0]  # probabilities and tokens of relevant passages, of the others
     for token, position in zip(answer.logprobs or (), positions, strict=True):
         if position is not None:
-            side = 0 if position in relevant else 2
+            side = 0 if position in relevant else 1
             sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
-            sums[side + 1] += 1
-    return Values(precision, recall, em, hits, total, *sums, unparsed, outside)
+            n[side] += 1
+    confidence = (sums[0], n[0], sums[1], n[1])
+    return Values(precision, recall, em, hits, total, *confidence, unparsed, outside)
 
 
 def _strict_positions(

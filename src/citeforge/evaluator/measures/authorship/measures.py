@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -170,33 +171,25 @@ def _difference(
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"
 _TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
+_COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher_is_better": None}
+_SHARES = {"P": "precision", "R": "recall"}
 _of_cells = partial(
     Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
     compute=design_rows, low=0, high=1, scale=100,
 )  # fmt: skip
-
-
 MEASURES = (
-    _of_cells(
-        "Auth.P", definition="relevant among the distinct cited passages, per cell",
-        parameters={"column": "precision"},
-    ),
-    _of_cells(
-        "Auth.R", definition="cited among the relevant passages, per cell",
-        parameters={"column": "recall"},
-    ),
-    _of_cells(
-        "Auth.EM", definition="some gold answer is part of the output, per cell", scale=1,
-        needs="gold short answers", parameters={"column": "em"},
-    ),
-    _of_cells(
-        "Cited.relevant", definition="distinct relevant passages cited, per cell", high=None,
-        scale=1, source=_TABLES, parameters={"column": "cited_relevant"},
-        higher_is_better=None,
-    ),
-    _of_cells(
-        "Cited.total", definition="distinct passages cited, per cell", high=None, scale=1,
-        source=_TABLES, parameters={"column": "distinct"}, higher_is_better=None,
+    *(
+        _of_cells(
+            name, definition=f"{words}, per cell", parameters={"column": column}, **more
+        )
+        for name, words, column, more in (
+            ("Auth.P", "relevant among the distinct cited passages", "precision", {}),
+            ("Auth.R", "cited among the relevant passages", "recall", {}),
+            ("Auth.EM", "some gold answer is part of the output", "em",
+             {"scale": 1, "needs": "gold short answers"}),
+            ("Cited.relevant", "distinct relevant passages cited", "cited_relevant", _COUNTED),
+            ("Cited.total", "distinct passages cited", "distinct", _COUNTED),
+        )
     ),
     *(
         _of_cells(
@@ -212,7 +205,7 @@ MEASURES = (
             source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
             higher_is_better=None,
         )
-        for m, column in (("P", "precision"), ("R", "recall"))
+        for m, column in _SHARES.items()
     ),
     *(
         _of_cells(
@@ -222,6 +215,6 @@ MEASURES = (
             low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
             parameters={"table": "CAB", "of": column},
         )
-        for m, column in (("P", "precision"), ("R", "recall"))
+        for m, column in _SHARES.items()
     ),
 )  # fmt: skip
