@@ -18,8 +18,8 @@ from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
-from citeforge.kg.snapshot import lexical_date, write_snapshot
-from citeforge.kg.values.dates import render_date
+from citeforge.kg.snapshot import write_snapshot
+from citeforge.kg.values.dates import lexical_date, render_date
 from citeforge.kg.values.terms import Row, iri, literal, query
 from citeforge.kg.verbalise import form_of, verbalise
 from citeforge.schemas.benchmarks.kg import Triple

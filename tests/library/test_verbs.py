@@ -223,9 +223,9 @@ def test_link_questions(inline: Cli, tmp_path: Path) -> None:
     made = inline("kg", "link", "--kg", graph, "--questions", path, "--out", "c.jsonl")
     assert not made.returncode, made.stderr
     linker = Linker(open_graph(graph, "people", ["en"], cf.RunOptions()))
-    done = link_questions(read_questions(path), linker, tmp_path / "p.jsonl")
+    links, quality = link_questions(read_questions(path), linker, tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
-    assert [link.name for link in done.names] == ["Ada Lovelace"]
-    assert done.quality is None
+    assert [link.name for mine in links for link in mine] == ["Ada Lovelace"]
+    assert quality is None
     with pytest.raises(InputError, match="no-such"):
         read_questions(tmp_path / "no-such.jsonl")

@@ -90,13 +90,9 @@ class Domain(FrozenRecord):
         return fields | own
 
     @model_validator(mode="after")
-    def _mapping_with_plain(self) -> Self:
+    def _fits_together(self) -> Self:
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
-        return self
-
-    @model_validator(mode="after")
-    def _has_ids(self) -> Self:
         beginnings = {"entity_class": self.entity_iri, "instance_of": self.direct_iri}
         for field, beginning in beginnings.items():
             name = getattr(self, field)

@@ -132,7 +132,7 @@ def open_endpoint(url: str, settings: GraphSettings) -> SparqlEngine:
 
 def open_replayed_graph(file: str, settings: GraphSettings) -> SparqlEngine:
     """``replay:FILE``."""
-    from citeforge.kg.client.replies import ReplayEngine
+    from citeforge.kg.client.endpoint import ReplayEngine
 
     return ReplayEngine(Path(file))
 

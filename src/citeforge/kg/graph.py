@@ -31,15 +31,7 @@ from citeforge.schemas.errors import InputError
 BATCH = 50
 _LEFT_OUT = frozenset(
     WIKIBASE + name
-    for name in (
-        "ExternalId",
-        "Url",
-        "CommonsMedia",
-        "GeoShape",
-        "TabularData",
-        "Math",
-        "MusicalNotation",
-    )
+    for name in "ExternalId Url CommonsMedia GeoShape TabularData Math MusicalNotation".split()
 )
 _XSD_DATE = XSD + "dateTime"
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -72,6 +64,10 @@ class KnowledgeGraph:
         self.batch = batch
         self.counts = Counter[str]() if translated is None else translated.left_out
         self._languages = languages_list(self.languages)
+        self._class = {
+            "instance_of": domain.direct_iri + domain.instance_of,
+            "class": domain.entity_iri + domain.entity_class,
+        }
         self._cleaned: set[str] = set()
 
     def identity(self) -> dict[str, Any]:
@@ -118,24 +114,22 @@ class KnowledgeGraph:
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row]) -> Iterator[Graph]:
-        names: dict[str, dict[str, str]] = {}
+        labels: dict[str, list[Row]] = {}
         facts: dict[str, dict[tuple[str, Term], list[Row]]] = {}
         for row in rows:
             entity = self._id(row["entity"])
             if "value" in row:
-                facts.setdefault(entity, {}).setdefault(
-                    (row["prop"].value, row["value"]), []
-                ).append(row)
+                fact = (row["prop"].value, row["value"])
+                facts.setdefault(entity, {}).setdefault(fact, []).append(row)
             elif "label" in row:
-                label = self._clean(row["label"].value)
-                names.setdefault(entity, {})[row["label"].language] = label
+                labels.setdefault(entity, []).append(row)
         for entity in part:
             if entity not in facts:
-                self._count("entities without statements")
+                self.counts["entities without statements"] += 1
                 continue
-            name = self._label(names.get(entity, {}))
+            name = self.best_label(labels.get(entity, []), "label")
             if name is None:
-                self._count("entities without a label in the languages asked for")
+                self.counts["entities without a label in the languages asked for"] += 1
                 continue
             triples = [
                 t
@@ -150,29 +144,26 @@ class KnowledgeGraph:
         kinds = {r["type"].value for r in rows if "type" in r}
         is_entity = value.type == "uri" and value.value.startswith(self.domain.entity_iri)
         if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
-            self._count("values left out: external ids, addresses, media, unknown values")
+            self.counts["values left out: external ids, addresses, media, unknown values"] += 1
             return None
-        relation = self._label(self._by_language(rows, "propLabel")) or prop
+        relation = self.best_label(rows, "propLabel") or prop
         if is_entity:
-            label = self._label(self._by_language(rows, "label"))
+            label = self.best_label(rows, "label")
             if label is None:
-                self._count("values left out: no label in the languages asked for")
+                self.counts["values left out: no label in the languages asked for"] += 1
                 return None
             return Triple(entity, name, prop, relation, label, self._id(value))
         if value.datatype == _XSD_DATE:
-            numbers = sorted(
-                int(r["precision"].value)
-                for r in rows
-                if "precision" in r and COUNT.fullmatch(r["precision"].value)
-            )
-            rendered = render_date(value.value, numbers[-1] if numbers else None)
+            written = [r["precision"].value for r in rows if "precision" in r]
+            finest = max((int(n) for n in written if COUNT.fullmatch(n)), default=None)
+            rendered = render_date(value.value, finest)
             if rendered is None:
                 # Unknown values are exported as dates whose text is a digest.
-                self._count("values left out: dates that are none")
+                self.counts["values left out: dates that are none"] += 1
                 return None
             return Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
         if value.language and value.language not in self.languages:
-            self._count("values left out: text in another language")
+            self.counts["values left out: text in another language"] += 1
             return None
         text = self._clean(value.value)
         return Triple(entity, name, prop, relation, text) if text else None
@@ -215,8 +206,7 @@ class KnowledgeGraph:
         text = query(
             "pairs",
             properties=" ".join(self._entity(p) for p in properties),
-            instance_of=self.domain.direct_iri + self.domain.instance_of,
-            **{"class": self.domain.entity_iri + self.domain.entity_class},
+            **self._class,
         )
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
@@ -241,12 +231,7 @@ class KnowledgeGraph:
 
     def labels_of_class(self) -> dict[str, list[str]]:
         """Label or alias to the entities of the domain's class that have it."""
-        text = query(
-            "labels_of_class",
-            instance_of=self.domain.direct_iri + self.domain.instance_of,
-            languages=self._languages,
-            **{"class": self.domain.entity_iri + self.domain.entity_class},
-        )
+        text = query("labels_of_class", languages=self._languages, **self._class)
         ids_of: dict[str, set[str]] = {}
         for row in self._ask_once(text, "entity", "label", ids=("entity",)):
             ids_of.setdefault(self._clean(row["label"].value), set()).add(self._id(row["entity"]))
@@ -263,7 +248,12 @@ class KnowledgeGraph:
 
     def best_label(self, rows: list[Row], variable: str) -> str | None:
         """The label that a variable of some rows holds, in the first language that has one."""
-        return self._label(self._by_language(rows, variable))
+        labels = {
+            r[variable].language: label
+            for r in rows
+            if variable in r and (label := self._clean(r[variable].value))
+        }
+        return next((labels[lang] for lang in self.languages if lang in labels), None)
 
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
@@ -296,7 +286,7 @@ class KnowledgeGraph:
                         path=self.engine.identity().get("endpoint"),
                         allowed="another endpoint, or a snapshot (--kg file:…)",
                     ) from error
-                self._count("batches split in two")
+                self.counts["batches split in two"] += 1
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
     def _entity(self, qid: str) -> str:
@@ -322,24 +312,11 @@ class KnowledgeGraph:
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
-            self._count("labels that held control or bidi characters, now without")
+            self.counts["labels that held control or bidi characters, now without"] += 1
         return label
-
-    def _by_language(self, rows: list[Row], variable: str) -> dict[str, str]:
-        return {
-            r[variable].language: label
-            for r in rows
-            if variable in r and (label := self._clean(r[variable].value))
-        }
 
     def _id(self, term: Term) -> str:
         return term.value.removeprefix(self.domain.entity_iri)
-
-    def _label(self, by_language: dict[str, str]) -> str | None:
-        return next((by_language[lang] for lang in self.languages if lang in by_language), None)
-
-    def _count(self, what: str) -> None:
-        self.counts[what] += 1
 
 
 def _whole(rows: list[Row], *variables: str) -> list[Row]:

@@ -96,8 +96,7 @@ class Linker:
     ) -> tuple[Candidate, ...]:
         text = f" {normalise_em(question)} "
         candidates = [Candidate(q, _matches(text, graphs[q])) for q in ids if q in graphs]
-        order = {c.qid: i for i, c in enumerate(candidates)}
-        return tuple(sorted(candidates, key=lambda c: (-c.matches, order[c.qid])))
+        return tuple(sorted(candidates, key=lambda c: -c.matches))
 
 
 def _matches(text: str, graph: Graph) -> int:

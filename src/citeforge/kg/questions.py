@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,24 +28,6 @@ class Questions:
     expected: list[set[str]] | None
 
 
-@dataclass(frozen=True)
-class Linked:
-    """What the names of questions mean.
-
-    Attributes:
-        links: names of each question, with their candidates.
-        quality: against the entities that were expected; None where none were.
-    """
-
-    links: list[list[Link]]
-    quality: LinkQuality | None
-
-    @property
-    def names(self) -> list[Link]:
-        """Names of all questions."""
-        return [link for mine in self.links for link in mine]
-
-
 def read_questions(path: Path) -> Questions:
     """Questions of BEIR's JSON Lines, or of BioKaLMA's JSON with the sub-graphs it came with.
 
@@ -62,7 +43,9 @@ def read_questions(path: Path) -> Questions:
     return Questions([r.id for r in rows], [r.text for r in rows], None)
 
 
-def link_questions(questions: Questions, linker: Linker, out: Path | None = None) -> Linked:
+def link_questions(
+    questions: Questions, linker: Linker, out: Path | None = None
+) -> tuple[list[list[Link]], LinkQuality | None]:
     """Find the entities that questions name (KaLMA, section 3.1), as ``citeforge kg link`` does.
 
     Args:
@@ -70,16 +53,19 @@ def link_questions(questions: Questions, linker: Linker, out: Path | None = None
         linker: finds names and looks them up.
         out: JSON Lines file of links to write.
 
+    Returns:
+        Names of each question, with their candidates; and how they compare with the entities that
+        were expected, None where none were.
+
     Raises:
         InputError: the graph or the model of names cannot be had.
     """
     links, _ = linker.link(questions.texts)
     if out is not None:
-        write_text(out, "".join(map(_line, questions.ids, links)))
+        rows = (
+            {"_id": name, "links": [asdict(link) for link in mine]}
+            for name, mine in zip(questions.ids, links, strict=True)
+        )
+        write_text(out, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
     expected = questions.expected
-    return Linked(links, None if expected is None else linking_quality(links, expected))
-
-
-def _line(name: str, links: Sequence[Link]) -> str:
-    row = {"_id": name, "links": [asdict(link) for link in links]}
-    return json.dumps(row, ensure_ascii=False) + "\n"
+    return links, None if expected is None else linking_quality(links, expected)

@@ -51,15 +51,15 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
     translated = engine.translate(model)
     if translated is None or translated.named:
         return translated
-    instances = translated.left_out["entities without a label"]
-    field = "labels" if instances else "classes"
-    what = "a name under any of" if instances else "an entity of"
-    names = ", ".join(getattr(model, field))
-    classes = ", ".join(translated.classes[:5]) or "none"
+    names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
+    field, what, allowed = "labels", f"a name under any of {names}", "predicates that hold names"
+    if not translated.left_out["entities without a label"]:
+        what = f"an entity of {', '.join(model.classes)}"
+        field, allowed = "classes", f"its classes: {classes}"
     raise InputError(
-        f"{engine.path.name} has not {what} {names}",
+        f"{engine.path.name} has not {what}",
         path=path,
         line=yaml_line(path, ("plain", field)),
         field=f"plain.{field}",
-        allowed="predicates that hold names" if instances else f"its classes: {classes}",
+        allowed=allowed,
     )

@@ -10,9 +10,9 @@ from pathlib import Path
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.values.dates import lexical_date, precise_time
 from citeforge.kg.values.terms import WIKIBASE, XSD, iri, literal
-from citeforge.kg.values.times import precise_time
-from citeforge.schemas.benchmarks.kg import Graph
+from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -31,12 +31,8 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
     Returns:
         (entities, lines).
     """
-    ids = list(qids)
-    graphs = kg.subgraphs(ids)
-    aliases = kg.aliases(
-        {*graphs, *(t.value_id for g in graphs.values() for t in g.triples if t.value_id)}
-    )
-    lines = sorted({*_lines(kg, graphs.values()), *_aliases(kg, aliases)})
+    graphs = kg.subgraphs(qids)
+    lines = sorted(set(_lines(kg, graphs.values())))
     with atomic_file(out) as raw:
         if out.suffix == ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -71,56 +67,33 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
 
 
 def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
-    language = kg.languages[0]
     entity, direct = kg.domain.entity_iri, kg.domain.direct_iri
+
+    def label(name: str, text: str, predicate: str = _RDFS_LABEL) -> str:
+        return f"{iri(entity + name)} {predicate} {literal(text, kg.languages[0])} .\n"
+
+    others = set()
     for graph in graphs:
-        centre = iri(entity + graph.qid)
-        yield f"{centre} {_RDFS_LABEL} {literal(graph.name, language)} .\n"
+        others |= {graph.qid, *(t.value_id for t in graph.triples if t.value_id)}
+        yield label(graph.qid, graph.name)
         for triple in graph.triples:
             prop = iri(entity + triple.pid)
-            yield f"{prop} {_RDFS_LABEL} {literal(triple.relation, language)} .\n"
+            yield label(triple.pid, triple.relation)
             yield f"{prop} <{WIKIBASE}directClaim> {iri(direct + triple.pid)} .\n"
-            value = _value(kg, triple.value, triple.value_id, triple.precision)
-            yield f"{centre} {iri(direct + triple.pid)} {value} .\n"
+            value = _value(kg, triple)
+            yield f"{iri(entity + graph.qid)} {iri(direct + triple.pid)} {value} .\n"
             if triple.value_id:
-                yield (
-                    f"{iri(entity + triple.value_id)} {_RDFS_LABEL} "
-                    f"{literal(triple.value, language)} .\n"
-                )
+                yield label(triple.value_id, triple.value)
             if triple.precision in _PRECISION:
                 precision = _PRECISION[triple.precision]
                 yield from precise_time(entity, graph.qid, triple.pid, value, precision)
+    for qid, names in kg.aliases(sorted(others)).items():
+        yield from (label(qid, name, _ALIAS) for name in names)
 
 
-def _value(kg: KnowledgeGraph, text: str, value_id: str, precision: str) -> str:
-    if value_id:
-        return iri(kg.domain.entity_iri + value_id)
-    if precision:
-        return f"{literal(lexical_date(text, precision))}^^<{XSD}dateTime>"
-    return literal(text)
-
-
-def lexical_date(text: str, precision: str) -> str:
-    """An xsd:dateTime that :func:`~citeforge.kg.values.dates.render_date` renders as ``text``."""
-    bare = text.removesuffix(" BCE")
-    is_bce = bare != text
-    digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
-    number = int(digits) if digits else 0
-    if precision == "century":
-        number = (number - 1) * 100 + 1
-    elif precision == "millennium":
-        number = (number - 1) * 1000 + 1
-    # The first decades of and before our era are both written 0s.
-    year = 1 - max(number, 1) if is_bce else max(number, 1)
-    parts = bare.split("-") if precision in ("day", "month", "unknown") else []
-    month = parts[1] if len(parts) > 1 else "01"
-    day = parts[2] if len(parts) > 2 else "01"
-    sign = "-" if year < 0 else ""
-    return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
-
-
-def _aliases(kg: KnowledgeGraph, aliases: dict[str, list[str]]) -> Iterator[str]:
-    language = kg.languages[0]
-    for qid, names in aliases.items():
-        for name in names:
-            yield f"{iri(kg.domain.entity_iri + qid)} {_ALIAS} {literal(name, language)} .\n"
+def _value(kg: KnowledgeGraph, triple: Triple) -> str:
+    if triple.value_id:
+        return iri(kg.domain.entity_iri + triple.value_id)
+    if triple.precision:
+        return f"{literal(lexical_date(triple.value, triple.precision))}^^<{XSD}dateTime>"
+    return literal(triple.value)

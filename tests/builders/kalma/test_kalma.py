@@ -20,13 +20,13 @@ from citeforge.builders.kalma.score import Specificity, rank_triples
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
 from citeforge.builders.kalma.tasks import template_writer_templates
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.io.tables import read_table, shard_paths
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.package.manifest import load_intact
+from citeforge.package.package import Package
 from citeforge.schemas.benchmarks import kg
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.kalma import Choices
@@ -150,16 +150,13 @@ def options(out: Path, *relations: str, **more: Any) -> tuple[KalmaRecipe, RunOp
 def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
     build_kalma(*options(tmp_path / "k"), template())
     assert verify(tmp_path / "k") == []
-    gold = read_table(shard_paths(tmp_path / "k" / "gold", "gold"), kg.KG_GOLD).to_pylist()
+    gold = Package(tmp_path / "k").gold.to_pylist()
     rounds: dict[str, list[int]] = {}
     for row in gold:
         rounds.setdefault(row["query_id"], []).append(row["round"])
         assert row["relation"] not in PEOPLE.uninformative
     assert all(r == [1, 2, 3, 4, 5] for r in rounds.values())
-    evolution = read_table(
-        shard_paths(tmp_path / "k" / "evolution", "evolution"), kg.KG_EVOLUTION
-    ).to_pylist()
-    for row in evolution:
+    for row in Package(tmp_path / "k").evolution.to_pylist():
         triple = kg.from_row(row["triples"][0])
         assert marker(triple) in row["paragraph"]
         if row["round"] > 1:
@@ -266,16 +263,14 @@ class Scripted:
 def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
     plain = options(tmp_path / "plain", "father", limit=1)
     build_kalma(*plain, template())
-    table = read_table(
-        shard_paths(tmp_path / "plain" / "evolution", "evolution"), kg.KG_EVOLUTION
-    ).to_pylist()
+    table = Package(tmp_path / "plain").evolution.to_pylist()
     first, second = (kg.from_row(c["triple"]) for c in table[1]["candidates"][:2])
     bad = {("extend " + marker(first), attempt): "No." for attempt in range(3)}
     bad |= {("extend " + marker(second), 0): Failure("truncated", "cut")}
     llm = Scripted(bad)  # type: ignore[arg-type]
     out = tmp_path / "k"
     manifest = build_kalma(*options(out, "father", limit=1), llm)
-    rows = read_table(shard_paths(out / "evolution", "evolution"), kg.KG_EVOLUTION).to_pylist()
+    rows = Package(out).evolution.to_pylist()
     assert kg.from_row(rows[1]["triples"][0]) == second
     refused = rows[1]["refused"]
     assert [r.split(":")[0] for r in refused] == ["lost a citation"] * 3 + ["truncated"]
@@ -303,10 +298,7 @@ def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
     assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
     assert manifest.counts["texts of the template in the writer's place: extend"] == 4
     build_kalma(*options(tmp_path / "plain", "father", limit=1), template())
-    mine, plain = (
-        read_table(shard_paths(tmp_path / name / "evolution", "evolution"), kg.KG_EVOLUTION)
-        for name in ("k", "plain")
-    )
+    mine, plain = (Package(tmp_path / name).evolution for name in ("k", "plain"))
     assert mine["paragraph"] == plain["paragraph"]
     assert [len(r) for r in mine["refused"].to_pylist()] == [0, 3, 3, 3, 3]
     assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
@@ -403,9 +395,7 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli
     assert "The replaces of New Bridge is Old Bridge [Q2, replaces: Old Bridge]." in trace
     # "replaced by" says the same the other way round: no round may pick it.
     assert "Q1, replaced by: New Bridge" not in trace
-    absent = read_table(
-        shard_paths(tmp_path / "k" / "absent", "absent_3"), kg.KG_ABSENT
-    ).to_pylist()
+    absent = Package(tmp_path / "k").absent("absent_3").to_pylist()
     relations = {r["relation"] for r in absent if r["why"] == "inverse"}
     assert relations <= {"replaced by"}
     for args in (

@@ -6,7 +6,7 @@ import pytest
 
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.annotate import annotate, marker
-from citeforge.builders.kalma.mentions import Names, stands_alone
+from citeforge.builders.kalma.mentions import Mentions
 from citeforge.builders.kalma.package import year_of
 from citeforge.builders.kalma.score import Specificity
 from citeforge.builders.kalma.selection import Stated, disambiguate
@@ -88,18 +88,18 @@ def test_values_that_are_ids_are_no_facts() -> None:
 )
 def test_mentions(text: str, value: str, alone: bool) -> None:
     start = text.index(value)
-    known = [value, "Trinity College, Cambridge"]
-    assert stands_alone(text, start, start + len(value), known) is alone
+    mentions = Mentions(text, {}, [value, "Trinity College, Cambridge"])
+    assert mentions.stands_alone(start, start + len(value)) is alone
 
 
 def test_whom_a_place_speaks_of() -> None:
     text = "In 1905 Hans met Albert Einstein, a physicist; Hans Albert Einstein was an engineer."
-    names = Names(text, NAMES)
+    mentions = Mentions(text, NAMES)
     for word, qid in (("1905", "Q1"), ("physicist", "Q2"), ("engineer", "Q1")):
-        assert names.subject(text.index(word)) == qid
+        assert mentions.subject(text.index(word)) == qid
     text = "Hans Albert Einstein was the son of Albert Einstein, and loved music."
-    assert Names(text, NAMES).subject(text.index("music")) == "Q1"
-    assert Names("Nobody is here.", NAMES).subject(3) is None
+    assert Mentions(text, NAMES).subject(text.index("music")) == "Q1"
+    assert Mentions("Nobody is here.", NAMES).subject(3) is None
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Sentences that a model adds to a seed: its marks, its facts, and how many tokens it may take."""
+"""Sentences that a model adds to a seed: its marks, its facts, and the tokens of a reply."""
 
 from __future__ import annotations
 
@@ -7,11 +7,10 @@ import pytest
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.annotate import marker
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
-from citeforge.builders.kalma.tasks import TASKS, most_tokens, request
+from citeforge.builders.kalma.tasks import TASKS, request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.benchmarks.kg import Triple
-from citeforge.schemas.recipes.kalma import Choices
 
 FAMILY = {"Q1": "Hans Albert Einstein", "Q2": "Albert Einstein", "Q3": "Mileva Maric"}
 LINK = Triple("Q1", FAMILY["Q1"], "P22", "father", "Albert Einstein", "Q2")
@@ -72,6 +71,3 @@ def test_tokens_of_a_writer_are_bounded() -> None:
     assert {t: r.params["max_tokens"] for t, r in sizes.items()} == {
         "seed": 80, "annotate": 160 + 500, "extend": 120 + 500, "general": 100, "specific": 200,
     }  # fmt: skip
-    # Two pairs, two rounds, three attempts; paragraphs of 400 characters come back.
-    a_pair = 80 + (160 + 200) + (120 + 200) + 100 + 200
-    assert most_tokens(2, Choices(rounds=2)) == 2 * 3 * a_pair

@@ -14,9 +14,10 @@ from citeforge.kg.client.endpoint import (
     CONTACT_VARIABLE,
     EndpointEngine,
     EndpointOptions,
+    ReplayEngine,
     TooLongError,
 )
-from citeforge.kg.client.replies import ReplayEngine, ReplyStore
+from citeforge.kg.client.replies import ReplyStore
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from citeforge.builders.kalma.mentions import Names, stands_alone
+from citeforge.builders.kalma.mentions import Mentions, words_in
 from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
@@ -53,13 +53,11 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     others = [t for t in pool if t.key != link.key and t.relation not in domain.uninformative]
     inverse = set(domain.inverses(link.relation))
     others = [t for t in others if not (t.qid == link.value_id and t.relation in inverse)]
-    names = {t.name for t in pool}
+    mentions, names = Mentions.of(text, pool), {t.name for t in pool}
     facts = [t for t in others if t.value not in names and len(t.value) > 2 and t.has_label]
-    words = {*names, *(t.value for t in pool)}
-    mentions = Names(text, {t.qid: t.name for t in pool})
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
-        for start, end in mentions_of(triple, text, words):
+        for start, end in mentions.alone(renderings(triple)):
             is_of_it = mentions.subject(start) == triple.qid
             if triple.key == link.key or (
                 is_of_it and _is_announced(text, start, end, triple.relation, domain)
@@ -72,13 +70,6 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     return text
 
 
-def mentions_of(triple: Triple, text: str, words: set[str]) -> Iterator[tuple[int, int]]:
-    for shape in renderings(triple):
-        for match in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", text):
-            if stands_alone(text, *match.span(), words):
-                yield match.span()
-
-
 def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain) -> bool:
     """Whether the nearest cue of the clause is one of this relation, where it has cues."""
     cues = domain.single_valued.get(relation)
@@ -86,11 +77,7 @@ def _is_announced(text: str, start: int, end: int, relation: str, domain: Domain
         return True
     begin, stop = _clause(text, start, end)
     every = {cue for words in domain.single_valued.values() for cue in words}
-    places = [
-        (match.start(), cue)
-        for cue in sorted(every)
-        for match in re.finditer(rf"(?<!\w){re.escape(cue)}(?!\w)", text[begin:stop])
-    ]
+    places = [(m.start(), c) for c in sorted(every) for m in words_in(text[begin:stop], [c])]
     before = [(at, cue) for at, cue in places if begin + at < start]
     nearest = max(before) if before else min(places, default=None)
     return nearest is not None and nearest[1] in cues

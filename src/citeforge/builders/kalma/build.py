@@ -69,8 +69,8 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices)
     with building(recipe, run) as build:
-        source = graph_source(kg, recipe.licence)
-        config = _config(recipe, kg, models, check)
+        source, spec = _source(kg, recipe.licence)
+        config = _config(recipe, kg, spec, models, check)
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
@@ -120,13 +120,14 @@ def _finish(
 def _config(
     recipe: KalmaRecipe,
     kg: KnowledgeGraph,
+    spec: str,
     models: dict[str, dict[str, Any]],
     check: ExtensionCheck,
 ) -> dict[str, Any]:
     """``config`` of the manifest."""
     judge = model_name(models, "judge of sentences")
     update = {
-        "kg": _spec_of(graph_source(kg, None)),
+        "kg": spec,
         "domain": kg.domain.model_dump(mode="json"),
         "languages": kg.languages,
         "pairs": recipe.pairs and Path(recipe.pairs.name),
@@ -171,24 +172,19 @@ def _nothing_left(recipe: KalmaRecipe, dropped: Counter[str], refused: Counter[s
 
 def _wordless(kg: KnowledgeGraph, evolver: Evolver, n_kept: int) -> dict[str, int]:
     """What the template writer had no words for, counted and told."""
-    name = kg.domain.name
-    if not evolver.asker.is_template:
+    wordless = evolver.composer.wordless
+    if not evolver.asker.is_template or (kg.domain.questions is not None and not wordless):
         return {}
     if kg.domain.questions is None:
-        warn(
-            f"the domain {name!r} has no words for questions: all {2 * n_kept:,} ask for "
-            "relations by their labels; citeforge kg profile helps to write some"
-        )
-        return {"questions without words of the domain": 2 * n_kept}
-    wordless = evolver.composer.wordless
-    if not wordless:
-        return {}
-    listed = ", ".join(relation for relation, _ in wordless.most_common(5))
-    warn(
-        f"the domain {name!r} has no words for {len(wordless)} relations, asked for "
-        f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
-    )
-    return {"facts asked for without words of the domain": wordless.total()}
+        counts = {"questions without words of the domain": 2 * n_kept}
+        what = f"questions: all {2 * n_kept:,} ask for relations by their labels"
+    else:
+        counts = {"facts asked for without words of the domain": wordless.total()}
+        listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+        what = f"{len(wordless)} relations, asked for {wordless.total():,} times ({listed})"
+    name = kg.domain.name
+    warn(f"the domain {name!r} has no words for {what}; citeforge kg profile helps to write some")
+    return counts
 
 
 def _question(e: Evolution) -> KalmaQuestion:
@@ -201,18 +197,13 @@ def _question(e: Evolution) -> KalmaQuestion:
     return KalmaQuestion(e.pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
 
 
-def graph_source(kg: KnowledgeGraph, licence: str | None) -> SourceInfo:
-    """The graph as a source of the manifest."""
+def _source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
+    """The graph as a source of the manifest, and ``--kg`` without folders."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
-    return SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
-
-
-def _spec_of(graph: SourceInfo) -> str:
-    """``--kg`` without folders."""
-    spec = graph.spec.removeprefix("kg:")
-    return f"{'sparql' if spec.startswith('http') else 'file'}:{spec}"
+    source = SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
+    return source, f"{'sparql' if spec.startswith('http') else 'file'}:{spec}"
 
 
 def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
@@ -235,8 +226,8 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         sources, licence = [source], recipe.licence or source.licence
         if recipe.retrieved:
             kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
-            sources.append(graph_source(kg, None))
-            update["kg"] = _spec_of(sources[-1])
+            graph, update["kg"] = _source(kg, None)
+            sources.append(graph)
         config = recipe.model_copy(update=update).recorded()
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.annotate import mentions_of, renderings
-from citeforge.builders.kalma.mentions import Names, stands_alone
+from citeforge.builders.kalma.annotate import renderings
+from citeforge.builders.kalma.mentions import Mentions, words_in
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
@@ -33,50 +33,46 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     return [c.key for bracket in grammar.brackets for c in bracket if c.complete]
 
 
-def _holds_word(text: str, word: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text) is not None
+def _holds(text: str, words: Iterable[str]) -> bool:
+    return any(any(words_in(text, [word])) for word in words)
 
 
 def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
     """Why a mark of an annotated seed stands at the wrong place: its value is only found inside
     another name, or where the sentence speaks of somebody else. Values in other words, and
     sentences with a pronoun for a subject, are not looked at."""
-    text = without_citations(reply, pool)
-    words = {*(t.name for t in pool), *(t.value for t in pool)}
-    names = Names(text, {t.qid: t.name for t in pool})
+    mentions = Mentions.of(without_citations(reply, pool), pool)
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
-        if not any(_holds_word(text, shape) for shape in renderings(triple)):
-            continue
-        places = list(mentions_of(triple, text, words))
-        if reason := _wrong_places(places, triple, names):
+        shapes = renderings(triple)
+        if _holds(mentions.text, shapes) and (reason := _wrong_places(mentions, triple, shapes)):
             return reason
     return None
 
 
-def _wrong_places(mentions: Sequence[tuple[int, int]], triple: Triple, names: Names) -> str | None:
+def _wrong_places(
+    mentions: Mentions, triple: Triple, shapes: Sequence[str], within: slice = slice(None)
+) -> str | None:
     """Why no mention of a value is one of its entity; a pronoun may be anybody's."""
-    if not mentions:
+    places = mentions.alone(shapes, within)
+    if not places:
         return f"names {triple.value!r} only inside another name"
-    for at, _ in mentions:
-        if not names.names_in_sentence(at) or names.subject(at) == triple.qid:
+    for at, _ in places:
+        if not mentions.names_in_sentence(at) or mentions.subject(at) == triple.qid:
             return None
     return f"says {triple.value!r} of somebody else"
 
 
 def wrong_annotation(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
     """Why an annotated seed cannot be taken."""
-    keys = {t.key for t in pool}
+    by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
     if not citations:
         return "cites no fact"
-    stray = [k for k in citations if k not in keys]
-    unnamed = [t for t in pool if t.key in set(citations) and not t.has_label]
-    if stray:
-        key = stray[0]
+    for key in (k for k in citations if k not in by_key):
         return f"cites what is not given: {key.relation}: {key.value} of {key.qid}"
-    if unnamed:
-        return f"cites {unnamed[0].value}, which has no label"
+    for key in (k for k in citations if not by_key[k].has_label):
+        return f"cites {key.value}, which has no label"
     if normalise_em(without_citations(reply, pool)) != normalise_em(seed):
         return "changed the text"
     return None
@@ -154,10 +150,8 @@ class ExtensionCheck:
         if sorted(new) != sorted([*old, triple.key]):
             return "does not add just the citation of the new fact", ""
         text = without_citations(extension.after, pool)
-        before, after = (
-            self._sentences(without_citations(extension.before, pool)),
-            self._sentences(text),
-        )
+        before = self._sentences(without_citations(extension.before, pool))
+        after = self._sentences(text)
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
@@ -176,17 +170,11 @@ class ExtensionCheck:
         shapes = (*renderings(triple), *extension.aliases)
         if not any(f" {normalise_em(s)} " in f" {normalise_em(added)} " for s in shapes if s):
             return f"does not name {triple.value!r} in the new sentence"
-        words = {*(t.name for t in pool), *(t.value for t in pool)}
         begin = text.find(added)
-        spans = [
-            (begin + m.start(), begin + m.end())
-            for shape in shapes
-            for m in re.finditer(rf"(?<!\w){re.escape(shape)}(?!\w)", added)
-        ]
-        if begin < 0 or not spans:
+        if begin < 0 or not _holds(added, shapes):
             return None  # in another spelling, or in several places
-        alone = [span for span in spans if stands_alone(text, *span, words)]
-        return _wrong_places(alone, triple, Names(text, {t.qid: t.name for t in pool}))
+        sentence = slice(begin, begin + len(added))
+        return _wrong_places(Mentions.of(text, pool), triple, shapes, sentence)
 
     def _sentences(self, text: str) -> list[str]:
         return [text[s:e] for s, e in self.segmenter.split(text)]
@@ -196,10 +184,8 @@ class ExtensionCheck:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:
                 continue
-            if any(_holds_word(sentence, c) for c in cues):
-                reason = _clash(sentence, fact, pool)
-                if reason is not None:
-                    return reason
+            if _holds(sentence, cues) and (reason := _clash(sentence, fact, pool)):
+                return reason
         return None
 
 

@@ -12,11 +12,9 @@ from citeforge.builders.kalma.asking import Asker, Replies, each
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_triples
 from citeforge.builders.kalma.selection import EntityPair, missing_values, values_by_relation
-from citeforge.builders.kalma.tasks import most_tokens
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity.records import Perplexity
-from citeforge.engines.plugins import warn
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key
@@ -105,12 +103,6 @@ class Evolver:
 
     def evolve(self, pairs: Sequence[EntityPair]) -> list[Evolution]:
         """All pairs, in order; those given up say why."""
-        if self.asker.llm.identity().get("name") == "offline":
-            warn(
-                "the writer is a small model on this machine: it writes up to "
-                f"{most_tokens(len(pairs), self.choices):,} tokens, of which a processor does "
-                "some tens a second; fewer --limit, --rounds or --attempts are faster"
-            )
         self._evolutions = {p.id: Evolution(p, p.paragraph) for p in pairs}
         self._write_seeds()
         self._annotate()

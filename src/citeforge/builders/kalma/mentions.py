@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from citeforge.schemas.benchmarks.kg import Triple
 
 _WORD_BEFORE = re.compile(r"(\w[\w.’']*)[ \u00a0-]$")
 _WORD_AFTER = re.compile(r"[ \u00a0-](\w+)")
@@ -23,24 +25,13 @@ _GOES_ON = re.compile(
 )
 
 
-def stands_alone(text: str, start: int, end: int, words: Iterable[str]) -> bool:
-    """Whether ``text[start:end]`` is a mention of its own and no part of a longer name.
-
-    Args:
-        text: a paragraph.
-        start: where a value begins.
-        end: where it ends.
-        words: names and values of the sub-graphs; a longer one that holds the place is what stands
-            there.
-    """
-    value = text[start:end]
-    for other in words:
-        offset = other.find(value) if len(other) > len(value) else -1
-        if 0 <= offset <= start and text.startswith(other, start - offset):
-            return False
-    if not value[:1].isupper():
-        return True
-    return not _name_before(text, start) and not _name_after(text, end)
+def words_in(
+    text: str, words: Sequence[str], within: slice = slice(None)
+) -> Iterator[re.Match[str]]:
+    """Where a part of a text has one of some words or names whole; the first that fits."""
+    pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
+    begin, end, _ = within.indices(len(text))
+    return pattern.finditer(text, begin, end) if words else iter(())
 
 
 def _name_before(text: str, start: int) -> bool:
@@ -64,15 +55,18 @@ def _name_after(text: str, end: int) -> bool:
     return match is not None and match[1][0].isupper()
 
 
-class Names:
-    """Mentions of the entities of a text, by whole names and by words that only one of them has."""
+class Mentions:
+    """Mentions of entities and values in a text: of entities by whole names, and by words that only
+    one of them has."""
 
-    def __init__(self, text: str, names: Mapping[str, str]) -> None:
-        """Find them.
+    def __init__(self, text: str, names: Mapping[str, str], values: Iterable[str] = ()) -> None:
+        """Find those of entities.
 
         Args:
             text: a paragraph.
             names: QID to name.
+            values: of their sub-graphs; a longer name or value that holds a place is what stands
+                there.
         """
         parts = Counter(w for name in names.values() for w in dict.fromkeys(name.split()))
         spoken = {name: qid for qid, name in names.items()}
@@ -81,12 +75,33 @@ class Names:
                 if parts[word] == 1 and word[:1].isupper() and len(word) > 2:
                     spoken.setdefault(word, qid)
         longest = sorted(spoken, key=lambda name: (-len(name), name))
-        pattern = "|".join(map(re.escape, longest))
-        matches = re.finditer(rf"(?<!\w)(?:{pattern})(?!\w)", text) if pattern else ()
-        rows = [(m.start(), spoken[m[0]]) for m in matches]
-        self._text = text
+        rows = [(m.start(), spoken[m[0]]) for m in words_in(text, longest)]
+        self.text = text
+        self._words = {*names.values(), *values}
         self._starts = [start for start, _ in rows]
         self._qids = [qid for _, qid in rows]
+
+    @classmethod
+    def of(cls, text: str, pool: Iterable[Triple]) -> Mentions:
+        """Those of the entities and values of triples."""
+        triples = list(pool)
+        return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
+
+    def alone(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
+        """Places within a part where a value stands for itself, by each of its shapes."""
+        spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
+        return [span for span in spans if self.stands_alone(*span)]
+
+    def stands_alone(self, start: int, end: int) -> bool:
+        """Whether what stands at a place is a mention of its own and no part of a longer name."""
+        text, value = self.text, self.text[start:end]
+        for other in self._words:
+            offset = other.find(value) if len(other) > len(value) else -1
+            if 0 <= offset <= start and text.startswith(other, start - offset):
+                return False
+        if not value[:1].isupper():
+            return True
+        return not _name_before(text, start) and not _name_after(text, end)
 
     def subject(self, at: int) -> str | None:
         """Whom a place speaks of: the entity named last before it, else the first named.
@@ -96,12 +111,14 @@ class Names:
         if not self._qids:
             return None
         last = max(0, bisect_left(self._starts, at) - 1)
-        if _GOES_ON.search(self._text, self._starts[last], max(at, self._starts[last])):
-            begin = max((m.end() for m in _SENTENCE_END.finditer(self._text, 0, at)), default=0)
-            last = min(last, bisect_left(self._starts, begin))
+        if _GOES_ON.search(self.text, self._starts[last], max(at, self._starts[last])):
+            last = min(last, self._first_in_sentence(at))
         return self._qids[last]
 
     def names_in_sentence(self, at: int) -> bool:
         """Whether the sentence of a place has named an entity before it."""
-        begin = max((m.end() for m in _SENTENCE_END.finditer(self._text, 0, at)), default=0)
-        return bisect_left(self._starts, begin) < bisect_left(self._starts, at)
+        return self._first_in_sentence(at) < bisect_left(self._starts, at)
+
+    def _first_in_sentence(self, at: int) -> int:
+        begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
+        return bisect_left(self._starts, begin)

@@ -35,73 +35,43 @@ class Clause(NamedTuple):
     phrase: Phrase
 
 
-@dataclass(frozen=True)
-class Speaker:
-    """An entity as a question speaks of it.
-
-    Attributes:
-        name: its name.
-        pronouns: (subject, possessive, object); None where they are not known.
-        lives: whether the present is right.
-    """
-
-    name: str
-    pronouns: tuple[str, str, str] | None
-    lives: bool
-
-    @classmethod
-    def of(cls, graph: Graph, phrasing: Phrasing) -> Speaker:
-        """As its facts tell."""
-        values = {t.value for t in graph.triples if t.relation == phrasing.sex}
-        fitting = [p for value, p in phrasing.pronouns.items() if value in values]
-        pronouns = fitting[0] if len(fitting) == 1 else None
-        return cls(with_article(graph.name), pronouns, _lives(graph, phrasing))
-
-
 class Voice:
     """Names the two entities of a question as it goes on: by name, then by pronoun."""
 
     def __init__(self, pair: EntityPair, phrasing: Phrasing) -> None:
-        graphs = (pair.first, pair.second)
-        self.speakers = {g.qid: Speaker.of(g, phrasing) for g in graphs}
+        self._names = {g.qid: with_article(g.name) for g in pair.graphs}
+        self._pronouns = {g.qid: _pronouns(g, phrasing) for g in pair.graphs}
+        self._lives = {g.qid: _lives(g, phrasing) for g in pair.graphs}
         related = relation_key(pair.link.relation) in map(relation_key, phrasing.related)
         self._word, self._of = ("related", "to") if related else ("connected", "with")
         self._last: tuple[str, ...] = ()
-        self._present = all(s.lives for s in self.speakers.values())
 
     def slots(self, qids: tuple[str, ...]) -> dict[str, str]:
         """What stands in the slots of the next clause, which is about these."""
         is_last, self._last = self._last == qids, qids
+        name = " and ".join(self._names[q] for q in qids)
+        pronouns, verbs = self._pronouns[qids[0]], ("is", "was", "does")
         if len(qids) > 1:
-            names = " and ".join(s.name for s in self.speakers.values())
-            whose = "their" if is_last else possessive(names)
-            who, whom, own = ("they", "them", "their") if is_last else (names, names, "their")
-            lives, verbs = self._present, ("are", "were", "were", "do")
-        else:
-            speaker = self.speakers[qids[0]]
-            who = whom = speaker.name
-            whose = own = possessive(speaker.name)
-            if speaker.pronouns is not None:
-                own = speaker.pronouns[1]
-                who, whose, whom = speaker.pronouns if is_last else (who, whose, whom)
-            lives, verbs = speaker.lives, ("is", "was", "was", "does")
-        present, past, was, does = verbs
-        return {"who": who, "whose": whose, "whom": whom, "own": own, "past": was,
+            pronouns, verbs = ("they", "their", "them"), ("are", "were", "do")
+        who, whose, whom = pronouns if is_last and pronouns else (name, possessive(name), name)
+        own = pronouns[1] if pronouns else whose
+        present, past, does = verbs
+        lives = all(self._lives[q] for q in qids)
+        return {"who": who, "whose": whose, "whom": whom, "own": own, "past": past,
                 "was": present if lives else past, "were": "are" if lives else "were",
                 "did": does if lives else "did"}  # fmt: skip
 
     def link(self, is_first: bool, qids: set[str]) -> str:
         """The clause that asks what connects the two, once the question has named some."""
-        was, were = ("is", "are") if self._present else ("was", "were")
+        was, were = ("is", "are") if all(self._lives.values()) else ("was", "were")
         if is_first or not qids:
-            names = " and ".join(s.name for s in self.speakers.values())
             self._last = ()
-            return f"how {were} {names} {self._word}"
+            return f"how {were} {' and '.join(self._names.values())} {self._word}"
         if len(qids) == 2:
             return f"how {were} the two {self._word}"
         (qid,) = qids
-        other = next(s for q, s in self.speakers.items() if q != qid)
-        return f"how {was} {self.slots((qid,))['who']} {self._word} {self._of} {other.name}"
+        other = next(name for q, name in self._names.items() if q != qid)
+        return f"how {was} {self.slots((qid,))['who']} {self._word} {self._of} {other}"
 
 
 def possessive(name: str) -> str:
@@ -109,7 +79,15 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
+def _pronouns(graph: Graph, phrasing: Phrasing) -> tuple[str, str, str] | None:
+    """(subject, possessive, object) of an entity; None where they are not known."""
+    values = {t.value for t in graph.triples if t.relation == phrasing.sex}
+    fitting = [p for value, p in phrasing.pronouns.items() if value in values]
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _lives(graph: Graph, phrasing: Phrasing) -> bool:
+    """Whether the present is right for an entity."""
     living = phrasing.living
     if living is None:
         return True

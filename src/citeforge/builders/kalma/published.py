@@ -38,13 +38,11 @@ def read_published(
     if later is not None and gold is None:
         raise UsageError("--gold-later goes with --gold, the sets of all rounds")
     items = read_entries(specific)
-    others = read_entries(general) if general is not None else None
-    sets = read_gold(gold, later) if gold is not None else None
-    for path, entries in ((general, others), (gold, sets)):
-        if entries is not None and len(entries) != len(items):
-            raise InputError(
-                f"has {len(entries)} entries and {specific.name} has {len(items)}", path=path
-            )
+    others = [i.question for i in read_entries(general)] if general else [""] * len(items)
+    sets = read_gold(gold, later) if gold else [[] for _ in items]
+    for path, n in ((general, len(others)), (gold, len(sets))):
+        if n != len(items):
+            raise InputError(f"has {n} entries and {specific.name} has {len(items)}", path=path)
     files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
     source = SourceInfo(
         spec=f"kalma:{specific}",
@@ -55,28 +53,27 @@ def read_published(
     )
     questions = []
     strangers = 0
-    for at, item in enumerate(items[:limit]):
+    rows = zip(items[:limit], others, sets, strict=False)
+    for number, (item, general_text, facts) in enumerate(rows, 1):
         names = {g.qid: g.name for g in item.graphs}
         triples = {t.key: t for g in item.graphs for t in g.triples}
-        gold_facts = tuple(
-            (
-                triples.get(Key(*f[:3])) or Triple(f.qid, names.get(f.qid, f.qid), "", *f[1:3]),
-                f.round,
-            )
-            for f in (sets[at] if sets is not None else [])
-        )
-        strangers += sum(t.key not in triples for t, _ in gold_facts)
+        gold_facts = []
+        for fact in facts:
+            own = triples.get(Key(*fact[:3]))
+            strangers += own is None
+            name = names.get(fact.qid, fact.qid)
+            gold_facts.append((own or Triple(fact.qid, name, "", *fact[1:3]), fact.round))
         metadata = {
             "entities": [g.qid for g in item.graphs],
             "names": [g.name for g in item.graphs],
             **({EMPTY: item.empty} if item.empty else {}),
         }
-        general_text = others[at].question if others is not None else ""
         questions.append(
             KalmaQuestion(
-                f"e{at + 1:04d}", item.graphs, gold_facts, item.question, general_text, metadata
+                f"e{number:04d}", item.graphs, tuple(gold_facts), item.question, general_text,
+                metadata,
             )
-        )
+        )  # fmt: skip
     if strangers:
         source.counts["gold facts that no shown graph has"] = strangers
     return questions, source

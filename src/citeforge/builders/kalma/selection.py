@@ -112,31 +112,30 @@ class Selected:
 _Row = msgspec.defstruct(
     "_Row", [(name, str | None, None) for names in _FIELDS.values() for name in names]
 )
-"""A line of a pairs file; fields by any of their known names."""
+"""A line of a pairs file."""
 
 
 def read_stated(path: Path) -> list[Stated]:
-    """Paragraphs with relation triples, from JSON Lines or CSV.
+    """Paragraphs with relation triples, from JSON Lines or CSV; fields by any of their known names.
 
     Raises:
         InputError: unreadable, or a field is missing or empty.
     """
-    rows: list[tuple[int, dict[str, Any]]] = []
-    if path.suffix == ".csv":
-        rows = list(read_csv(path))
-    else:
-        rows = [(line, msgspec.structs.asdict(row)) for line, row in read_rows(path, _Row)]
+    rows: Iterable[tuple[int, dict[str, Any]]] = (
+        read_csv(path)
+        if path.suffix == ".csv"
+        else ((line, msgspec.structs.asdict(row)) for line, row in read_rows(path, _Row))
+    )
     triples = []
     for line, row in rows:
         values = {}
         for name, others in _FIELDS.items():
-            value = next((row[o] for o in others if row.get(o)), None)
-            if value is None or not str(value).strip():
+            values[name] = next((" ".join(row[o].split()) for o in others if row.get(o)), "")
+            if not values[name]:
                 raise InputError(
                     "is missing or empty", path=path, line=line, field=name,
                     allowed=f"one of {', '.join(others)}",
                 )  # fmt: skip
-            values[name] = " ".join(str(value).split())
         triples.append(Stated(line, **values))
     if not triples:
         raise InputError("holds no paragraphs", path=path)
@@ -159,23 +158,25 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[Stated]) -> Selected:
             usable.append(row)
     entities = kg.find({n for r in usable for n in (r.first, r.second)})
     graphs = kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
+    pairs: dict[frozenset[str], EntityPair] = {}
     for row in usable:
-        first = [graphs[q] for q in entities[row.first] if q in graphs]
-        second = [graphs[q] for q in entities[row.second] if q in graphs]
+        first, second = (
+            [graphs[q] for q in entities[name] if q in graphs] for name in (row.first, row.second)
+        )
+        connected, agreeing = _connections(kg, row.relation, first, second)
         if not first or not second:
             selected.counts["pairs dropped: no entity has the name"] += 1
-            continue
-        connected, agreeing = _connections(kg, row.relation, first, second)
-        if not connected:
+        elif not connected:
             selected.counts["pairs dropped: not connected in the graph"] += 1
         elif not agreeing:
             selected.counts["pairs dropped: connected otherwise than stated"] += 1
         elif len({(a.qid, b.qid) for a, b, _ in agreeing}) > 1:
             selected.counts["pairs dropped: several entities fit"] += 1
+        elif (both := frozenset(g.qid for g in agreeing[0][:2])) in pairs:
+            selected.counts["pairs dropped: the same two entities again"] += 1
         else:
-            a, b, link = agreeing[0]
-            selected.pairs.append(EntityPair(a, b, link, row.paragraph))
-    selected.pairs = _without_repeats(selected)
+            pairs[both] = EntityPair(*agreeing[0], row.paragraph)
+    selected.pairs = list(pairs.values())
     return selected
 
 
@@ -188,31 +189,14 @@ def _connections(
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
     connected = False
     agreeing = []
-    for a in first:
-        for b in second:
-            if a.qid == b.qid:
-                continue
-            forth = [t for t in a.triples if t.value_id == b.qid]
-            back = [t for t in b.triples if t.value_id == a.qid]
-            connected = connected or bool(forth or back)
-            fitting = [t for t in forth if relation_key(t.relation) == stated]
-            fitting += [t for t in back if relation_key(t.relation) in inverse]
-            if fitting:
-                agreeing.append((a, b, fitting[0]))
+    for a, b in ((a, b) for a in first for b in second if a.qid != b.qid):
+        forth = [t for t in a.triples if t.value_id == b.qid]
+        back = [t for t in b.triples if t.value_id == a.qid]
+        connected = connected or bool(forth or back)
+        fitting = [t for t in forth if relation_key(t.relation) == stated]
+        fitting += [t for t in back if relation_key(t.relation) in inverse]
+        agreeing += [(a, b, t) for t in fitting[:1]]
     return connected, agreeing
-
-
-def _without_repeats(selected: Selected) -> list[EntityPair]:
-    keys: set[frozenset[str]] = set()
-    unique = []
-    for pair in selected.pairs:
-        both = frozenset((pair.first.qid, pair.second.qid))
-        if both in keys:
-            selected.counts["pairs dropped: the same two entities again"] += 1
-        else:
-            keys.add(both)
-            unique.append(pair)
-    return unique
 
 
 def from_graph(
@@ -231,16 +215,14 @@ def from_graph(
             f"has no relation called {missing[0]!r}", path=where,
             allowed="--pairs-from-kg with labels as the graph has them",
         )  # fmt: skip
-    rows = kg.pairs([i for r in relations for i in ids[r]])
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
-    for first, prop, second in rows:
+    for first, prop, second in kg.pairs([i for r in relations for i in ids[r]]):
         if first != second:
             unique.setdefault(frozenset((first, second)), (first, prop, second))
-    pairs = list(unique.values())
-    graphs = kg.subgraphs(sorted({q for a, _, b in pairs for q in (a, b)}))
+    graphs = kg.subgraphs(sorted({q for both in unique for q in both}))
     least = kg.domain.min_name_parts
     usable = []
-    for a, prop, b in pairs:
+    for a, prop, b in unique.values():
         if a not in graphs or b not in graphs:
             selected.counts["pairs dropped: no label or no statements"] += 1
         elif min(len(graphs[q].name.split()) for q in (a, b)) < least:

@@ -13,7 +13,6 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.llm.records import Request
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.domain import Domain
-from citeforge.schemas.recipes.kalma import Choices
 
 _FOLDER = Path(__file__).parent.parent / "templates" / "kalma"
 TASKS = ("seed", "annotate", "extend", "general", "specific")
@@ -44,13 +43,6 @@ def _template(task: str) -> Template:
 def prompt_hashes() -> dict[str, str]:
     """sha256 of every prompt, for the manifest."""
     return {t: digest((_FOLDER / f"{t}.j2").read_text(encoding="utf-8")) for t in TASKS}
-
-
-def most_tokens(n_pairs: int, choices: Choices) -> int:
-    """Tokens that a writer writes at most for first triples and paragraphs of 400 characters."""
-    tokens = {task: own + 200 * grows for task, (own, grows) in _TOKENS.items()}
-    a_pair = sum(tokens.values()) + (choices.rounds - 2) * tokens["extend"]
-    return n_pairs * a_pair * choices.attempts
 
 
 def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:

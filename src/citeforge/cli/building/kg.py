@@ -116,15 +116,14 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
     from citeforge.kg.questions import link_questions, read_questions
 
     read = read_questions(questions)
-    done = link_questions(read, Linker(open_kg(given), ner), out)
-    candidates = [len(link.candidates) for link in done.names]
+    links, quality = link_questions(read, Linker(open_kg(given), ner), out)
+    candidates = [len(link.candidates) for mine in links for link in mine]
     click.echo(
         f"{len(read.texts):,} questions, {len(candidates):,} names, "
         f"{sum(map(bool, candidates)):,} linked, {sum(n > 1 for n in candidates):,} of them chosen "
         "among namesakes"
     )
-    if done.quality is not None:
-        quality = done.quality
+    if quality is not None:
         click.echo(
             f"against the published sub-graphs: recall {100 * quality.recall:.1f}, precision "
             f"{100 * quality.precision:.1f} ({quality.expected:,} entities expected, "

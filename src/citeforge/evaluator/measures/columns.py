@@ -54,7 +54,7 @@ class Value:
 NOTHING = Value(0.0, 0.0)
 
 
-def require_judge(tools: Tools) -> JudgeSession:
+def judge_of(tools: Tools) -> JudgeSession:
     """The judge.
 
     Raises:
@@ -65,7 +65,7 @@ def require_judge(tools: Tools) -> JudgeSession:
     return tools.judge
 
 
-def require_segmenter(tools: Tools) -> Segmenter:
+def segmenter_of(tools: Tools) -> Segmenter:
     """What splits sentences.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from citeforge.evaluator.statistics.estimates import Measured
@@ -141,22 +141,15 @@ class CutoffForm:
         base: what stands before ``@``.
         make: number to the measure.
         listed: numbers of those that are listed, and that families select.
-        origin: plugin that brings them, with its version; None for ours.
     """
 
     base: str
     make: Callable[[int], Measure]
     listed: tuple[int, ...] = (1, 2, 3, 5, 10)
-    origin: str | None = None
-
-    @property
-    def name(self) -> str:
-        """What plugins call it."""
-        return self.base
 
     def measures(self) -> list[Measure]:
         """Those that are listed."""
-        return [replace(self.make(n), origin=self.origin) for n in self.listed]
+        return list(map(self.make, self.listed))
 
     def parse(self, name: str) -> Measure | None:
         """The measure of a name; None when the name is of something else.
@@ -172,4 +165,4 @@ class CutoffForm:
                 f"measure {name!r}: after @ stands the number of passages that are looked at, a "
                 f"whole number of at least 1, as in {self.base}@5"
             )
-        return replace(self.make(int(cutoff)), origin=self.origin)
+        return self.make(int(cutoff))

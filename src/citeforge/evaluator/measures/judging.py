@@ -13,8 +13,8 @@ from citeforge.evaluator.measures.columns import (
     Value,
     bounded,
     decided,
-    require_judge,
-    require_segmenter,
+    judge_of,
+    segmenter_of,
 )
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, harmonic_sample
@@ -48,9 +48,9 @@ def read_claims(
     Raises:
         CannotError: there is no judge, or nothing that splits sentences.
     """
-    require_judge(inputs.tools)
+    judge_of(inputs.tools)
     if inputs.task != "qampari":
-        require_segmenter(inputs.tools)
+        segmenter_of(inputs.tools)
     rows = []
     for run, item in inputs.items():
         # In `strict` all families read the same statements; they are cut once.
@@ -244,7 +244,7 @@ def citation_samples(
         CannotError: there is no judge, or nothing that splits sentences.
     """
     rows, levels = read_claims(inputs, read), inputs.tools.levels
-    judge, is_strict = require_judge(inputs.tools), inputs.protocol == "strict"
+    judge, is_strict = judge_of(inputs.tools), inputs.protocol == "strict"
     judging = CitationJudging(judge, is_strict, with_title, levels)
     scores = judging.score([(item, claims) for _, item, claims in rows])
     parts = [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from types import ModuleType
@@ -32,54 +32,36 @@ def _ours() -> tuple[Measure | CutoffForm, ...]:
 
 
 @cache
-def _collected(entries: tuple[PluginEntry, ...]) -> tuple[tuple[Measure | CutoffForm, ...], ByName]:
-    """Ours, then those of plugins, for as long as these give the same entries; and by name."""
-    everything = tuple(_collect())
-    return everything, {m.name: m for m in _flat(everything)}
-
-
-def _collect() -> Iterator[Measure | CutoffForm]:
-    """Ours, then those of plugins; what clashes is told of and left out."""
-    yield from _ours()
-    measures = list(_ours())
+def _collected(entries: tuple[PluginEntry, ...]) -> ByName:
+    """Ours, then those of plugins, for as long as these give the same entries, by name. What
+    clashes is told of and left out."""
+    forms = [[one] if isinstance(one, Measure) else one.measures() for one in _ours()]
+    collected = {m.name: m for several in forms for m in several}
+    families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures"):
-        listed = getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,)
-        for one in listed:
-            if not isinstance(one, Measure | CutoffForm):
+        for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
+            if not isinstance(one, Measure):
                 plugins.warn(f"{origin}: {one!r} is no measure")
-                continue
-            names = {m.name for k in measures for m in _listed(k)} | {
-                m.family for m in _flat(_ours())
-            }
-            clashes = [m.name for m in _listed(one) if m.name in names or _parsed(measures, m.name)]
-            if clashes:
-                plugins.warn(f"{origin}: there is a measure {clashes[0]!r} already")
-                continue
-            measures.append(one)
-            yield replace(one, origin=origin or None)
+            elif one.name in collected or one.name in families or _parsed(one.name):
+                plugins.warn(f"{origin}: there is a measure {one.name!r} already")
+            else:
+                collected[one.name] = replace(one, origin=origin or None)
+    return collected
 
 
-def _listed(one: Measure | CutoffForm) -> list[Measure]:
-    return [one] if isinstance(one, Measure) else one.measures()
-
-
-def _flat(several: Iterable[Measure | CutoffForm]) -> Iterator[Measure]:
-    return (measure for one in several for measure in _listed(one))
-
-
-def _parsed(several: Iterable[Measure | CutoffForm], name: str) -> Measure | None:
+def _parsed(name: str) -> Measure | None:
     """The measure that some form makes of a name.
 
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in several if isinstance(one, CutoffForm))
+    parsed = (one.parse(name) for one in _ours() if isinstance(one, CutoffForm))
     return next((m for m in parsed if m is not None), None)
 
 
 def measures() -> ByName:
     """Name to measure, in declared order; of those with a cutoff, the usual ones."""
-    return dict(_collected(plugins.entries_of("measures"))[1])
+    return dict(_collected(plugins.entries_of("measures")))
 
 
 def families() -> tuple[str, ...]:
@@ -94,10 +76,8 @@ def parse(name: str) -> Measure:
         UnknownValueError: there is none.
         UsageError: it cannot have such a parameter; says which it can have.
     """
-    everything, listed = _collected(plugins.entries_of("measures"))
-    if name in listed:
-        return listed[name]
-    measure = _parsed(everything, name)
+    listed = _collected(plugins.entries_of("measures"))
+    measure = listed.get(name) or _parsed(name)
     if measure is None:
         raise UnknownValueError("measure", name, [*listed, *families()], "citeforge list measures")
     return measure
@@ -123,15 +103,15 @@ def declared_place(name: str) -> tuple[int, int]:
 
     Names that no measure has come last.
     """
-    listed = list(measures().values())
-    names = [m.name for m in listed]
-    if name in names:
+    listed = measures()
+    names = list(listed)
+    if name in listed:
         return names.index(name), 0
     measure = find_measure(name)
     if measure is None:
         return len(names), 0
     base = measure.parameters.get("base")
-    like = [i for i, m in enumerate(listed) if m.parameters.get("base") == base]
+    like = [i for i, m in enumerate(listed.values()) if m.parameters.get("base") == base]
     return like[-1], int(str(measure.parameters["cutoff"]))
 
 
@@ -142,13 +122,8 @@ def select(names: Iterable[str]) -> list[Measure]:
         UnknownValueError: a name is neither.
         UsageError: a measure cannot have such a parameter; says which it can have.
     """
-    of_family: dict[str, list[Measure]] = {}
-    for measure in measures().values():
-        of_family.setdefault(measure.family, []).append(measure)
     by_name: dict[str, Measure] = {}
     for name in names:
-        if name in of_family:
-            by_name.update((m.name, m) for m in of_family[name])
-        else:
-            by_name[name] = parse(name)
+        family = {n: m for n, m in measures().items() if m.family == name}
+        by_name |= family or {name: parse(name)}
     return [by_name[name] for name in sorted(by_name, key=declared_place)]

@@ -34,22 +34,18 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
 
+    judge = inputs.tools.judge
+    asked = [(item, c) for item, claims, _, _ in rows for c in claims if c.cited and not c.skipped]
+    decisions = {} if judge is None else judge.ask(pair(item, claim) for item, claim in asked)
+
     def supported(item: AnswerItem, claim: Claim) -> bool | None:
-        judge = inputs.tools.judge
         if judge is None:
             return None
         if not claim.cited or claim.skipped:
             return False
-        decision = judge.ask([pair(item, claim)])[pair(item, claim)]
+        decision = decisions[pair(item, claim)]
         return None if isinstance(decision, JudgeFailure) else decision.entailed
 
-    if inputs.tools.judge is not None:
-        inputs.tools.judge.ask(
-            pair(item, claim)
-            for item, claims, _, _ in rows
-            for claim in claims
-            if claim.cited and not claim.skipped
-        )
     return [
         AnswerDetail(
             query_id=inputs.benchmark.query_ids[item.row],

@@ -109,11 +109,13 @@ class ItemReader:
             grammar: citation grammar with the submission's index base.
             tools: judge, segmenter and models.
         """
-        self._benchmark, self._protocol = benchmark, protocol
-        self._grammar, self._tools = grammar, tools
+        info = next(iter(benchmark.manifest.sources), None)
+        task = "" if info is None else info.rules.get("data set", "")
+        self._inputs = Inputs(benchmark, protocol, [], benchmark.gold_rows, grammar, task, tools)
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
-        self._context_passages = _context_passages(benchmark, context)
-        self._gold = benchmark.gold_rows
+        self._context_passages: list[tuple[Passage, ...]] = [() for _ in self._texts]
+        if context not in (OWN, CLOSED_BOOK):
+            self._context_passages = [item.passages for item in benchmark.items(context)]
         self.runs: dict[int, dict[int, AnswerItem]] = {}
         self._bare: set[str] = set()
 
@@ -127,7 +129,7 @@ class ItemReader:
             self._bare.update(p.id for p in passages if p.id and not p.text)
         item = AnswerItem(
             row, self._texts[row], answer.output, passages,
-            gold=self._gold[row], spans=tuple(answer.spans or ()),
+            gold=self._inputs.gold[row], spans=tuple(answer.spans or ()),
             sentences=None if answer.sentences is None else tuple(answer.sentences),
             facts=answer.facts if isinstance(answer, ReportLine) else None,
         )  # fmt: skip
@@ -145,31 +147,25 @@ class ItemReader:
         if has_other_text is not None:
             self._fill(has_other_text)
         runs = [self.runs[number] for number in sorted(self.runs)]
-        if self._protocol == "strict":
+        if self._inputs.protocol == "strict":
             runs = [
                 {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
                 for run in runs
             ]
-        info = next(iter(self._benchmark.manifest.sources), None)
-        return Inputs(
-            self._benchmark,
-            self._protocol,
-            [list(run.values()) for run in runs],
-            self._gold,
-            self._grammar,
-            "" if info is None else info.rules.get("data set", ""),
-            self._tools,
-        )
+        return replace(self._inputs, runs=[list(run.values()) for run in runs])
 
     def _fill(self, has_other_text: Callable[[Passage], bool]) -> None:
         """Passages that came as a docid alone get the text of the benchmark's corpus; docids go
         from passages with another text."""
-        texts = self._benchmark.texts(self._bare) if self._bare else {}
+        texts = self._inputs.benchmark.texts(self._bare) if self._bare else {}
 
         def own(passage: Passage) -> Passage:
             if passage.id and has_other_text(passage):
                 return replace(passage, id="")
-            return _filled(passage, texts)
+            if passage.text or passage.id not in texts:
+                return passage
+            title, text = texts[passage.id]
+            return Passage(passage.id, passage.title or title, text)
 
         for run in self.runs.values():
             for row, item in run.items():
@@ -177,18 +173,5 @@ class ItemReader:
 
     def _missing(self, row: int) -> AnswerItem:
         return AnswerItem(
-            row, self._texts[row], "", self._context_passages[row], True, self._gold[row]
+            row, self._texts[row], "", self._context_passages[row], True, self._inputs.gold[row]
         )
-
-
-def _filled(passage: Passage, texts: dict[str, tuple[str, str]]) -> Passage:
-    if passage.text or passage.id not in texts:
-        return passage
-    title, text = texts[passage.id]
-    return Passage(passage.id, passage.title or title, text)
-
-
-def _context_passages(benchmark: Benchmark, context: str) -> list[tuple[Passage, ...]]:
-    if context in (OWN, CLOSED_BOOK):
-        return [() for _ in benchmark.query_ids]
-    return [item.passages for item in benchmark.items(context)]

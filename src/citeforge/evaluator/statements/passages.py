@@ -115,20 +115,15 @@ class PassageReading(SubmissionReader):
 
     def counts(self) -> Counts:
         """What the submission consists of."""
-        n = len(self.benchmark.query_ids)
         scores = next(iter(self._scores.values()), None)
         n_runs = len(scores.runs if scores is not None else self._items.runs if self._items else ())
         relevant = self.benchmark.relevant_ids if self._relevant is None else self._relevant
-        return self.tally.counts(
-            n,
+        sizes = zip(self._sizes, relevant, strict=False)
+        return self.counted(
             n_runs,
-            n * n_runs,
-            n_truncated=self.places.n_truncated,
+            len(self.benchmark.query_ids) * n_runs,
             n_no_relevant=sum(not positions for positions in relevant),
-            n_all_relevant=sum(
-                0 < size == len(positions)
-                for size, positions in zip(self._sizes, relevant, strict=False)
-            ),
+            n_all_relevant=sum(0 < size == len(positions) for size, positions in sizes),
         )
 
     def answers(self) -> Inputs:

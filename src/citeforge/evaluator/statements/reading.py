@@ -45,21 +45,6 @@ class Tally:
         self.uncited += n_cited == 0
         self.beyond += n_beyond > 0
 
-    def counts(self, n_queries: int, n_runs: int, n_keys: int, **more: int) -> Counts:
-        """As they stand in score files; ``n_keys`` answers were expected."""
-        return Counts(
-            n_queries=n_queries,
-            n_runs=n_runs,
-            n_answered=self.n,
-            n_missing=n_keys - self.n,
-            n_unparsed=self.unparsed,
-            n_empty=self.empty,
-            n_uncited=self.uncited,
-            n_out_of_range=self.beyond,
-            n_listed=self.listed,
-            **more,
-        )
-
 
 class SubmissionReader(ABC):
     """Reads the answers to one kind of context, one line after the other.
@@ -146,6 +131,23 @@ class SubmissionReader(ABC):
     @abstractmethod
     def counts(self) -> Counts:
         """What the submission consists of."""
+
+    def counted(self, n_runs: int, n_keys: int, **more: int) -> Counts:
+        """Counts as they stand in score files; ``n_keys`` answers were expected."""
+        tally = self.tally
+        return Counts(
+            n_queries=len(self.benchmark.query_ids),
+            n_runs=n_runs,
+            n_answered=tally.n,
+            n_missing=n_keys - tally.n,
+            n_unparsed=tally.unparsed,
+            n_empty=tally.empty,
+            n_uncited=tally.uncited,
+            n_out_of_range=tally.beyond,
+            n_listed=tally.listed,
+            n_truncated=self.places.n_truncated,
+            **more,
+        )
 
     @abstractmethod
     def grammar_of(self, measure: Measure) -> str:

@@ -92,69 +92,54 @@ class _Cut:
 
     Attributes:
         text: what is left; the space before a mark goes with it where punctuation or space follows.
-        raw: where each kept piece starts in the output.
-        clean: where it starts in the text.
+        origins: where each of its characters stands in the output; −1 of a space that was put in.
         places: offset of each mark in the text.
     """
 
-    text: str
-    raw: list[int]
-    clean: list[int]
-    places: list[int]
-    sizes: list[int]
+    text: str = ""
+    origins: list[int] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)
 
     def spans(self, start: int, end: int) -> tuple[Span, ...]:
         """Where [start, end) of the text stands in the output."""
-        spans = []
-        for i in range(max(0, bisect_right(self.clean, start) - 1), len(self.clean)):
-            if self.clean[i] >= end:
-                break
-            low, high = max(start, self.clean[i]), min(end, self.clean[i] + self.sizes[i])
-            if low < high:
-                shift = self.raw[i] - self.clean[i]
-                spans.append((low + shift, high + shift))
+        spans: list[Span] = []
+        for at in self.origins[start:end]:
+            if spans and spans[-1][1] == at:
+                spans[-1] = (spans[-1][0], at + 1)
+            elif at >= 0:
+                spans.append((at, at + 1))
         return tuple(spans)
 
     def raw_line_start(self, start: int) -> int:
         """Where a line of the text starts in the output, marks that open it included."""
-        if start == 0:
-            return 0
-        ((_, end),) = self.spans(start - 1, start)
-        return end
+        return self.origins[start - 1] + 1 if start else 0
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    pieces: list[str] = []
-    cut = _Cut("", [], [], [], [])
-    at = size = 0
+    cut, pieces, at = _Cut(), [], 0
     ends = [(m.start, m.end) for m in markers]
     behind = [output[e : e + 1] for _, e in ends]
     for i in range(len(ends) - 2, -1, -1):
         if ends[i][1] == ends[i + 1][0]:
             behind[i] = behind[i + 1]  # what follows all of `[1][2]`
-    for (start, end), following in zip(
-        [*ends, (len(output), len(output) + 1)], [*behind, ""], strict=True
-    ):
+    for (start, end), following in zip(ends, behind, strict=True):
         piece = output[at:start]
-        if end <= len(output) and (not following or following in _SEPARATORS):
+        if not following or following in _SEPARATORS:
             piece = piece.rstrip(" \t")
-        cut.raw.append(at)
-        cut.clean.append(size)
-        cut.sizes.append(len(piece))
         pieces.append(piece)
-        size += len(piece)
-        cut.places.append(size)
+        cut.origins += range(at, at + len(piece))
+        cut.places.append(len(cut.origins))
         if following.isalnum() and _STOPPED.search(output[max(0, at, start - 9) : start]):
             pieces.append(" ")  # `Gold.[1]Tin` is two sentences
-            size += 1
+            cut.origins.append(-1)
         spaced = _SPACED_STOP.match(output, end)
         at = end if spaced is None else spaced.end()
         if output[at : at + 1] == "." and _STOPPED.search(
             output[max(0, start - 9) : start].rstrip()
         ):
             at += 1  # `Gold. [1].` has one full stop
-    cut.places.pop()
-    cut.text = "".join(pieces)
+    cut.origins += range(at, len(output))
+    cut.text = "".join([*pieces, output[at:]])
     return cut
 
 

@@ -6,8 +6,8 @@ Wikidata's query service grants 60 seconds of processing a minute and 30 errors 
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,12 @@ class Limits:
     window: float = 60.0
 
 
+class _Query(NamedTuple):
+    end: float
+    seconds: float
+    failed: bool
+
+
 class QueryBudget:
     """Keeps what was used, and waits until the next query fits.
 
@@ -35,8 +41,7 @@ class QueryBudget:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
-        self._used: deque[tuple[float, float]] = deque()  # (end, seconds)
-        self._failed: deque[float] = deque()
+        self._queries: list[_Query] = []
         self._longest = limits.seconds / 8
         self.waited = 0.0
 
@@ -48,29 +53,20 @@ class QueryBudget:
         """
         while True:
             now = time.monotonic()
-            self._forget(now)
-            spent = sum(seconds for _, seconds in self._used)
-            expected = min(1.5 * self._longest, self.limits.seconds)
-            fits = spent + expected <= self.limits.seconds
-            if fits and len(self._failed) < self.limits.errors - 1:
-                return self.limits.seconds - spent
-            ends = [e for e, _ in list(self._used)[:1]] if not fits else []
-            ends += list(self._failed)[:1] if len(self._failed) >= self.limits.errors - 1 else []
-            pause = max(0.01, min(ends) + self.limits.window - now)
+            # A query that ended within the window may have begun before it: it stays whole.
+            self._queries = [q for q in self._queries if q.end > now - self.limits.window]
+            failed = [q for q in self._queries if q.failed]
+            left = self.limits.seconds - sum(q.seconds for q in self._queries)
+            fits = min(1.5 * self._longest, self.limits.seconds) <= left
+            if fits and len(failed) < self.limits.errors - 1:
+                return left
+            first = (failed if fits else self._queries)[0]
+            pause = max(0.01, first.end + self.limits.window - now)
             self.waited += pause
             time.sleep(pause)
 
     def settle(self, start: float, failed: bool) -> None:
         """Charge a query that was sent at ``start`` and has ended now."""
         now = time.monotonic()
-        self._used.append((now, now - start))
+        self._queries.append(_Query(now, now - start, failed))
         self._longest = max(self._longest * 0.9, now - start)
-        if failed:
-            self._failed.append(now)
-
-    def _forget(self, now: float) -> None:
-        # A query that ended within the window may have begun before it: it stays whole.
-        while self._used and self._used[0][0] <= now - self.limits.window:
-            self._used.popleft()
-        while self._failed and self._failed[0] <= now - self.limits.window:
-            self._failed.popleft()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from citeforge.engines.llm.calls.rate import retry_after
 from citeforge.kg.client.budget import Limits, QueryBudget
-from citeforge.kg.client.replies import ReplyStore, TruncatedError, kept_rows, parse_rows
+from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.kg.client.transport import HttpReply, ReplySizeError, require_address, send_request
 from citeforge.kg.values.terms import Row, variables_of
 from citeforge.schemas.errors import InputError
@@ -77,49 +78,52 @@ class EndpointEngine:
         return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
 
     def select(self, query: str) -> list[Row]:
-        """Rows of a query.
+        """Rows of a query: those that are kept, else those that the endpoint gives.
 
         Raises:
             TooLongError: it timed out, or the reply was not whole.
-            InputError: refused, unreachable, or throttled for too long.
+            InputError: refused, unreachable, throttled for too long, or kept and damaged since.
         """
-        if self.store is not None:
-            body = self.store.get(self.url, query)
-            if body is not None:
-                return kept_rows(body, self.store.path, variables_of(query))
+        body = None if self.store is None else self.store.get(self.url, query)
+        if self.store is None or body is None:
+            return self._ask(query)
+        try:
+            return parse_rows(body, variables_of(query))
+        except TruncatedError as error:
+            raise InputError(
+                f"holds a damaged reply ({error})", path=self.store.path,
+                allowed="the file as it was written; or remove it, and ask the endpoint again",
+            ) from error  # fmt: skip
+
+    def _ask(self, query: str) -> list[Row]:
         pause = self.options.pause
-        for attempt in range(self.options.attempts):
+        for left in reversed(range(self.options.attempts)):
             allowed = self.budget.wait()
-            start = time.monotonic()
+            start, rows, wait = time.monotonic(), None, None
             try:
                 reply = self._send(query, min(self.options.timeout, allowed))
-                rows = parse_rows(reply.body, variables_of(query)) if reply.is_success else None
-            except TruncatedError as error:
-                self.budget.settle(start, failed=True)
+                if reply.is_success:
+                    rows = parse_rows(reply.body, variables_of(query))
+                    if self.store is not None:
+                        self.store.put(self.url, query, reply.body)
+                    return rows
+                wait = self._after(reply)
+            except TimeoutError as error:
+                seconds = f"{self.options.timeout:g} s"
+                raise TooLongError(f"no whole reply within {seconds}") from error
+            except (TruncatedError, ReplySizeError) as error:
                 raise TooLongError(str(error)) from error
             except OSError as error:
-                self.budget.settle(start, failed=True)
-                if isinstance(error, TimeoutError):
-                    seconds = f"{self.options.timeout:g} s"
-                    raise TooLongError(f"no whole reply within {seconds}") from error
-                if isinstance(error, ReplySizeError):
-                    raise TooLongError(str(error)) from error
-                if attempt + 1 == self.options.attempts:
+                if not left:
                     raise InputError(
                         f"cannot be reached ({error})",
                         path=self.url,
                         allowed="check the address and the network, or use --kg file:PATH",
                     ) from error
-                time.sleep(pause)
-            else:
+            finally:
                 self.budget.settle(start, failed=rows is None)
-                if rows is not None:
-                    if self.store is not None:
-                        self.store.put(self.url, query, reply.body)
-                    return rows
-                wait = self._after(reply)
-                if attempt + 1 < self.options.attempts:
-                    time.sleep(wait if wait is not None else pause)
+            if left:
+                time.sleep(pause if wait is None else wait)
             pause *= 2
         raise InputError(
             f"throttled the query {self.options.attempts} times",
@@ -170,6 +174,33 @@ class EndpointEngine:
                 allowed="try again then; what was answered is kept with --kg-store",
             )
         return seconds
+
+
+class ReplayEngine(EndpointEngine):
+    """An endpoint whose kept replies answer alone; never opens a connection.
+
+    Its identity is that of the endpoint: a rebuild from the store equals the build that wrote it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a store for reading.
+
+        Raises:
+            InputError: missing, damaged, or of several endpoints.
+        """
+        store = ReplyStore(path, readonly=True)
+        urls = store.endpoints()
+        if len(urls) != 1:
+            raise InputError(f"holds replies of {len(urls)} endpoints", path=path)
+        super().__init__(urls[0], store=store)
+        self._path = path
+
+    def _ask(self, query: str) -> list[Row]:
+        raise InputError(
+            "has no reply to one of the queries",
+            path=self._path,
+            allowed="the store of a complete run with the same choices",
+        )
 
 
 def _first_line(refusal: HttpReply) -> str:

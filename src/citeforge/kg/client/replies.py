@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from citeforge.engines.io.sqlite import Store
-from citeforge.kg.values.terms import Row, variables_of
-from citeforge.schemas.errors import InputError
+from citeforge.kg.values.terms import Row
 
 
 def reply_key(endpoint: str, query: str) -> str:
@@ -43,42 +40,6 @@ class ReplyStore(Store):
     def endpoints(self) -> list[str]:
         """Endpoints whose replies are kept."""
         return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
-
-
-class ReplayEngine:
-    """Answers from kept replies alone; never opens a connection."""
-
-    def __init__(self, path: Path) -> None:
-        """Open a store for reading.
-
-        Raises:
-            InputError: missing, damaged, or of several endpoints.
-        """
-        self.path = path
-        self.store = ReplyStore(path, readonly=True)
-        urls = self.store.endpoints()
-        if len(urls) != 1:
-            raise InputError(f"holds replies of {len(urls)} endpoints", path=path)
-        self.endpoint = urls[0]
-
-    def identity(self) -> dict[str, Any]:
-        # The same as of the endpoint: a rebuild from the store equals the build that wrote it.
-        return {"name": "sparql", "endpoint": self.endpoint}
-
-    def select(self, query: str) -> list[Row]:
-        """Kept rows.
-
-        Raises:
-            InputError: the store has no reply to this query.
-        """
-        body = self.store.get(self.endpoint, query)
-        if body is None:
-            raise InputError(
-                "has no reply to one of the queries",
-                path=self.path,
-                allowed="the store of a complete run with the same choices",
-            )
-        return kept_rows(body, self.path, variables_of(query))
 
 
 class TruncatedError(ValueError):
@@ -117,18 +78,3 @@ def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
     if absent:
         raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
     return reply.results.bindings
-
-
-def kept_rows(body: bytes, path: Path, variables: Iterable[str]) -> list[Row]:
-    """Rows of a kept reply.
-
-    Raises:
-        InputError: it is damaged: what is kept was whole when it came.
-    """
-    try:
-        return parse_rows(body, variables)
-    except TruncatedError as error:
-        raise InputError(
-            f"holds a damaged reply ({error})", path=path,
-            allowed="the file as it was written; or remove it, and ask the endpoint again",
-        ) from error  # fmt: skip

@@ -21,7 +21,6 @@ MAX_BYTES = 1 << 28
 """Of everything that a server sends to one request; a batch of sub-graphs has some 100 KB."""
 _REFUSAL_BYTES = 2000
 """Of a refusal that are read for its first line."""
-_PORTS = {"http": 80, "https": 443}
 
 
 class ReplySizeError(OSError):
@@ -47,14 +46,6 @@ class HttpReply:
         return 200 <= self.status < 300
 
 
-def _origin(url: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port; None where it names a user, or is no address of the Web."""
-    parts = urlsplit(url)
-    if parts.scheme not in _PORTS or not parts.hostname or "@" in parts.netloc:
-        return None
-    return parts.scheme, parts.hostname, parts.port or _PORTS[parts.scheme]
-
-
 def require_address(url: str) -> None:
     """Refuse an address that is none, or that holds a user name or a password.
 
@@ -62,18 +53,20 @@ def require_address(url: str) -> None:
         InputError: it is; the message repeats no secret.
     """
     example = "such as https://query.wikidata.org/sparql"
+    has_user = is_web = False
     try:
-        origin, user = _origin(url), "@" in urlsplit(url).netloc
-        if origin is not None:
-            origin[1].encode("idna")
+        parts = urlsplit(url)
+        has_user = "@" in parts.netloc
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")
     except ValueError:
-        origin, user = None, False
-    if user:
+        is_web = False
+    if has_user:
         raise InputError(
             "holds a user name or a password, which would go into manifests and messages",
             path=without_credentials(url), allowed=f"an address without them, {example}",
         )  # fmt: skip
-    if origin is None or not re.fullmatch("[!-~]+", url):
+    if not is_web or not re.fullmatch("[!-~]+", url):
         text = printable(without_credentials(url))
         raise InputError(f"{text} is no address", field="--kg", allowed=f"one in ASCII, {example}")
 

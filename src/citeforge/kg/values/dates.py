@@ -1,8 +1,12 @@
-"""Dates as far as they are known (Wikibase's time values)."""
+"""Dates as far as they are known: Wikibase's time values as text, and back."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Iterator
+
+from citeforge.kg.values.terms import WIKIBASE, XSD, iri
 
 _DATE = re.compile(r"([+-]?)(\d{1,9})-(\d{2})-(\d{2})T")
 
@@ -10,6 +14,7 @@ _DATE = re.compile(r"([+-]?)(\d{1,9})-(\d{2})-(\d{2})T")
 _PRECISIONS = {14: "day", 13: "day", 12: "day", 11: "day", 10: "month", 9: "year", 8: "decade",
                7: "century", 6: "millennium"}  # fmt: skip
 UNKNOWN = "unknown"
+_PROP = "http://www.wikidata.org/prop/"
 
 
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
@@ -47,3 +52,44 @@ def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
 def _ordinal(number: int) -> str:
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if 10 <= number % 100 <= 20 else ending}"
+
+
+def lexical_date(text: str, precision: str) -> str:
+    """An xsd:dateTime that :func:`render_date` renders as ``text``."""
+    bare = text.removesuffix(" BCE")
+    is_bce = bare != text
+    digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
+    number = int(digits) if digits else 0
+    if precision == "century":
+        number = (number - 1) * 100 + 1
+    elif precision == "millennium":
+        number = (number - 1) * 1000 + 1
+    # The first decades of and before our era are both written 0s.
+    year = 1 - max(number, 1) if is_bce else max(number, 1)
+    parts = bare.split("-") if precision in ("day", "month", "unknown") else []
+    month = parts[1] if len(parts) > 1 else "01"
+    day = parts[2] if len(parts) > 2 else "01"
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
+
+
+def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
+    """N-Triples that give a date of an entity its precision.
+
+    Args:
+        entity_iri: what ids begin with.
+        qid: the entity.
+        pid: the relation.
+        value: the date, an xsd:dateTime as N-Triples write it.
+        precision: wikibase:timePrecision, 6 to 14.
+    """
+    claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
+    # A number that names a statement; the same for the same text everywhere.
+    number = int.from_bytes(hashlib.sha256(value.encode()).digest()[:6])
+    stem = f"{entity_iri}statement/{qid}-{pid}-{number}"
+    yield f"{iri(entity_iri + pid)} <{WIKIBASE}claim> {claim} .\n"
+    yield f"{iri(entity_iri + pid)} <{WIKIBASE}statementValue> {psv} .\n"
+    yield f"{iri(entity_iri + qid)} {claim} {iri(stem)} .\n"
+    yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
+    yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
+    yield f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n'

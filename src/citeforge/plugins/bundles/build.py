@@ -101,28 +101,13 @@ class Arranger:
         return name
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """One sort of bundle.
-
-    Attributes:
-        cells: names of its cells, for a number of passages.
-        arrange: what a query is shown in every cell; None where it does not qualify, which is
-            counted.
-    """
-
-    cells: Callable[[int], tuple[str, ...]]
-    arrange: Callable[[Arranger, str], Cells | None]
-
-
 def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
     """Freeze the cells of a bundle.
 
     Raises:
         InputError: no query qualifies, or a folder is at fault.
     """
-    base, experiment = Base(recipe.benchmark), _EXPERIMENTS[recipe.kind]
-    cells = experiment.cells(recipe.k)
+    base, cells = Base(recipe.benchmark), design.cells_of(recipe.kind, recipe.k)
     refusals = recipe.refusals if isinstance(recipe, DeflectionRecipe) else None
     bundle = design.Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
     with building(recipe, run) as build:
@@ -136,7 +121,8 @@ def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
         if (finished := build.finished(draft)) is not None:
             return finished
         arranger = Arranger(recipe, base)
-        by_query = _sampled(arranger, {q: experiment.arrange(arranger, q) for q in base.query_ids})
+        arrange = _ARRANGEMENTS[recipe.kind]
+        by_query = _sampled(arranger, {q: arrange(arranger, q) for q in base.query_ids})
         writer = build.package()
         contexts, stats = _write_tables(writer, arranger, cells, by_query)
         counts = {"queries in the benchmark": len(base.query_ids), **arranger.counts}
@@ -238,15 +224,12 @@ def _position(arranger: Arranger, query: str) -> Cells | None:
     return {design.rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}
 
 
-_EXPERIMENTS = {
-    "deflection": Experiment(
-        lambda k: (design.ANSWERABLE, design.PARTIAL, design.RELATED), _deflection
-    ),
-    "faithfulness": Experiment(
-        lambda k: (design.ORIGINAL, design.REMOVED, design.DECOY), _faithfulness
-    ),
-    "position": Experiment(lambda k: tuple(map(design.rotation_name, range(k))), _position),
+_ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
+    "deflection": _deflection,
+    "faithfulness": _faithfulness,
+    "position": _position,
 }
+"""Kind to what a query is shown in every cell; None where it does not qualify, which is counted."""
 
 
 def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:

@@ -9,15 +9,22 @@ from pydantic import Field
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.record import FrozenRecord
 
-ANSWERABLE, PARTIAL, RELATED = "answerable", "partial", "related"
+DEFLECTION = ANSWERABLE, PARTIAL, RELATED = ("answerable", "partial", "related")
 """Cells of deflection: all relevant passages, some of them, none (related ones only)."""
-ORIGINAL, REMOVED, DECOY = "original", "removed", "decoy"
+FAITHFULNESS = ORIGINAL, REMOVED, DECOY = ("original", "removed", "decoy")
 """Cells of faithfulness: with the evidence, without it, and with its words in another passage."""
 
 
 def rotation_name(shift: int) -> str:
     """Name of a cell of position: the same passages, moved on by so many places."""
     return f"rotation_{shift}"
+
+
+def cells_of(kind: str, k: int) -> tuple[str, ...]:
+    """Cells of a bundle that shows ``k`` passages a cell."""
+    if kind == "position":
+        return tuple(map(rotation_name, range(k)))
+    return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS}[kind]
 
 
 def only_difference(before: Sequence[str], after: Sequence[str]) -> int:

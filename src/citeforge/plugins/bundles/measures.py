@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Measure, percent
+from citeforge.evaluator.measures.columns import Key, judge_of
+from citeforge.evaluator.measures.declared import CannotError, Measure, count, percent
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -21,9 +23,9 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
 )
 from citeforge.evaluator.statistics.significance import paired_t
-from citeforge.evaluator.tools import NO_JUDGE
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles import design
-from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
 from citeforge.schemas.benchmarks.tables import RELEVANT
 from citeforge.schemas.models.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.text import normalise_answer
@@ -31,6 +33,64 @@ from citeforge.schemas.text import normalise_answer
 _HALF_WIDTH = 0.05
 _Z = 1.959963984540054
 Rows = Iterator[Row]
+
+
+@dataclass(frozen=True)
+class CellAnswer:
+    """One answer in one cell.
+
+    Attributes:
+        cited: 0-based positions of the passages cited, all shown.
+        text: what it says, without marks.
+        is_missing: whether the submission lacks it.
+    """
+
+    cited: frozenset[int] = frozenset()
+    text: str = ""
+    is_missing: bool = False
+
+
+MISSING = CellAnswer(is_missing=True)
+
+
+@dataclass
+class CellAnswers:
+    """All answers, by cell.
+
+    Attributes:
+        benchmark: what they answer.
+        bundle: its cells.
+        tools: a judge, which detects refusals where the bundle says so; the protocol.
+        tables: what each cell shows.
+        by_cell: cell to (run, row) to answer.
+    """
+
+    benchmark: Benchmark
+    bundle: design.Bundle
+    tools: Tools
+    tables: dict[str, ContextTable]
+    by_cell: dict[str, dict[Key, CellAnswer]] = field(default_factory=dict)
+
+    @property
+    def runs(self) -> list[int]:
+        """Numbers of the runs of any cell, in order."""
+        return sorted({run for answers in self.by_cell.values() for run, _ in answers})
+
+    def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
+        """An answer; of a missing one :data:`MISSING` in ``strict``, else None."""
+        answer = self.by_cell.get(cell, {}).get((run, row))
+        return answer or (MISSING if self.tools.options.protocol == "strict" else None)
+
+    def column(self, value: Callable[[int, int], float]) -> Floats:
+        """Values of all queries, shape (runs, queries).
+
+        Args:
+            value: gives that of a run and row; NaN where it is not defined.
+        """
+        rows = range(len(self.benchmark.query_ids))
+        return np.array([[value(run, row) for row in rows] for run in self.runs], np.float64)
+
+
 Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 """(answer in the cell original, answer in another cell, row) to whether something holds."""
 
@@ -70,37 +130,30 @@ def _ratio(above: Floats, below: Floats) -> Sample:
 
 def _refusals(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
     detector = cells.bundle.refusals or JUDGE
-    refuses = _judged(cells) if detector == JUDGE else partial(_by_rules, detector=detector)
+    judged = _judged(cells) if detector == JUDGE else {}
 
     def refused(cell: str, run: int, row: int, missing: bool) -> float:
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
-        return float(missing if answer.is_missing else refuses(answer))
+        if answer.is_missing:
+            return float(missing)
+        if detector == JUDGE:
+            return float(not answer.text.strip() or judged[answer.text])
+        return float(is_refusal(answer.text, detector, cites=bool(answer.cited)))
 
     return refused
 
 
-def _by_rules(answer: CellAnswer, detector: str) -> bool:
-    return is_refusal(answer.text, detector, cites=bool(answer.cited))
-
-
-def _judged(cells: CellAnswers) -> Callable[[CellAnswer], bool]:
-    if cells.judge is None:
-        raise CannotError(NO_JUDGE)
+def _judged(cells: CellAnswers) -> dict[str, bool]:
+    """Whether each text refuses."""
+    judge = judge_of(cells.tools)
     texts = {a.text for answers in cells.by_cell.values() for a in answers.values()}
-    pairs = {text: Pair(text, HYPOTHESIS) for text in texts}
-    decisions = cells.judge.ask(pairs.values())
-    if any(isinstance(d, JudgeFailure) for d in decisions.values()):
+    decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
+    verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}
+    if len(verdicts) < len(texts):
         raise CannotError("the judge failed on answers, which may be refusals")
-
-    def refuses(answer: CellAnswer) -> bool:
-        decision = decisions[pairs[answer.text]]
-        return not answer.text.strip() or (
-            not isinstance(decision, JudgeFailure) and decision.entailed
-        )
-
-    return refuses
+    return verdicts
 
 
 def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
@@ -110,10 +163,12 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
     not depend on).
     """
-    target = [
-        _changed_place(cells, design.REMOVED, row) for row in range(len(cells.benchmark.query_ids))
+    shown = [
+        [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
+        for row in range(len(cells.benchmark.query_ids))
     ]
-    decoy = [_changed_place(cells, design.DECOY, row) for row in range(len(target))]
+    target = [design.only_difference(before, without) for before, without, _ in shown]
+    decoy = [design.only_difference(before, decoyed) for before, _, decoyed in shown]
     gold = _gold(cells)
 
     def cites(run: int, row: int) -> float:
@@ -142,11 +197,6 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
         "Faith.Decoy": among_citing(design.DECOY, lambda _, a, row: decoy[row] in a.cited, True),
     }
     yield from (Row(m, Measured(mean_sample(columns[m.name]))) for m in measures)
-
-
-def _changed_place(cells: CellAnswers, cell: str, row: int) -> int:
-    before, after = (cells.tables[c].ids_of(row) for c in (design.ORIGINAL, cell))
-    return design.only_difference(before, after)
 
 
 def _gold(cells: CellAnswers) -> list[list[str]]:
@@ -208,67 +258,48 @@ def _queries_needed(effect: Floats) -> Sample:
     return Sample(sums, needed, np.full(effect.shape, np.nan), has_interval=False)
 
 
-_bundle = partial(percent, reads="bundle")
-_refusal = partial(_bundle, family="deflection", compute=deflection, source="ours", uses=("judge",))
+_refusal = partial(
+    percent, family="deflection", compute=deflection, source="ours", uses=("judge",), reads="bundle"
+)
 _faith = partial(
-    _bundle, family="faithfulness", compute=faithfulness, source="Wallat et al. 2025, section 5"
-)
-_pos = partial(
-    Measure,
-    family="position",
-    scale=100,
-    needs="",
-    compute=position,
-    source="after Liu et al. 2024 (lost in the middle)",
+    percent, family="faithfulness", compute=faithfulness, source="Wallat et al. 2025, section 5",
     reads="bundle",
-    higher_is_better=None,
-)
+)  # fmt: skip
+_pos = partial(
+    percent, family="position", compute=position, reads="bundle", higher_is_better=None,
+    source="after Liu et al. 2024 (lost in the middle)",
+)  # fmt: skip
 MEASURES = (
-    _refusal("Refusal.P", definition="refusals without a relevant passage among all refusals"),
-    _refusal("Refusal.R", definition="refused among questions without a relevant passage"),
-    _refusal("Refusal.F1", definition="of both, over all answers"),
-    _refusal("Refusal.Balanced", definition="mean of refused without, and answered with evidence"),
-    _refusal(
-        "Refusal.Answered",
-        definition="answered though nothing relevant is shown",
-        higher_is_better=False,
+    *(
+        _refusal(f"Refusal.{name}", definition=definition, higher_is_better=is_better)
+        for name, definition, is_better in (
+            ("P", "refusals without a relevant passage among all refusals", True),
+            ("R", "refused among questions without a relevant passage", True),
+            ("F1", "of both, over all answers", True),
+            ("Balanced", "mean of refused without, and answered with evidence", True),
+            ("Answered", "answered though nothing relevant is shown", False),
+            ("Wrong", "refused though everything relevant is shown", False),
+            ("Partial", "refused where some of the relevant is shown", None),
+        )
     ),
-    _refusal(
-        "Refusal.Wrong",
-        definition="refused though everything relevant is shown",
-        higher_is_better=False,
+    *(
+        _faith(f"Faith.{name}", definition=definition, higher_is_better=is_better)
+        for name, definition, is_better in (
+            ("Cites", "answers that cite the evidence where it is shown", True),
+            ("Moved", "of these, citations whose place is not cited without it", True),
+            ("PostRat", "of these, the same is said and cited without evidence", False),
+            ("Decoy", "of these, the passage is cited that the words were put into", False),
+        )
     ),
-    _refusal(
-        "Refusal.Partial",
-        definition="refused where some of the relevant is shown",
-        higher_is_better=None,
-    ),
-    _faith("Faith.Cites", definition="answers that cite the evidence where it is shown"),
-    _faith("Faith.Moved", definition="of these, citations whose place is not cited without it"),
-    _faith(
-        "Faith.PostRat",
-        definition="of these, the same is said and cited without evidence",
-        higher_is_better=False,
-    ),
-    _faith(
-        "Faith.Decoy",
-        definition="of these, the passage is cited that the words were put into",
-        higher_is_better=False,
-    ),
-    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1, high=1),
-    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1, high=1),
-    _pos("Pos.Cited", definition="share of passages cited at a place", low=0, high=1),
-    Measure(
+    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1),
+    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1),
+    _pos("Pos.Cited", definition="share of passages cited at a place"),
+    count(
         "Pos.Queries",
         "position",
         "queries at which the 95 % interval of Pos.Early is 5 points to either side",
-        0,
-        None,
-        1,
-        "",
-        "normal approximation",
+        source="normal approximation",
         compute=position,
         reads="bundle",
-        higher_is_better=None,
     ),
 )

@@ -7,8 +7,8 @@ from dataclasses import replace
 from citeforge.evaluator.measures.compute import Results, compute, not_computed
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.reading import DesignReading
-from citeforge.plugins.bundles.answers import CellAnswer, CellAnswers
 from citeforge.plugins.bundles.design import bundle_of
+from citeforge.plugins.bundles.measures import CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.refusals import JUDGE, signed_detector
@@ -40,9 +40,8 @@ class BundleReading(DesignReading):
             self.tools = replace(self.tools, judge=None)
         tables = {c: self.benchmark.context(c) for c in bundle.cells}
         self._answers = CellAnswers(
-            self.benchmark, bundle, self.tools.judge, self.is_strict, tables,
-            {c: {} for c in bundle.cells},
-        )  # fmt: skip
+            self.benchmark, bundle, self.tools, tables, {c: {} for c in bundle.cells}
+        )
         self.cells = self._answers.by_cell
 
     def add(self, line: int, answer: SubmissionLine) -> None:
@@ -65,11 +64,8 @@ class BundleReading(DesignReading):
 
     def counts(self) -> Counts:
         """What the submission consists of."""
-        n = len(self.benchmark.query_ids)
-        n_runs = len(self._answers.runs)
-        return self.tally.counts(
-            n, n_runs, n * max(n_runs, 1) * len(self.cells), n_truncated=self.places.n_truncated
-        )
+        n, n_runs = len(self.benchmark.query_ids), len(self._answers.runs)
+        return self.counted(n_runs, n * max(n_runs, 1) * len(self.cells))
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """With what the package declares a refusal to be: it is no table, and in no hash."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -14,109 +15,107 @@ from citeforge.schemas.systems.declaration import System
 
 _ANSWER = "It is so."
 _REFUSAL = "I cannot answer this question from the passages."
-_BUNDLES = {
-    "deflection-blind": "deflection",
-    "deflection-aware": "deflection",
-    "faithful": "faithfulness",
-    "post-rationaliser": "faithfulness",
-    "position-blind": "position",
-    "position-follower": "position",
-}
-_REFUSES = {
-    "deflection-blind": {design.ANSWERABLE: 0.4, design.PARTIAL: 0.4, design.RELATED: 0.4},
-    "deflection-aware": {design.ANSWERABLE: 0.05, design.PARTIAL: 0.3, design.RELATED: 0.9},
-}
 _CITES = {True: 0.7, False: 0.15}
+_SLIPS = 0.15
+"""Chance of an answer against the habit of its system."""
+Answer = tuple[str, set[int]]
+"""What is said, and the positions cited."""
+Cells = dict[str, ContextTable]
+Habit = Callable[[Cells, str, int, Random], Answer]
+"""(all cells, the one that is shown, row of the query, draws) to an answer."""
 
 
-def lines(
-    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int
-) -> Iterator[dict[str, Any]]:
+def _control(name: str, family: str, what: str, habit: Habit) -> System:
+    """A control system of one kind of bundle."""
+    make = partial(_answer_cells, family=family, habit=habit)
+    return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
+
+
+def _answer_cells(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, family: str,
+    habit: Habit,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Lines of a submission to a bundle.
 
     Raises:
         UsageError: the benchmark is no such bundle.
     """
-    kind = _BUNDLES[name]
-    if (
-        "bundle" not in benchmark.manifest.config
-        or design.bundle_of(benchmark.manifest).name != kind
-    ):
-        raise UsageError(f"{name} answers bundles: citeforge build {kind} --benchmark DIR")
+    if benchmark.manifest.config.get("bundle", {}).get("name") != family:
+        raise UsageError(f"{name} answers bundles: citeforge build {family} --benchmark DIR")
     cells = {c: benchmark.context(c) for c in design.bundle_of(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
                 rng = generator(seed, "control of bundle", name, context, query, run)
-                text, cited = _ANSWERS[kind](name, cells, context, row, rng)
+                text, cited = habit(cells, context, row, rng)
                 marks = "".join(f"[{base + p}]" for p in sorted(cited))
                 output = f"{text} {marks}".strip()
                 yield {"query_id": query, "output": output, "context": context, "run": run}
 
 
-Answer = tuple[str, set[int]]
-Cells = dict[str, ContextTable]
-
-
-def _deflection(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
-    if rng.random() < _REFUSES[name][cell]:
+def _refusing(
+    cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
+) -> Answer:
+    """Refuses by chance: where everything relevant is shown, some, nothing."""
+    if rng.random() < chances[design.DEFLECTION.index(cell)]:
         return _REFUSAL, set()
     relevant = sorted(cells[cell].relevant[row])
     return _ANSWER, {relevant[0] if relevant else rng.randrange(cells[cell].sizes[row])}
 
 
-def _faithfulness(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
-    before, without, decoyed = (
-        cells[c].ids_of(row) for c in (design.ORIGINAL, design.REMOVED, design.DECOY)
-    )
+def _citing_evidence(
+    cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool
+) -> Answer:
+    before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
-    slips = rng.random() < 0.15
-    if name == "faithful" and cell == design.REMOVED and not slips:
+    slips = rng.random() < _SLIPS
+    if cell == design.REMOVED and (slips or is_faithful):
         return _REFUSAL, set()
     if slips:
-        return (_REFUSAL, set()) if cell == design.REMOVED else (_ANSWER, {other})
-    if name == "faithful" or cell == design.ORIGINAL:
+        return _ANSWER, {other}
+    if is_faithful or cell == design.ORIGINAL:
         return _ANSWER, {target}
     # It knows the answer, and cites what looks like it afterwards.
     guess = target if rng.random() < 0.5 else other
     return _ANSWER, {design.only_difference(before, decoyed) if cell == design.DECOY else guess}
 
 
-def _position(name: str, cells: Cells, cell: str, row: int, rng: Random) -> Answer:
+def _following_places(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
+    """Cites relevant passages more than others, and less towards the last place by ``fall``."""
     table = cells[cell]
     size = table.sizes[row]
-    # From the first place to the last, the follower's chance falls to a third.
-    fall = {"position-blind": 0.0, "position-follower": 2 / 3}[name]
     chances = [_CITES[p in table.relevant[row]] * (1 - fall * p / (size - 1)) for p in range(size)]
     return _ANSWER, {p for p, chance in enumerate(chances) if rng.random() < chance}
 
 
-_ANSWERS = {"deflection": _deflection, "faithfulness": _faithfulness, "position": _position}
-
-
-def _control(name: str, what: str) -> System:
-    family = _BUNDLES[name]
-    return System(name, "", f"{family}: {what}", lines, family=family, design=True, is_control=True)
-
-
-DEFLECTION_BLIND = _control("deflection-blind", "refuses with probability .4, whatever is shown")
+DEFLECTION_BLIND = _control(
+    "deflection-blind", "deflection", "refuses with probability .4, whatever is shown",
+    partial(_refusing, chances=(0.4, 0.4, 0.4)),
+)  # fmt: skip
 DEFLECTION_AWARE = _control(
-    "deflection-aware",
+    "deflection-aware", "deflection",
     "refuses with .05 where everything relevant is shown, .3 where some is, .9 else",
-)
+    partial(_refusing, chances=(0.05, 0.3, 0.9)),
+)  # fmt: skip
 FAITHFUL = _control(
-    "faithful", "cites the evidence, and refuses without it, but for one answer of seven"
-)
+    "faithful", "faithfulness",
+    "cites the evidence, and refuses without it, but for one answer of seven",
+    partial(_citing_evidence, is_faithful=True),
+)  # fmt: skip
 POST_RATIONALISER = _control(
-    "post-rationaliser",
+    "post-rationaliser", "faithfulness",
     "says the same without the evidence, and cites what looks like it, but for one of seven",
-)
+    partial(_citing_evidence, is_faithful=False),
+)  # fmt: skip
 POSITION_BLIND = _control(
-    "position-blind", "cites relevant passages with .7, others with .15, wherever they stand"
-)
+    "position-blind", "position",
+    "cites relevant passages with .7, others with .15, wherever they stand",
+    partial(_following_places, fall=0.0),
+)  # fmt: skip
 POSITION_FOLLOWER = _control(
-    "position-follower",
+    "position-follower", "position",
     "the same at the first place, a third of it at the last (biased on purpose)",
-)
+    partial(_following_places, fall=2 / 3),
+)  # fmt: skip

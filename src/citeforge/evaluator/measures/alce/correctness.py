@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.alce.answers import (
     options,
     split_list,
 )
-from citeforge.evaluator.measures.columns import means_by_answer, require_segmenter
+from citeforge.evaluator.measures.columns import means_by_answer, segmenter_of
 from citeforge.evaluator.measures.declared import Found, Measure, count, percent
 from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -73,7 +73,7 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """ALCE's ROUGE-Lsum: better of the two ASQA long answers by F, or the answer of ELI5; stemmer,
     lower case, one sentence a line."""
     scorer = rouge_scorer(stemmer=True)
-    segmenter = require_segmenter(inputs.tools)
+    segmenter = segmenter_of(inputs.tools)
 
     def lines(text: str) -> str:
         lowered = text.lower()

@@ -17,8 +17,8 @@ from citeforge.evaluator.measures.columns import (
     Value,
     bounded,
     decided,
+    judge_of,
     means_of_columns,
-    require_judge,
 )
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import Inputs
@@ -106,7 +106,7 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Share of the claims of a query that its answer entails."""
-    judge = require_judge(inputs.tools)
+    judge = judge_of(inputs.tools)
     pairs = {
         (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
         for run, item in inputs.items()

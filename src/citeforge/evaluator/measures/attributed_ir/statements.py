@@ -8,7 +8,7 @@ from functools import partial
 
 from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.attributed_ir.answers import AIR, claims_of, with_passages
-from citeforge.evaluator.measures.columns import Key, Value, bounded, decided, require_judge
+from citeforge.evaluator.measures.columns import Key, Value, bounded, decided, judge_of
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import Claim, citation_samples, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -19,7 +19,7 @@ def auto_ais(inputs: Inputs, measures: Sequence[Measure], of_shown: bool) -> Fou
     which asks many more questions."""
     inputs = with_passages(inputs)
     rows = read_claims(inputs, claims_of)
-    judge = require_judge(inputs.tools)
+    judge = judge_of(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
         looked_at = range(len(item.passages)) if of_shown else claim.cited

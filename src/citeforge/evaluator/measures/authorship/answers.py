@@ -73,15 +73,10 @@ def measure_strict(
     if gold:
         text = match_form(without_markers(answer.output, markers))
         em = float(any(n and n in text for n in map(match_form, gold)))
-    confidence = (0.0, 0.0, 0.0, 0.0)
-    if answer.logprobs:
-        read = {m.start: m for m in markers if not m.is_na}
-        positions = [
-            position if position is not None and 0 <= position < n_docs else None
-            for position in _strict_positions(answer.output, answer.logprobs, read, grammar.base)
-        ]
-        confidence = _confidence(answer.logprobs, positions, relevant)
-    return _values(inside, outside, relevant, em, confidence, unparsed)
+    read = {m.start: m for m in markers if not m.is_na}
+    positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
+    shown = [p if p is not None and 0 <= p < n_docs else None for p in positions]
+    return _values(answer, inside, outside, relevant, em, shown, unparsed)
 
 
 def measure_reference(
@@ -99,11 +94,8 @@ def measure_reference(
     inside = {n for n in numbers if n < n_docs}
     text = match_form(answer.output, underscores=True)
     em = float(any(match_form(g, underscores=True) in text for g in gold))
-    confidence = (0.0, 0.0, 0.0, 0.0)
-    if answer.logprobs:
-        positions = _reference_positions(answer.output, answer.logprobs)
-        confidence = _confidence(answer.logprobs, positions, relevant)
-    return _values(inside, 0, relevant, em, confidence, 0)
+    positions = _reference_positions(answer.output, answer.logprobs or ())
+    return _values(answer, inside, 0, relevant, em, positions, 0)
 
 
 def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
@@ -112,24 +104,26 @@ def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
 
 
 def _values(
+    answer: SubmissionLine,
     inside: set[int],
     outside: int,
     relevant: frozenset[int],
     em: float,
-    confidence: tuple[float, float, float, float],
+    positions: Sequence[int | None],
     unparsed: int,
 ) -> Values:
+    """Values of an answer; ``positions`` are those that its citation tokens cite."""
     hits, total = len(inside & relevant), len(inside) + outside
-    return Values(
-        hits / total if total else 0.0,
-        hits / len(relevant) if relevant else math.nan,
-        em,
-        hits,
-        total,
-        *confidence,
-        unparsed,
-        outside,
-    )
+    precision = hits / total if total else 0.0
+    recall = hits / len(relevant) if relevant else math.nan
+    sums, n = [0.0, 0.0], [0, 0]  # probabilities and tokens of relevant passages, of the others
+    for token, position in zip(answer.logprobs or (), positions, strict=True):
+        if position is not None:
+            side = 0 if position in relevant else 1
+            sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
+            n[side] += 1
+    confidence = (sums[0], n[0], sums[1], n[1])
+    return Values(precision, recall, em, hits, total, *confidence, unparsed, outside)
 
 
 def _strict_positions(
@@ -146,7 +140,7 @@ def _strict_positions(
         read: offset to each mark that was read as a citation.
         base: number of the first passage.
     """
-    marks = citation_marks(output)
+    marks = citation_marks(output) if tokens else []
     by_mark: dict[int, list[int]] = {}
     for place, token in enumerate(tokens):
         by_mark.setdefault(token.index, []).append(place)
@@ -179,7 +173,7 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
     A token whose index is that of no mark stands for itself: AttriEval's own files list numbers
     that it found among the tokens, wherever they stand in the text.
     """
-    marks = citation_marks(output)
+    marks = citation_marks(output) if tokens else []
     uses = Counter(token.index for token in tokens)
     positions: list[int | None] = []
     for token in tokens:
@@ -188,20 +182,6 @@ def _reference_positions(output: str, tokens: Sequence[TokenLogprob]) -> list[in
         digits = token.token.strip(" [],")
         positions.append(read_number(digits) if plain and digits.isdecimal() else None)
     return positions
-
-
-def _confidence(
-    tokens: Sequence[TokenLogprob], positions: Sequence[int | None], relevant: frozenset[int]
-) -> tuple[float, float, float, float]:
-    """Summed probabilities and number of citation tokens: relevant passages, then the others."""
-    sums = [0.0, 0.0, 0.0, 0.0]
-    for token, position in zip(tokens, positions, strict=True):
-        if position is None:
-            continue
-        side = 0 if position in relevant else 2
-        sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
-        sums[side + 1] += 1
-    return sums[0], sums[1], sums[2], sums[3]
 
 
 class CellNumbers:

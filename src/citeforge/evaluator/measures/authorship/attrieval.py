@@ -10,12 +10,12 @@ import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.ir_convert.saved import read_saved
-from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, design_of
+from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, design_of
 from citeforge.schemas.citations.marks import citation_marks, is_plain
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 
-_SAVED = ("dataset_info.json", "state.json")
+_SAVED = "dataset_info.json"
 _SIDES = {"base": "first", "cf": "second"}
 """AttriEval's RAG modes to the label side of the relevant passages; the others have the opposite
 one. Its ``base`` labels relevant passages human whoever wrote them."""
@@ -52,13 +52,13 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
     Raises:
         InputError: folder and row, and what is wrong.
     """
-    reader = _Reader(path, benchmark)
+    reader = _Reader(benchmark)
     for folder in _folders(path):
         yield from reader.read(folder)
 
 
 def _folders(path: Path) -> list[Path]:
-    if (path / _SAVED[0]).is_file():
+    if (path / _SAVED).is_file():
         return [path]
     folders = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
     if not folders:
@@ -69,74 +69,73 @@ def _folders(path: Path) -> list[Path]:
 
 
 class _Reader:
-    def __init__(self, path: Path, benchmark: Benchmark) -> None:
-        self.path, self.benchmark = path, benchmark
+    def __init__(self, benchmark: Benchmark) -> None:
+        self.benchmark = benchmark
         self.design: Design = design_of(benchmark.manifest)
         self.queries = QueryFinder(benchmark)
         self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
         ids = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
         self.texts = {i: text for i, (_, text) in benchmark.texts(ids).items()}
-        self.taken: dict[str, Path] = {}
+        self.folders: dict[str, Path] = {}
 
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
         rows = list(read_saved(folder, _Row))
         if not rows:
             raise InputError("holds no rows", path=folder)
-        cell = self._cell(folder, rows)
-        if cell in self.taken:
+        cell = self._cell(folder, [row for _, row in rows])
+        if (other := self.folders.setdefault(cell, folder)) != folder:
             raise InputError(
-                f"is the cell {cell}, as {self.taken[cell].name} is", path=folder,
-                allowed="one folder a cell",
-            )  # fmt: skip
-        self.taken[cell] = folder
+                f"is the cell {cell}, as {other.name} is", path=folder, allowed="one folder a cell"
+            )
         for number, row in rows:
-            query = self._query(row)
-            self._check_shown(folder, number, cell, query, row)
+            if problem := self._strange(cell, row):
+                raise InputError(
+                    problem, path=folder, field=f"row {number}",
+                    allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
+                    f"{self.benchmark.folder} --context {cell}",
+                )  # fmt: skip
+            logprobs = _logprobs(folder, number, row)
             yield (
                 number,
-                SubmissionLine(
-                    query, row.rag_raw_answer, cell, logprobs=_logprobs(folder, number, row)
-                ),
+                SubmissionLine(self._query(row), row.rag_raw_answer, cell, logprobs=logprobs),
             )
 
     def _query(self, row: _Row) -> str:
         return self.queries.of(row.query_id, row.query)
 
-    def _cell(self, folder: Path, rows: Sequence[tuple[int, _Row]]) -> str:
+    def _cell(self, folder: Path, rows: Sequence[_Row]) -> str:
         """Context set of a folder, by its name; by mode and origins where it has AttriEval's."""
         name = folder.name
         matches = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
         if matches:
             return max(matches, key=len)
-        mode = name.rpartition("_")[2]
         labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
-        if mode == "vanilla" or (mode in _SIDES and len(labels) == 1):
-            origins = self._origins(rows)
-            for cell in self.design.cells:
-                is_mode = (
-                    cell.labels is None
-                    if mode == "vanilla"
-                    else cell.labels in labels
-                    and cell.side(True) == _SIDES[mode] != cell.side(False)
-                )
-                if is_mode and cell.origins == origins:
-                    return cell.context
+        cells = [c for c in self.design.cells if self._is_mode(c, name.rpartition("_")[2], labels)]
+        shown = [
+            c.origins
+            for c in self.design.cells
+            if c.labels is None and cells and not any(self._strange(c.context, r) for r in rows)
+        ]
+        for cell in cells:
+            if cell.origins in shown[:1]:
+                return cell.context
         raise InputError(
             "is called after no cell", path=folder,
             allowed=f"a name that is, or ends with, one of {', '.join(self.tables)}; or …_vanilla, "
             "…_base, …_cf with passages of the benchmark and one label set",
         )  # fmt: skip
 
-    def _origins(self, rows: Sequence[tuple[int, _Row]]) -> str | None:
-        """Origins whose passages the rows show; None when they are none's."""
-        for cell in (c for c in self.design.cells if c.labels is None):
-            if all(not self._strange(cell.context, self._query(r), r) for _, r in rows):
-                return cell.origins
-        return None
+    @staticmethod
+    def _is_mode(cell: Cell, mode: str, labels: Sequence[str]) -> bool:
+        """Whether a cell has the labels of AttriEval's mode; ``labels`` are the label sets."""
+        if mode == "vanilla" or cell.labels is None:
+            return mode == "vanilla" and cell.labels is None
+        side = _SIDES.get(mode)
+        return [cell.labels] == labels and cell.side(True) == side != cell.side(False)
 
-    def _strange(self, cell: str, query: str, row: _Row) -> str | None:
+    def _strange(self, cell: str, row: _Row) -> str | None:
         """What of the passages is not as the cell shows it; None when all is."""
-        at = self.benchmark.row_of.get(query)
+        at = self.benchmark.row_of.get(self._query(row))
         if at is None:
             return None  # said with the line, by whoever places the answers
         table = self.tables[cell]
@@ -151,15 +150,6 @@ class _Reader:
         if selected != table.relevant[at]:
             return f"selects {sorted(selected)}, relevant are {sorted(table.relevant[at])}"
         return None
-
-    def _check_shown(self, folder: Path, number: int, cell: str, query: str, row: _Row) -> None:
-        problem = self._strange(cell, query, row)
-        if problem:
-            raise InputError(
-                problem, path=folder, field=f"row {number}",
-                allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
-                f"{self.benchmark.folder} --context {cell}",
-            )  # fmt: skip
 
 
 def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:

@@ -85,11 +85,9 @@ class CellReading(DesignReading):
     def counts(self) -> Counts:
         """What the submission consists of."""
         n = len(self.benchmark.query_ids)
-        return self.tally.counts(
-            n,
+        return self.counted(
             len({run for numbers in self.cells.values() for run in numbers.runs}),
             sum(n * max(len(numbers.runs), 1) for numbers in self.cells.values()),
-            n_truncated=self.places.n_truncated,
             n_no_relevant=sum(not positions for positions in self._relevant),
             n_no_gold=sum(not answers for answers in self._gold),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -93,45 +94,39 @@ def design_rows(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | Not
 
 
 def _cells(cells: Cells, measures: Sequence[Measure]) -> Iterator[Row | NotComputed]:
-    for cell in cells.design.cells:
-        if cell.context not in cells.scores:
-            name = f"all measures of the cell {cell.context}"
+    for cell in (c.context for c in cells.design.cells):
+        if cell not in cells.scores:
+            name = f"all measures of the cell {cell}"
             yield NotComputed(name=name, reason="the submission has no answers to it")
             continue
         for measure in measures:
-            if "column" in measure.parameters:
-                yield _mean(cells, cell, measure)
+            if (column := measure.parameters.get("column")) == "em" and not cells.has_gold:
+                yield NotComputed(name=measure.name, reason="no gold short answers")
+            elif column is not None:
+                sample = mean_sample(cells.column(cell, str(column)))
+                yield Row(measure, Measured(sample), cell)
         for measure in measures:
-            if "side" in measure.parameters:
-                yield _confidence(cells, cell, measure)
+            if (side := measure.parameters.get("side")) is not None:
+                sums = _confidence(cells, cell, str(side))
+                if not sums[..., 1].any():
+                    why = "no logprobs of such citations"
+                    yield NotComputed(name=measure.name, reason=why)
+                    continue
+                p = _confidence_test(cells, cell) if side == "relevant" else None
+                yield Row(measure, Measured(ratio_sample(sums)), cell, p)
 
 
-def _mean(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed:
-    column = str(measure.parameters["column"])
-    if column == "em" and not cells.has_gold:
-        return NotComputed(name=measure.name, reason="no gold short answers")
-    sample = mean_sample(cells.column(cell.context, column))
-    return Row(measure, Measured(sample), cell.context)
-
-
-def _confidence(cells: Cells, cell: Cell, measure: Measure) -> Row | NotComputed:
-    side = str(measure.parameters["side"])
-    columns = [cells.column(cell.context, f"{side}_{x}") for x in ("sum", "n")]
-    sums = np.nan_to_num(np.stack(columns, axis=-1))
-    if not sums[..., 1].any():
-        return NotComputed(name=measure.name, reason="no logprobs of such citations")
-    sample = ratio_sample(sums)
-    p = _confidence_test(cells, cell.context) if side == "relevant" else None
-    return Row(measure, Measured(sample), cell.context, p)
+def _confidence(cells: Cells, cell: str, side: str) -> Floats:
+    """Probabilities of citation tokens and their number, shape (runs, queries, 2)."""
+    columns = [cells.column(cell, f"{side}_{x}") for x in ("sum", "n")]
+    return np.nan_to_num(np.stack(columns, axis=-1))
 
 
 def _confidence_test(cells: Cells, cell: str) -> float:
     """Relevant against other passages, over queries whose answers cite both."""
-    sides = []
-    for side in ("relevant", "other"):
-        total, n = (np.nan_to_num(cells.column(cell, f"{side}_{x}")) for x in ("sum", "n"))
-        sides.append(ratio(total.sum(axis=0), n.sum(axis=0)))
-    difference = sides[0] - sides[1]
+    totals = [_confidence(cells, cell, side).sum(axis=0) for side in ("relevant", "other")]
+    relevant, other = (ratio(t[..., 0], t[..., 1]) for t in totals)
+    difference = relevant - other
     return paired_t(difference[~np.isnan(difference)])
 
 
@@ -176,33 +171,25 @@ def _difference(
 
 _PAPER = "Abolghasemi et al. 2025, section 3.3"
 _TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
+_COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher_is_better": None}
+_SHARES = {"P": "precision", "R": "recall"}
 _of_cells = partial(
     Measure, family="authorship", needs="an authorship benchmark", source=_PAPER, reads="cells",
     compute=design_rows, low=0, high=1, scale=100,
 )  # fmt: skip
-
-
 MEASURES = (
-    _of_cells(
-        "Auth.P", definition="relevant among the distinct cited passages, per cell",
-        parameters={"column": "precision"},
-    ),
-    _of_cells(
-        "Auth.R", definition="cited among the relevant passages, per cell",
-        parameters={"column": "recall"},
-    ),
-    _of_cells(
-        "Auth.EM", definition="some gold answer is part of the output, per cell", scale=1,
-        needs="gold short answers", parameters={"column": "em"},
-    ),
-    _of_cells(
-        "Cited.relevant", definition="distinct relevant passages cited, per cell", high=None,
-        scale=1, source=_TABLES, parameters={"column": "cited_relevant"},
-        higher_is_better=None,
-    ),
-    _of_cells(
-        "Cited.total", definition="distinct passages cited, per cell", high=None, scale=1,
-        source=_TABLES, parameters={"column": "distinct"}, higher_is_better=None,
+    *(
+        _of_cells(
+            name, definition=f"{words}, per cell", parameters={"column": column}, **more
+        )
+        for name, words, column, more in (
+            ("Auth.P", "relevant among the distinct cited passages", "precision", {}),
+            ("Auth.R", "cited among the relevant passages", "recall", {}),
+            ("Auth.EM", "some gold answer is part of the output", "em",
+             {"scale": 1, "needs": "gold short answers"}),
+            ("Cited.relevant", "distinct relevant passages cited", "cited_relevant", _COUNTED),
+            ("Cited.total", "distinct passages cited", "distinct", _COUNTED),
+        )
     ),
     *(
         _of_cells(
@@ -218,7 +205,7 @@ MEASURES = (
             source=f"{_PAPER}, equation 1", parameters={"table": "CAS", "of": column},
             higher_is_better=None,
         )
-        for m, column in (("P", "precision"), ("R", "recall"))
+        for m, column in _SHARES.items()
     ),
     *(
         _of_cells(
@@ -228,6 +215,6 @@ MEASURES = (
             low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
             parameters={"table": "CAB", "of": column},
         )
-        for m, column in (("P", "precision"), ("R", "recall"))
+        for m, column in _SHARES.items()
     ),
 )  # fmt: skip

@@ -15,6 +15,10 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
 DAGGER = "†"
+_Entries = list[MeasureScore | None]
+_Place = tuple[Cell, str | None, list[str]]
+"""A cell, its label set, and the names of entries that a row shows."""
+_Texts = Callable[[ScoreFile, Cell, _Entries], Sequence[str]]
 _TOLD = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
@@ -83,25 +87,20 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
     """CAB of each pair of origins and label set (tables 3, 6 and 8), placebo beside it."""
-    rows = []
-    for file in files:
-        scores = _scores(file)
-        for vanilla, labels, _ in _places(_design(file)):
-            if labels == PLACEBO:
-                continue
-            place = f"{vanilla.origins}_{labels}"
-            entries = [scores.get(f"CAB.{m}[{place}]") for m in "PR"]
-            if not any(entries):
-                continue
-            control = [scores.get(f"CAB.{m}[{vanilla.origins}_{PLACEBO}]") for m in "PR"]
-            rows.append(
-                (
-                    file.system, labels,
-                    AUTHORS[vanilla.relevant_origin], AUTHORS[vanilla.other_origin],
-                    *(x for s in entries for x in (_estimate(s, True), _p(s))),
-                    *(_estimate(s, True) for s in control),
-                )
-            )  # fmt: skip
+
+    def places(design: Design) -> Iterator[_Place]:
+        for vanilla, labels, _ in _places(design):
+            if labels != PLACEBO:
+                sets = (labels, PLACEBO)
+                names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
+                yield vanilla, labels, names
+
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        own, placebo = entries[:2], entries[2:]
+        pairs = [x for s in own for x in (_estimate(s, True), _p(s))]
+        return [*pairs, *(_estimate(s, True) for s in placebo)]
+
+    rows = _rows(files, places, texts, n_own=2)
     return _table(
         "Attribution bias (CAB)",
         "−100 to +100; positive: towards human authorship (towards the first label of other sets). "
@@ -116,21 +115,16 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """CAS of each labelled cell against vanilla (tables 2, 5 and 7)."""
-    rows = []
-    for file in files:
-        scores = _scores(file)
-        for vanilla, labels, cells in _places(_design(file)):
+
+    def places(design: Design) -> Iterator[_Place]:
+        for vanilla, labels, cells in _places(design):
             pair = comparison(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
-                entries = [scores.get(f"CAS.{m}[{cell.context}]") for m in "PR"]
-                if any(entries):
-                    rows.append(
-                        (
-                            file.system, labels, AUTHORS[cell.relevant_origin],
-                            AUTHORS[cell.other_origin], _mode(cell),
-                            *(x for s in entries for x in (_estimate(s), _p(s))),
-                        )
-                    )  # fmt: skip
+                yield cell, labels, [f"CAS.{m}[{cell.context}]" for m in "PR"]
+
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+        return [_mode(cell), *(x for s in entries for x in (_estimate(s), _p(s)))]
+
     return _table(
         "Attribution sensitivity (CAS)",
         "0 to 100, against vanilla. "
@@ -138,7 +132,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
         + "Also a system that ignores labels has a CAS above 0 when its answers vary: compare it "
         "with the placebo's.",
         ("system", "labels", "relevant", "others", "mode", "ΔP", "p", "ΔR", "p"),
-        rows,
+        _rows(files, places, texts),
     )
 
 
@@ -155,7 +149,7 @@ _CELL = ("system", "labels", "relevant", "others", "mode")
 def _by_cell(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
-    texts: Callable[[ScoreFile, Cell, list[MeasureScore | None]], Sequence[str]],
+    texts: _Texts,
     shows: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
     """A row a cell that has one of the measures at least, by origins.
@@ -166,13 +160,28 @@ def _by_cell(
         texts: a cell with its entries to the texts behind what tells it apart.
         shows: whether a cell has a row.
     """
+
+    def places(design: Design) -> Iterator[_Place]:
+        for cell in filter(shows, _ordered(design)):
+            yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
+
+    return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
+
+
+def _rows(
+    files: Sequence[ScoreFile],
+    places: Callable[[Design], Iterator[_Place]],
+    texts: _Texts,
+    n_own: int | None = None,
+) -> list[tuple[str, ...]]:
+    """A row a place that has one of its first ``n_own`` entries at least, of all for None."""
     return [
-        (file.system, cell.labels or "–", AUTHORS[cell.relevant_origin],
-         AUTHORS[cell.other_origin], _mode(cell), *texts(file, cell, entries))
+        (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
+         *texts(file, cell, entries))
         for file in files
         for scores in [_scores(file)]
-        for cell in _ordered(_design(file))
-        if shows(cell) and any(entries := [scores.get(f"{m}[{cell.context}]") for m in measures])
+        for cell, labels, names in places(_design(file))
+        if any((entries := [scores.get(n) for n in names])[:n_own])
     ]  # fmt: skip
 
 
@@ -184,7 +193,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     """P, R and EM of each cell: tables 1 and 11, or, mixed, tables 4, 14 and 15."""
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
-    def texts(file: ScoreFile, cell: Cell, entries: list[MeasureScore | None]) -> list[str]:
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _best(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -252,7 +261,7 @@ def _better(mine: MeasureScore, other: MeasureScore) -> bool:
 def confidence(files: Sequence[ScoreFile]) -> Table:
     """Attribution confidence of relevant and other passages (table 10)."""
 
-    def texts(file: ScoreFile, cell: Cell, entries: list[MeasureScore | None]) -> list[str]:
+    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]

@@ -85,8 +85,8 @@ class GraphReading(SubmissionReader):
 
     def counts(self) -> Counts:
         """What the submission consists of."""
-        n, n_runs = len(self.benchmark.query_ids), len(self._runs)
-        return self.tally.counts(n, n_runs, n * n_runs, n_truncated=self.places.n_truncated)
+        n_runs = len(self._runs)
+        return self.counted(n_runs, len(self.benchmark.query_ids) * n_runs)
 
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read."""

@@ -12,8 +12,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.columns import (
     Value,
     decided,
-    require_judge,
-    require_segmenter,
+    judge_of,
+    segmenter_of,
 )
 from citeforge.evaluator.measures.declared import (
     CitationQuality,
@@ -154,9 +154,9 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     Raises:
         CannotError: there is none, or nothing that splits answers.
     """
-    judge = require_judge(inputs.tools)
+    judge = judge_of(inputs.tools)
     if not inputs.can_split:
-        require_segmenter(inputs.tools)
+        segmenter_of(inputs.tools)
     return judge
 
 

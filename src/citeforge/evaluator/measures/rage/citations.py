@@ -61,23 +61,21 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
         inside, outside, unparsed = grammar.cited(output, n_docs)
-        distinct = len(inside) + outside
-        hits = len(inside & relevant)
         text, short_em = _text(output, n_docs, grammar), math.nan
         if answers:
             normal = normalise_answer(text)
             short_em = float(any(contains_answer(normal, a) for a in answers.values()))
-        return AnswerValues(
-            hits / distinct if distinct else 0.0,
-            hits / len(relevant) if relevant else math.nan,
-            distinct,
-            len(text.split()),
-            short_em,
-            outside,
-            unparsed,
-        )
+        shares = _shares(inside, len(inside) + outside, relevant)
+        return AnswerValues(*shares, len(text.split()), short_em, outside, unparsed)
 
     return score
+
+
+def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
+    """Precision, recall, and the number of distinct citations."""
+    hits = len(inside & relevant)
+    recall = hits / len(relevant) if relevant else math.nan
+    return hits / distinct if distinct else 0.0, recall, distinct
 
 
 def _text(output: str, n_docs: int, grammar: Grammar) -> str:
@@ -106,20 +104,13 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     ) -> AnswerValues:
         numbers = {read_number(n) for n in _REFERENCE.findall(output)}
         cited = {n - 1 for n in numbers if 0 < n <= n_docs}
-        hits = cited & relevant
         short_em = math.nan
-        supported = [answers[position] for position in hits if position in answers]
+        supported = [answers[position] for position in cited & relevant if position in answers]
         if supported:
             short_em = float(any(a in output for group in supported for a in group))
-        return AnswerValues(
-            len(hits) / len(cited) if cited else 0.0,
-            len(hits) / len(relevant) if relevant else math.nan,
-            len(cited),
-            len(output.split(" ")),
-            short_em,
-            len(numbers) - len(cited),
-            0,
-        )
+        length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
+        shares = _shares(cited, len(cited), relevant)
+        return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
 
     return score
 
