@@ -411,7 +411,7 @@ def test_the_list_names_every_table(inline: Cli) -> None:
     total = sum(table.n_cells for table in tables)
     assert result.stdout.splitlines()[-1].startswith(f"{total:,} printed numbers")
     compared = sum(
-        table.known_difference(row.name, column) is not None
+        table.reason(row.name, column)[0] is not None
         or not (
             table.lacks_outputs(row.name, column)
             or table.quantity(row, column).judge

@@ -168,17 +168,16 @@ class PublishedTable(Part):
         assert quantity is not None, "checked when the table was read"
         return quantity
 
-    def known_difference(self, row: str, column: str) -> tuple[str, str] | None:
-        """Our number where it is known to differ, and why."""
+    def reason(self, row: str, column: str) -> tuple[str | None, str]:
+        """Our number where it is known to differ, None where outputs are not here; and why.
+
+        The reason is empty where none is needed.
+        """
         for difference in self.differs:
             if (ours := difference.cells.get(row, {}).get(column)) is not None:
                 return ours, difference.why
-        return None
-
-    def lacks_outputs(self, row: str, column: str) -> str:
-        """Why the outputs behind a number are not here; empty where they are."""
         missing = (u.why for u in self.unpublished if column in u.cells.get(row, ()))
-        return next(missing, "")
+        return None, next(missing, "")
 
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> Self:

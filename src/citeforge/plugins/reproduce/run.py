@@ -129,8 +129,9 @@ def _compared(
     if not isinstance(value, str):
         ours = value * quantity.scale
         cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
-    if lacking := table.lacks_outputs(row.name, column):
-        return replace(cell, verdict="needs outputs", why=lacking)
+    expected, why = table.reason(row.name, column)
+    if why and expected is None:
+        return replace(cell, verdict="needs outputs", why=why)
     if cell.ours is None:
         needs_model = quantity.judge is not None or quantity.model is not None
         verdict = "needs a model" if needs_model else "not computed"
@@ -143,7 +144,6 @@ def _compared(
             )
     if is_printed_as(cell.ours, printed):
         return replace(cell, verdict="equal")
-    known = table.known_difference(row.name, column)
-    if known is not None and is_printed_as(cell.ours, known[0]):
-        return replace(cell, verdict="explained", why=known[1])
+    if expected is not None and is_printed_as(cell.ours, expected):
+        return replace(cell, verdict="explained", why=why)
     return replace(cell, verdict="not explained")
