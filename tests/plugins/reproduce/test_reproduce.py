@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from citeforge.plugins.reproduce.declared import find_table, published_tables, read_declaration
-from citeforge.plugins.reproduce.files import OutputFiles
+from citeforge.plugins.reproduce.files import find_output
 from citeforge.plugins.reproduce.run import reproduce_tables
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import Cli, real_data
@@ -229,7 +229,7 @@ def test_another_content_of_a_checkout_is_refused(tmp_path: Path, checkout: Path
 def test_a_checkout_may_lack_its_owner(tmp_path: Path, checkout: Path) -> None:
     (checkout / "them" / "theirs").rename(checkout / "theirs")
     table = find_table(str(declaration(tmp_path)))
-    (path,) = OutputFiles(checkout).find(table.repository, table.files["runs"])
+    (path,) = find_output(checkout, table.repository, table.files["runs"])
     assert path == checkout / "theirs" / "out" / "runs.csv"
 
 

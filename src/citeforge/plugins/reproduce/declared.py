@@ -193,7 +193,8 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
-        for reason in (*self.differs, *self.unpublished):
+        reasons: tuple[KnownDifference | UnpublishedOutputs, ...] = self.differs + self.unpublished
+        for reason in reasons:
             for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):
                 if cell not in cells:
                     raise ValueError(
