@@ -347,10 +347,10 @@ def test_the_command(tmp_path: Path, checkout: Path, inline: Cli) -> None:
     path = declaration(tmp_path)
     result = inline("reproduce", path, "--data", checkout, "--out", "page.html")
     assert result.returncode == 0, result.stderr
-    assert (
-        "  all  mean          2.00  2.00       +0.00  equal to the printed digits" in result.stdout
-    )
-    assert result.stdout.splitlines()[-1] == (
+    lines = result.stdout.splitlines()
+    words = "all mean equal to the printed digits 2.00 2.00 +0.00"
+    assert words.split() in [line.split() for line in lines]
+    assert lines[-1] == (
         "3 printed numbers: 1 equal to the printed digits, 1 explained, 0 not explained, 1 needs a "
         "model that is not here"
     )
@@ -413,7 +413,7 @@ def test_the_list_names_every_table(inline: Cli) -> None:
     compared = sum(
         table.reason(row.name, column)[0] is not None
         or not (
-            table.lacks_outputs(row.name, column)
+            table.reason(row.name, column)[1]
             or table.quantity(row, column).judge
             or table.quantity(row, column).model
         )
