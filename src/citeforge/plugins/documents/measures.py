@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -26,10 +27,17 @@ from citeforge.schemas.models.refusals import signed_detector
 FAMILY = "abstention"
 
 
+_ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
+
+
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Whether each query is one that the documents do not answer."""
-    forms = question_column(package, "form") if "questions" in package.kind.tables else {}
-    return np.array([forms.get(query) == ABSENT for query in package.query_ids], np.bool_)
+    """Whether each query is one that the documents do not answer; read once a package."""
+    if package not in _ABSENT:
+        is_ours = "questions" in package.kind.tables
+        forms = question_column(package, "form") if is_ours else {}
+        absent = [forms.get(query) == ABSENT for query in package.query_ids]
+        _ABSENT[package] = np.array(absent, np.bool_)
+    return _ABSENT[package]
 
 
 def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
