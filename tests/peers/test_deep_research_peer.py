@@ -205,7 +205,7 @@ def test_every_figure(
     for q in range(1, 31):
         report = _report(rng)
         found = statement_pairs(report, segmenter, as_written)
-        citations = [{"fact": p.statement, "ref_idx": 0, "url": p.url} for p in found.pairs]
+        citations = [{"fact": p.statement, "ref_idx": 0, "url": p.url} for p in found]
         rows.append({"id": f"q{q:02}", "prompt": "", "article": report, "citations": citations})
         pages = [{"url": u, "text": "" if u in UNREADABLE else f"Page {u}"} for u in URLS]
         lines.append({"id": f"q{q:02}", "article": report, "pages": pages})

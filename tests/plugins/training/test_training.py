@@ -72,8 +72,8 @@ def test_only_answers_that_cite_well(package: Path, items: list[Item], tmp_path:
 def test_held_out_questions_are_left_out_by_id_and_by_text(
     package: Path, items: list[Item], tmp_path: Path
 ) -> None:
-    ids, texts = tmp_path / "ids.txt", tmp_path / "texts.jsonl"
-    ids.write_text(f"{items[0].query_id}\n")
+    ids, texts = tmp_path / "ids.jsonl", tmp_path / "texts.jsonl"
+    write_jsonl(ids, [{"_id": items[0].query_id}])
     asked = items[1].query.upper().rstrip("?") + " ?!"
     write_jsonl(texts, [{"_id": "another", "text": asked}])
     lost = sft(package, tmp_path / "x", answers(items), held_out=[ids, texts])
@@ -124,7 +124,7 @@ def test_the_command_says_what_is_missing(package: Path, tmp_path: Path, cli: Cl
     no = cli("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
     assert no.returncode == 1 and "bad.jsonl:1: has neither id nor text" in no.stderr
     rows = [{"query_id": "q01", "output": "[1]", "context": "other"}]
-    with pytest.raises(InputError, match=r":1 context: context 'other' is unknown"):
+    with pytest.raises(InputError, match=r":1: context 'other' is unknown"):
         sft(package, tmp_path / "y", rows)
     with pytest.raises(UsageError, match="min_f1: Extra inputs are not permitted"):
         export("rl-prompts", package, tmp_path / "z", min_f1=1)

@@ -31,7 +31,6 @@ from citeforge.schemas.text import printable
 
 SCHEMA_VERSION = "0.3.0"
 _METHODS = {"bootstrap": "bootstrap", "t": "analytic", "normal": "analytic"}
-_RESERVED = {"con", "prn", "aux", "nul", "data", "unknown"}
 
 
 class RecordOptions(Part):
@@ -292,10 +291,8 @@ def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
 
 def _slug(name: str) -> str:
     """A portable name of a folder."""
-    slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".") or "_"
-    is_device = re.fullmatch(r"(com|lpt)[1-9]", slug.split(".")[0].lower())
-    reserved = is_device or slug.split(".")[0].lower() in _RESERVED
-    return f"_{slug}" if reserved or slug.startswith(".") else slug
+    slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".")
+    return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 
 def _uncertainty(measure: MeasureScore) -> dict[str, Any]:

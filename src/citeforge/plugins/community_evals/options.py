@@ -11,7 +11,6 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.option import Option
 
 _REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
-_WEB = re.compile(r"https?://[!-~]+")
 
 
 def require_repositories(**named: str | None) -> None:
@@ -41,16 +40,8 @@ class ResultsOptions(Part):
     """Repository of the model."""
     revision: str = "main"
     """Of the benchmark's repository."""
-    source_url: str | None = None
-    """Where answers or logs can be seen."""
-    source_name: str | None = None
-    """What to call that place."""
 
     @model_validator(mode="after")
     def _possible(self) -> Self:
         require_repositories(repo_id=self.repo_id, model=self.model)
-        if self.source_name is not None and self.source_url is None:
-            raise ValueError("--source-name names what --source-url leads to; give that, too")
-        if self.source_url is not None and not _WEB.fullmatch(self.source_url):
-            raise ValueError(f"--source-url {self.source_url!r}: expected https://…")
         return self

@@ -114,7 +114,7 @@ def results_of(
     Args:
         scores: score files of one system, one a context set.
         target: the benchmark.
-        options: where it is, and where answers can be seen.
+        options: where it is.
 
     Raises:
         InputError: a file is of another build, of the protocol ``reference``, of a part of the
@@ -200,8 +200,6 @@ def _entries(
                 value=measure.value,
                 dataset_revision=target.commit,
                 date=date,
-                source_url=options.source_url,
-                source_name=options.source_name,
                 notes=_notes(measure, file),
             )
         )

@@ -36,11 +36,11 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import open_documents, read_documents
 from citeforge.plugins.documents.drawing import PassagePool
-from citeforge.plugins.documents.questions import Question
+from citeforge.plugins.documents.questions import Question, take_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
-from citeforge.plugins.documents.relevance import take_labels
 from citeforge.plugins.documents.rounds import make_questions, tally
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.plugins.documents.trials import Trials
@@ -243,11 +243,7 @@ def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], reject
         return
     rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
     write_text(rejects, "".join(f"{row}\n" for row in rows))
-    taken = (
-        f"{n} {what.removeprefix('questions taken by the check: ')}"
-        for what, n in tally(recipe, questions).items()
-        if what.startswith("questions taken")
-    )
+    taken = [f"{n} {check}" for check in CHECKS if (n := sum(q.check == check for q in questions))]
     raise InputError(
         f"none of {len(questions)} questions was accepted (taken by the checks: "
         f"{', '.join(taken) or 'no passage is long enough to be asked about'}); "

@@ -118,7 +118,7 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
     """The answer that a sample came to.
 
     Raises:
-        UsageError: it was made on another build of the benchmark, or names no context set.
+        UsageError: it was made on another build of the benchmark.
     """
     metadata = state.metadata
     theirs, ours = metadata.get("benchmark_hash"), scoring.benchmark.hash
@@ -127,17 +127,9 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
             f"the sample {state.sample_id!r} was made on a benchmark with hash {theirs[:16]}…, "
             f"{scoring.benchmark.name} has {ours[:16]}…; score it against the one that it answers"
         )
-    contexts = scoring.benchmark.contexts
-    context = metadata.get("context") or (contexts[0] if len(contexts) == 1 else None)
-    if context not in contexts:
-        raise UsageError(
-            f"the sample {state.sample_id!r} names no context set; its metadata context should be "
-            f"one of {', '.join(contexts)}"
-        )
     try:
         return sample_answer(
-            scoring.placer, str(state.sample_id), {**metadata, "context": context}, state.output,
-            state.epoch,
-        )  # fmt: skip
+            scoring.placer, str(state.sample_id), metadata, state.output, state.epoch
+        )
     except InputError as error:
         raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error

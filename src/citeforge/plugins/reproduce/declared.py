@@ -168,17 +168,16 @@ class PublishedTable(Part):
         assert quantity is not None, "checked when the table was read"
         return quantity
 
-    def known_difference(self, row: str, column: str) -> tuple[str, str] | None:
-        """Our number where it is known to differ, and why."""
+    def reason(self, row: str, column: str) -> tuple[str | None, str]:
+        """Our number where it is known to differ, None where outputs are not here; and why.
+
+        The reason is empty where none is needed.
+        """
         for difference in self.differs:
             if (ours := difference.cells.get(row, {}).get(column)) is not None:
                 return ours, difference.why
-        return None
-
-    def lacks_outputs(self, row: str, column: str) -> str:
-        """Why the outputs behind a number are not here; empty where they are."""
         missing = (u.why for u in self.unpublished if column in u.cells.get(row, ()))
-        return next(missing, "")
+        return None, next(missing, "")
 
     @model_validator(mode="after")
     def _names_lead_somewhere(self) -> Self:
@@ -194,7 +193,8 @@ class PublishedTable(Part):
                 if row.value is None and self.columns[column] is None:
                     raise ValueError(f"row {row.name!r}: nothing says what {column!r} is made of")
         cells = {(row.name, column) for row in self.rows for column in row.printed}
-        for reason in (*self.differs, *self.unpublished):
+        reasons: tuple[KnownDifference | UnpublishedOutputs, ...] = self.differs + self.unpublished
+        for reason in reasons:
             for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):
                 if cell not in cells:
                     raise ValueError(

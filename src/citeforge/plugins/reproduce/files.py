@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote
@@ -21,34 +20,31 @@ class NotHereError(InputError):
     """A file is not below ``--data``; its numbers are left out, and counted."""
 
 
-@dataclass(frozen=True)
-class OutputFiles:
-    """Where the files of declarations are looked for.
+def find_output(
+    data: Path | None, repository: OutputRepository, file: OutputFile
+) -> tuple[Path, ...]:
+    """The file, or those that hold the same in another layout.
 
-    Attributes:
+    Args:
         data: folder with checkouts as OWNER/NAME or NAME; None to fetch what is not kept yet.
+        repository: that the file is of.
+        file: as it is declared.
+
+    Raises:
+        NotHereError: none of them is below ``--data``.
+        InputError: its content is another one, or it cannot be fetched.
     """
-
-    data: Path | None = None
-
-    def find(self, repository: OutputRepository, file: OutputFile) -> tuple[Path, ...]:
-        """The file, or those that hold the same in another layout.
-
-        Raises:
-            NotHereError: none of them is below ``--data``.
-            InputError: its content is another one, or it cannot be fetched.
-        """
-        if self.data is None:
-            return (fetched(repository, file),)
-        for name in (repository.name, repository.name.partition("/")[2]):
-            path = self.data / name / file.path
-            if path.is_file():
-                return (_checked(path, file),)
-        others = tuple(self.data / one.path for one in file.also)
-        if others and all(other.is_file() for other in others):
-            return tuple(map(_checked, others, file.also))
-        path = self.data / repository.name / file.path
-        raise NotHereError("is not there", path=path, allowed=f"a checkout of {repository.name}")
+    if data is None:
+        return (fetched(repository, file),)
+    for name in (repository.name, repository.name.partition("/")[2]):
+        path = data / name / file.path
+        if path.is_file():
+            return (_checked(path, file),)
+    others = tuple(data / one.path for one in file.also)
+    if others and all(other.is_file() for other in others):
+        return tuple(map(_checked, others, file.also))
+    path = data / repository.name / file.path
+    raise NotHereError("is not there", path=path, allowed=f"a checkout of {repository.name}")
 
 
 def _checked(path: Path, file: HashedFile) -> Path:

@@ -18,7 +18,7 @@ from citeforge.plugins.reproduce.declared import (
     find_table,
     published_tables,
 )
-from citeforge.plugins.reproduce.files import NotHereError, OutputFiles
+from citeforge.plugins.reproduce.files import NotHereError, find_output
 from citeforge.plugins.reproduce.readers.attributed_ir import read_air_answers, read_air_questions
 from citeforge.plugins.reproduce.readers.graphs import read_graphs
 from citeforge.plugins.reproduce.readers.judgements import read_comparisons, read_judgements
@@ -67,19 +67,19 @@ def reproduce_tables(
     if data is not None and not Path(data).is_dir():
         raise InputError("is no folder", path=data, allowed="a folder with checkouts, OWNER/NAME")
     declared = [find_table(name) for name in dict.fromkeys(names or published_tables())]
-    files = OutputFiles(None if data is None else Path(data))
+    checkouts = None if data is None else Path(data)
     compared = []
     with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
         tools = ReaderTools(Path(folder), judge_of(judge), models)
         for table in declared:
-            cells = [cell for row in table.rows for cell in _cells(table, row, files, tools)]
+            cells = [cell for row in table.rows for cell in _cells(table, row, checkouts, tools)]
             compared.append(ComparedTable(table, cells))
             on_table(compared[-1])
     return compared
 
 
 def _cells(
-    table: PublishedTable, row: PublishedRow, files: OutputFiles, tools: ReaderTools
+    table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
     quantities = {column: table.quantity(row, column) for column in row.printed}
     lacking = {column: _lacks(quantity, tools) for column, quantity in quantities.items()}
@@ -90,7 +90,7 @@ def _cells(
             raise UnknownValueError("reader", table.reader, READERS)
         try:
             groups = [
-                [files.find(table.repository, table.files[name]) for name in group]
+                [find_output(checkouts, table.repository, table.files[name]) for name in group]
                 for group in row.files
             ]
             options = {**table.options, **row.options}
@@ -129,8 +129,9 @@ def _compared(
     if not isinstance(value, str):
         ours = value * quantity.scale
         cell = replace(cell, ours=cut_digits(ours, printed) if table.cuts_digits else ours)
-    if lacking := table.lacks_outputs(row.name, column):
-        return replace(cell, verdict="needs outputs", why=lacking)
+    expected, why = table.reason(row.name, column)
+    if why and expected is None:
+        return replace(cell, verdict="needs outputs", why=why)
     if cell.ours is None:
         needs_model = quantity.judge is not None or quantity.model is not None
         verdict = "needs a model" if needs_model else "not computed"
@@ -143,7 +144,6 @@ def _compared(
             )
     if is_printed_as(cell.ours, printed):
         return replace(cell, verdict="equal")
-    known = table.known_difference(row.name, column)
-    if known is not None and is_printed_as(cell.ours, known[0]):
-        return replace(cell, verdict="explained", why=known[1])
+    if expected is not None and is_printed_as(cell.ours, expected):
+        return replace(cell, verdict="explained", why=why)
     return replace(cell, verdict="not explained")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
+from citeforge.evaluator.measures.rage.citations import strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.plugins.training.rewards import RewardMeasure, reward_of
-from citeforge.schemas.commands.command_options import Protocol
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 
@@ -31,7 +30,6 @@ class CitationReward:
         measure: RewardMeasure = "CiteF1",
         *,
         context: str | None = None,
-        protocol: Protocol = "strict",
     ) -> None:
         """Prepare the contexts.
 
@@ -39,7 +37,6 @@ class CitationReward:
             benchmark: opened, a folder, or ``hub:ORG/NAME``.
             measure: of one answer: its citation F1, precision, recall, or the mean of the two.
             context: context set; None for the only one.
-            protocol: how citations are read.
 
         Raises:
             UnknownValueError: no such measure or context set.
@@ -59,8 +56,7 @@ class CitationReward:
                 f"context {self.context!r}: nobody judged which passages are relevant, so that "
                 "citations cannot be rewarded"
             )
-        make = strict_scorer if protocol == "strict" else reference_scorer
-        self._score = make(self.benchmark.grammar)
+        self._score = strict_scorer(self.benchmark.grammar)
 
     def __call__(self, query_id: str, output: str) -> float:
         """Reward of one answer, in [0, 1].

@@ -58,8 +58,8 @@ class PromptOptions(ContextOptions):
     context: str | None = None
     """Context set (default: all)."""
     held_out: Annotated[tuple[Path, ...], Option(metavar="FILE|DIR")] = ()
-    """Leave out these questions, by id and by text: a benchmark, JSON Lines, or a text file with
-    an id or a question a line; may repeat."""
+    """Leave out these questions, by id and by text: a benchmark, or JSON Lines with _id or text;
+    may repeat."""
     template: str | None = None
     """Prompt template (default: by kind of benchmark)."""
 
@@ -67,6 +67,8 @@ class PromptOptions(ContextOptions):
 class AnswerOptions(PromptOptions):
     """Options of ``export sft``."""
 
+    context: str | None = None
+    """Context set (default: the one that the answers are of)."""
     submission: Path
     """Answers that a model is to learn from."""
     min_f1: float = Field(ge=0, le=1)
@@ -200,14 +202,26 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
             path=options.submission,
             allowed="answers to prompts of `citeforge export prompts`",
         )
-    good = _good(export, submission, options)
+    context = submission.choose_context(options.context)
+    good = _good(export, submission, context, options)
 
     def rows() -> Iterator[dict[str, Any]]:
         with atomic_file(out / "chat.jsonl") as file:
-            for row in _pairs(export, good):
-                line = {"messages": row["prompt"] + row["completion"]}
-                file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-                yield row
+            for row, prompt in export.prompts(context) if any(good.values()) else ():
+                for run, output, numbers in sorted(good.get(row, ()), key=lambda k: k.run):
+                    completion = [{"role": "assistant", "content": output}]
+                    line = json.dumps({"messages": prompt + completion}, ensure_ascii=False)
+                    file.write(line.encode() + b"\n")
+                    yield {
+                        "prompt": prompt,
+                        "completion": completion,
+                        "query_id": benchmark.query_ids[row],
+                        "context_set": context,
+                        "run": run,
+                        "cite_p": numbers.precision,
+                        "cite_r": numbers.recall,
+                        "cite_f1": f1(numbers),
+                    }
 
     return export.save(
         "answer", rows(), SFT_ROWS, "a lower --min-f1, or other answers",
@@ -220,28 +234,22 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
 
 
 def _good(
-    export: _Export, submission: Submission, options: AnswerOptions
-) -> dict[str, dict[int, list[TrainingAnswer]]]:
-    """Answers worth learning from, by context set and row of the question."""
+    export: _Export, submission: Submission, context: str, options: AnswerOptions
+) -> dict[int, list[TrainingAnswer]]:
+    """Answers worth learning from, by row of the question."""
     benchmark, counts = export.benchmark, export.counts
-    score = strict_scorer(benchmark.grammar)
+    score, table = strict_scorer(benchmark.grammar), export.judged(context)
     places = Places(submission.path, benchmark)
-    tables: dict[str, ContextTable] = {}
-    good: dict[str, dict[int, list[TrainingAnswer]]] = {}
+    good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
-        if answer.passages is not None:
-            counts["answers to passages that the system brought itself"] += 1
+        if not places.is_of(line, answer, context):
+            own = answer.passages is not None
+            what = "passages that the system brought itself" if own else "other context sets"
+            counts[f"answers to {what}"] += 1
             continue
-        name = _set_of(line, answer, options.context, submission, benchmark)
-        if not places.is_of(line, answer, name):
-            counts[f"answers to context sets but {name}"] += 1
-            continue
-        row = places.row(line, answer, name)
-        if name not in tables:
-            tables[name] = export.judged(name)
-        table = tables[name]
+        row = places.row(line, answer, context)
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
-        mine = good.setdefault(name, {}).setdefault(row, [])
+        mine = good.setdefault(row, [])
         if reason := export.reason(row, table) or _unfit(answer, numbers, mine, options):
             counts[f"answers {reason}"] += 1
         else:
@@ -264,43 +272,6 @@ def _unfit(
     if any(k.output == answer.output for k in mine):
         return "in the words of another run"
     return None
-
-
-def _set_of(
-    line: int, answer: SubmissionLine, context: str | None, submission: Submission, bench: Benchmark
-) -> str:
-    if context is not None:
-        return context
-    if answer.context in bench.contexts:
-        return str(answer.context)
-    if len(bench.contexts) > 1 or answer.context is not None:
-        raise InputError(
-            "names no context set" if answer.context is None
-            else f"context {answer.context!r} is unknown",
-            path=submission.path, line=line, field="context",
-            allowed=f"one of {', '.join(bench.contexts)}, in the line or as --context",
-        )  # fmt: skip
-    return bench.contexts[0]
-
-
-def _pairs(
-    export: _Export, good: dict[str, dict[int, list[TrainingAnswer]]]
-) -> Iterator[dict[str, Any]]:
-    """Rows in the order of the benchmark: context sets, questions, runs."""
-    names = export.benchmark.query_ids
-    for context in (c for c in export.benchmark.contexts if any(good.get(c, {}).values())):
-        for row, prompt in export.prompts(context):
-            for run, output, numbers in sorted(good[context].get(row, ()), key=lambda k: k.run):
-                yield {
-                    "prompt": prompt,
-                    "completion": [{"role": "assistant", "content": output}],
-                    "query_id": names[row],
-                    "context_set": context,
-                    "run": run,
-                    "cite_p": numbers.precision,
-                    "cite_r": numbers.recall,
-                    "cite_f1": f1(numbers),
-                }
 
 
 def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:

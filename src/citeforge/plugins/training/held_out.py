@@ -11,16 +11,12 @@ import msgspec
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.io.textfiles import text_lines
 from citeforge.package.manifest import MANIFEST
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import match_form
 
-_ALLOWED = (
-    'a benchmark, JSON Lines with "_id" and "text" (or "query_id" and "query"), or a text file '
-    "with an id or a question a line"
-)
+_ALLOWED = 'a benchmark, or JSON Lines with "_id" and "text" (or "query_id" and "query")'
 
 
 class _Row(msgspec.Struct):
@@ -28,10 +24,8 @@ class _Row(msgspec.Struct):
 
     beir_id: str | None = msgspec.field(default=None, name="_id")
     query_id: str | None = None
-    id: str | None = None
     text: str | None = None
     query: str | None = None
-    question: str | None = None
 
 
 def same_question(text: str) -> str:
@@ -90,18 +84,12 @@ def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | N
         return package.label, package.hash, rows
     if path.is_dir():
         raise InputError("is no benchmark", path=path, allowed=_ALLOWED)
-    lines = _of_jsonl(path) if ".jsonl" in path.name else _of_text(path)
-    return path.name, sha256_file(path), lines
+    return path.name, sha256_file(path), _of_jsonl(path)
 
 
 def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
     for line, row in read_rows(path, _Row):
-        name, text = row.beir_id or row.query_id or row.id, row.text or row.query or row.question
+        name, text = row.beir_id or row.query_id, row.text or row.query
         if name is None and text is None:
             raise InputError("has neither id nor text", path=path, line=line, allowed=_ALLOWED)
         yield name, text
-
-
-def _of_text(path: Path) -> Iterator[tuple[str | None, str | None]]:
-    for _, line in text_lines(path):
-        yield line.strip(), line.strip()

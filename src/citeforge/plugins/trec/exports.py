@@ -15,13 +15,12 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
 from citeforge.schemas.systems.names import fault_of
-from citeforge.schemas.text import printable
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
 _NO_ID = "citations of passages that were not shown, or have no id"
@@ -168,24 +167,20 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
             f"{track.most_run_id}"
         )
     context = opened.choose_context(options.context)
-    frozen = context not in (OWN, CLOSED_BOOK)
-    table = benchmark.context(context) if frozen else None
+    table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     about = {
         "team_id": options.team, "run_id": run_id, "run_desc": options.run_desc,
         "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
     }  # fmt: skip
     writer = _Writer(benchmark, track, about)
+    places = Places(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
-        row = benchmark.row_of.get(answer.query_id)
-        if row is None:
-            raise InputError(
-                f"query_id {printable(answer.query_id)} is not in the benchmark",
-                path=options.submission, line=line, allowed="see: citeforge check",
-            )  # fmt: skip
-        if frozen and (answer.passages is not None or answer.context not in (None, context)):
+        if table is not None and not places.is_of(line, answer, context):
             writer.lost[_OTHER] += 1
-        elif answer.run != 0 or row in answers:
+            continue
+        row = places.row(line, answer, context)
+        if answer.run != 0:
             writer.lost[_REPEATED] += 1
         else:
             answers[row] = answer

@@ -34,7 +34,7 @@ def benchmark(package: Path) -> Benchmark:
 
 
 def pairs(report: str, *shown: str) -> list[tuple[str, str]]:
-    found = statement_pairs(report, SEGMENTER, same_url, shown).pairs
+    found = statement_pairs(report, SEGMENTER, same_url, shown)
     return [(p.statement, p.url) for p in found]
 
 
@@ -114,7 +114,7 @@ def test_urls_of_the_authors_code() -> None:
     """As written, but for the words that a browser should mark."""
     assert as_written(f"{A}?utm_source=x#:~:text=io,moon") == f"{A}?utm_source=x"
     report = f"Io is a moon ({A}). It is hot ({A}/). It is far ({A}#:~:text=far)."
-    found = statement_pairs(report, SEGMENTER, as_written).pairs
+    found = statement_pairs(report, SEGMENTER, as_written)
     assert [p.url for p in found] == [A, f"{A}/", A]
 
 
@@ -135,14 +135,13 @@ TOKENS = st.sampled_from(
 @given(st.lists(TOKENS, max_size=25).map("".join) | st.text(max_size=80))
 def test_any_text_is_read(report: str) -> None:
     found = statement_pairs(report, SEGMENTER, same_url)
-    assert len({(p.statement, p.url) for p in found.pairs}) == len(found.pairs)
-    ends = [0]
-    for mention in found.markup.mentions:
+    assert len({(p.statement, p.url) for p in found}) == len(found)
+    ends, mentions = [0], read_markup(report).mentions
+    for mention in mentions:
         assert ends[-1] <= mention.start < mention.end <= len(report)
         assert mention.keys
         ends.append(mention.end)
-    known = {same_url(k) for m in found.markup.mentions for k in m.keys}
-    assert {p.url for p in found.pairs} <= known
+    assert {p.url for p in found} <= {same_url(k) for m in mentions for k in m.keys}
 
 
 def test_the_example_by_hand(package: Path) -> None:

@@ -80,7 +80,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
         if segmenter is None:
             raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
         urls = [p.url for p in item.passages]
-        facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls).pairs
+        facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []
     for one in facts:
         text = texts.get(same_url(one.url))

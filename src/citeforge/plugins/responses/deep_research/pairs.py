@@ -31,25 +31,13 @@ KEYS: Mapping[str, Callable[[str], str]] = {"strict": same_url, "reference": as_
 """Protocol to when two URLs are one page."""
 
 
-@dataclass(frozen=True)
-class ReportPairs:
-    """What a report cites.
-
-    Attributes:
-        pairs: each statement once for each page; statements that say the same word for word, case
-            and punctuation aside, are one. A page is named as :data:`KEYS` do; ``[7]`` stands for
-            a number that no list explains.
-        markup: its citations as written.
-    """
-
-    pairs: tuple[CitedFact, ...]
-    markup: Markup
-
-
 def statement_pairs(
     report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
-) -> ReportPairs:
-    """Statement–URL pairs of a report, in order.
+) -> tuple[CitedFact, ...]:
+    """Statement–URL pairs of a report, in order: each statement once for each page.
+
+    Statements that say the same word for word, case and punctuation aside, are one. A page is named
+    as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
 
     Args:
         report: Markdown.
@@ -72,7 +60,7 @@ def statement_pairs(
             if 1 <= number <= len(keys):
                 pair = CitedFact(statement.text, keys[number - 1])
                 pairs.setdefault((pair.url, normalise_em(pair.statement)), pair)
-    return ReportPairs(tuple(pairs.values()), markup)
+    return tuple(pairs.values())
 
 
 @dataclass(frozen=True)

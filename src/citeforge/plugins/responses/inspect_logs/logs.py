@@ -45,6 +45,7 @@ _MOST_BYTES = 1 << 30
 _ZSTANDARD = 93
 _CUT = ("max_tokens", "model_length")
 """Why a model stops that was not done."""
+_MISSING = "count as missing answers"
 _ALLOWED = (
     "a log that `inspect eval` wrote (.eval; `inspect log convert` makes one of .json), whole"
 )
@@ -216,22 +217,13 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
     """What is missing in a log, as far as its header tells."""
     config, results = log.eval.config, log.results
     if log.status != "success":
-        yield (
-            f"the run did not finish (status {log.status!r}); samples that it lacks count as "
-            "missing answers"
-        )
-    elif results is not None and results.completed_samples < results.total_samples:
-        yield (
-            f"{results.total_samples - results.completed_samples:,} of "
-            f"{results.total_samples:,} samples ended with an error; they count as missing answers"
-        )
+        yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
+    elif results is not None and (n := results.total_samples - results.completed_samples) > 0:
+        yield f"{n:,} of {results.total_samples:,} samples ended with an error; they {_MISSING}"
     if not is_limited and (config.limit is not None or config.sample_id is not None):
-        yield (
-            "only a part of the samples was run (--limit or --sample-id); the others count as "
-            "missing answers"
-        )
+        yield f"only a part of the samples was run (--limit or --sample-id); the others {_MISSING}"
     if log.invalidated:
-        yield "samples of the log were invalidated; they count as missing answers"
+        yield f"samples of the log were invalidated; they {_MISSING}"
 
 
 def _read(path: Path, header_only: bool) -> EvalLog:

@@ -29,26 +29,11 @@ _QUESTIONS = ("question", "input", "query")
 
 
 def _looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
-    """Whether a file holds responses of a vendor, by its first bytes.
-
-    Raises:
-        InputError: responses of any vendor, but not one a line.
-    """
-    start = start.lstrip()
-    line = start.partition(b"\n")[0]
-    is_array = start.startswith(b"[")
-    is_in_lines = not is_array and line.strip() != b"{"
-    part = line if is_in_lines else start
-    if not part.startswith((b"{", b"[")) or OUTPUT.search(part):
+    """Whether the first line of a file is a response of a vendor."""
+    line = start.lstrip().partition(b"\n")[0]
+    if not line.startswith(b"{") or OUTPUT.search(line):
         return False
-    name = next((v.name for v in VENDORS if re.search(v.mark, part)), None)
-    if name is None or is_in_lines or b'"docs"' in start:
-        return name == vendor.name and is_in_lines
-    raise InputError(
-        f"holds {'an array of ' if is_array else ''}responses of {name}, not one a line",
-        path=path,
-        allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
-    )
+    return next((v for v in VENDORS if re.search(v.mark, line)), None) is vendor
 
 
 def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:

@@ -2,16 +2,12 @@
 
 ``url_citation`` has the place of the citation in the text, mostly that of a link that the model
 wrote there; other servers of the same protocol give the words that it is for. ``file_citation``
-has a place only (``index``). Offsets count characters of the text they belong to: the reference
-does not say which (looked up in 2026). Unicode characters and UTF-16 units, which differ behind an
-emoji, are told apart by the links that the offsets enclose; without any it is Unicode characters.
+has a place only (``index``). Offsets count Unicode characters of the text they belong to.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -136,19 +132,18 @@ def _response(body: _Response) -> Response:
 def _annotated(annotations: Any, response: Response, start: int, place: str) -> None:
     """Add the annotations of the text that starts at an offset of the answer."""
     text = response.text[start:]
-    at = _unit(text, annotations)
     for nth, a in enumerate(annotations):
         where = f"{place}.annotations[{nth}]"
         if a.type == "url_citation":
             inner = a.url_citation or a
             url, title = inner.url, inner.title or ""
-            first, last = span(at(inner.start_index), at(inner.end_index), len(text), where)
+            first, last = span(inner.start_index, inner.end_index, len(text), where)
             source = CitedSource((url,), title, url)
         elif a.type in ("file_citation", "container_file_citation"):
-            if a.start_index is not None:
-                first, last = span(at(a.start_index), at(a.end_index), len(text), where)
-            else:
-                first, last = span(at(a.index), at(a.index), len(text), where)
+            start_at, end_at = a.start_index, a.end_index
+            if start_at is None:
+                start_at = end_at = a.index
+            first, last = span(start_at, end_at, len(text), where)
             source = _file(a.file_id, a.filename, "")
         else:
             continue  # file_path: a file that the model made
@@ -156,34 +151,6 @@ def _annotated(annotations: Any, response: Response, start: int, place: str) -> 
         response.cited.append(
             Cited(start + first, start + last, response.source(source), is_mark, quote=a.quote)
         )
-
-
-def _unit(text: str, annotations: Sequence[_Annotation]) -> Callable[[int | None], int | None]:
-    """What makes Unicode characters of an offset: UTF-16 units are taken where more of the spans
-    then are links."""
-    if text.isascii() or max(text) <= "\uffff":
-        return _as_it_is
-    widths = [2 if letter > "\uffff" else 1 for letter in text]
-    units = {unit: n for n, unit in enumerate(accumulate(widths, initial=0))}
-
-    def of_utf16(offset: int | None) -> int | None:
-        # Within a pair, or behind the text: a place that no text has.
-        return None if offset is None else units.get(offset, len(text) + 1)
-
-    def links(at: Callable[[int | None], int | None]) -> int:
-        spans = [a.url_citation or a for a in annotations]
-        ends = [(at(s.start_index), at(s.end_index)) for s in spans]
-        return sum(
-            link_span(text, first, last)[2]
-            for first, last in ends
-            if first is not None and last is not None and 0 <= first < last <= len(text)
-        )
-
-    return of_utf16 if links(of_utf16) > links(_as_it_is) else _as_it_is
-
-
-def _as_it_is(offset: int | None) -> int | None:
-    return offset
 
 
 def _file(file_id: str, filename: str | None, text: str) -> CitedSource:
