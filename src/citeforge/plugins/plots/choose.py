@@ -13,7 +13,7 @@ from citeforge.plugins.plots.charts.answers import by_citations, by_position
 from citeforge.plugins.plots.charts.bias import bias
 from citeforge.plugins.plots.charts.common import entries, entry
 from citeforge.plugins.plots.charts.intervals import intervals
-from citeforge.plugins.plots.charts.people import calibration, corrected, corrected_measures
+from citeforge.plugins.plots.charts.people import calibration, labelled_measures
 from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
 from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
 from citeforge.plugins.plots.figure import Figure
@@ -26,8 +26,8 @@ from citeforge.schemas.scores import ScoreFile
 
 _IN_PAGE = 4
 """Measures whose intervals a page draws; the table has the others."""
-_CORRECTED_IN_PAGE = 2
-"""Measures whose corrected values and calibration a page draws."""
+_LABELLED_IN_PAGE = 2
+"""Measures whose calibration a page draws."""
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -58,14 +58,9 @@ _BUILT_IN = (
         _precision_recall, 20, _precisions,
     ),
     Plot(
-        "corrected", "values corrected by labels of people, beside the judge's",
-        "score with --labels, or on a benchmark with a calibration of the judge", corrected, 30,
-        lambda files, main: corrected_measures(files)[:_CORRECTED_IN_PAGE],
-    ),
-    Plot(
         "calibration", "what people find in answers, by what the judge finds",
         "score with --labels", calibration, 40,
-        lambda files, main: corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE],
+        lambda files, main: labelled_measures(files)[:_LABELLED_IN_PAGE],
     ),
     Plot(
         "cost", "score against what the answers cost",
