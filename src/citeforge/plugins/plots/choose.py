@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.missing import is_trivial, marked_name, trivial_lines
 from citeforge.evaluator.reports.rows import main_measure, of_cells
-from citeforge.plugins.plots.charts.answers import by_citations, by_position
+from citeforge.plugins.plots.charts.answers import CITATIONS, POSITION, by_place
 from citeforge.plugins.plots.charts.bias import bias
 from citeforge.plugins.plots.charts.common import entries, entry
 from citeforge.plugins.plots.charts.intervals import intervals
@@ -81,11 +82,12 @@ _BUILT_IN = (
     ),
     Plot(
         "position", "score by the position of the first relevant passage",
-        "score with --details, on a benchmark whose passages are labelled", by_position, 70,
+        "score with --details, on a benchmark whose passages are labelled",
+        partial(by_place, POSITION), 70,
     ),
     Plot(
         "citations", "score by the number of passages that an answer cites",
-        "score with --details", by_citations, 80,
+        "score with --details", partial(by_place, CITATIONS), 80,
     ),
     Plot(
         "length", "words of answers, as histograms",
