@@ -35,7 +35,7 @@ def _distinct(answer: AnswerDetail) -> int | None:
 
 
 @dataclass(frozen=True)
-class Place:
+class AnswerPlace:
     """What answers are told apart by.
 
     Attributes:
@@ -53,16 +53,16 @@ class Place:
     last: int | None = None
 
 
-POSITION = Place(
+POSITION = AnswerPlace(
     "position", "position of the first relevant passage", "at position {}", _first_relevant
 )
-CITATIONS = Place(
+CITATIONS = AnswerPlace(
     "citations", "distinct passages or triples that an answer cites", "where it cites {}",
     _distinct, 9,
 )  # fmt: skip
 
 
-def by_place(place: Place, files: Sequence[ScoreFile], measure: str) -> Figure | None:
+def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Mean score by the place of an answer.
 
     Returns:
@@ -108,7 +108,7 @@ def by_place(place: Place, files: Sequence[ScoreFile], measure: str) -> Figure |
     )  # fmt: skip
 
 
-def _means(file: ScoreFile, measure: str, place: Place) -> list[dict[str, Any]]:
+def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, Any]]:
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
