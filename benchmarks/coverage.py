@@ -21,7 +21,7 @@ from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
-from citeforge.plugins.audit.strata import Stratum, stratified
+from citeforge.plugins.audit.cascade import Stratum, stratified
 from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
 

@@ -108,7 +108,6 @@ _LABELLED = (
     "report corrected/one.json --format latex",
     "report corrected/one.json --format csv",
     "report corrected/one.json --plot calibration --out r.svg",
-    "report corrected/one.json --plot corrected --out r.svg",
     "labels plan corrected/one.json --half-width 15 --design stratified --out o.json",
     "compare corrected/one.json corrected/one.json",
     "leaderboard build --benchmark {w}/wide --scores corrected --out site",

@@ -190,11 +190,9 @@ def test_the_ratchet(folder: Path, tmp_path: Path, cli: Cli) -> None:
     assert "stale entry: empty-passage gone" in result.stderr
     assert cli("audit", folder, "--strict").returncode == 2
     flaw = Flaw("a", "q", "p", "seen")
-    audit = Audit(benchmark_hash="", checks={}, flaws={"a": [flaw]}, negatives=0,
-                  personal_data={}, languages={})  # fmt: skip
-    assert ratchet(audit, []) == ([flaw], [])
-    assert ratchet(audit, [("a", "q", "p")]) == ([], [])
-    assert ratchet(audit, [("a", "q", "p"), ("b", "", "")]) == ([], [("b", "", "")])
+    assert ratchet([flaw], []) == ([flaw], [])
+    assert ratchet([flaw], [("a", "q", "p")]) == ([], [])
+    assert ratchet([flaw], [("a", "q", "p"), ("b", "", "")]) == ([], [("b", "", "")])
     assert read_known(known)
 
 

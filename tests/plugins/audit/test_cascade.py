@@ -13,7 +13,7 @@ import pytest
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, texts_of
-from citeforge.plugins.audit.strata import Stratum, stratified
+from citeforge.plugins.audit.cascade import Stratum, stratified
 from citeforge.schemas.benchmarks.audit import Audit
 from conftest import Cli, write_jsonl
 from overlapping import DOCUMENTS, PIECES, built, write_chunks

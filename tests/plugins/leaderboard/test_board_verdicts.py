@@ -135,7 +135,7 @@ def test_two_newcomers_of_one_name(board: Path) -> None:
     submission(folder / "m.jsonl", {"system": "new"}, cited=2)
     submission(folder / "n.jsonl", {"system": "New"}, cited=3)
     done = add_submissions([], board)
-    assert [f.system for (f,) in done.scored.values()] == ["good", "new"]
+    assert [p.files[0].system for p in done.submissions if p.files] == ["good", "new"]
     assert ["a.jsonl" in done.refused[0], "n.jsonl" in done.refused[1]] == [True, True]
 
 
@@ -181,8 +181,8 @@ def test_a_changed_file_of_another_system(board: Path) -> None:
     assert len(done.refused) == 2  # the file, and the scores of what it was
     submission(there, {"system": "good"}, cited=2)
     done = add_submissions([], board)
-    assert (done.refused, len(done.scored)) == ([], 1)
-    assert "is it theirs?" in done.checked[0].findings.warnings[-1][1]
+    assert (done.refused, sum(bool(p.files) for p in done.submissions)) == ([], 1)
+    assert "is it theirs?" in done.submissions[0].findings.warnings[-1][1]
 
 
 def forged(change: Callable[[dict[str, Any]], None]) -> Callable[[Path], None]:
@@ -236,11 +236,11 @@ def test_score_files_have_a_submission_behind_them(board: Path, name: str) -> No
     write, words = FORGERIES[name]
     honest = (board / "scores" / "facts" / "good.json").read_bytes()
     write(board)
-    done = build_leaderboard(board)
-    assert done.site.systems == 0
-    assert len(done.refused) == 1
+    site, _, refused = build_leaderboard(board)
+    assert site.systems == 0
+    assert len(refused) == 1
     with pytest.raises(AssertionError) if not words else pytest.raises(InputError, match=words):
-        raise InputError(done.refused[0])
+        raise InputError(refused[0])
     if name not in ("absent", "history"):
         with pytest.raises(InputError, match=words):
             add_submissions([], board, only_check=True)

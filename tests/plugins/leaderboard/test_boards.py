@@ -292,7 +292,7 @@ def test_two_boards_of_one_benchmark_are_told_apart(package: Path, tmp_path: Pat
     for name in ("early", "late"):
         control = made(package, "ideal", 0.9, rng).model_copy(update={"is_control": True})
         write(tmp_path, name, [made(package, "one", 0.5, rng), control])
-    site = build_leaderboard(tmp_path).site
+    site = build_leaderboard(tmp_path)[0]
     assert (site.systems, site.references) == (1, 1)  # each once, though both are on both boards
     page = (tmp_path / "site" / "index.html").read_text()
     for name in ("early", "late"):

@@ -60,7 +60,7 @@ def test_twice_is_once(root: Path) -> None:
     board = root / "board"
     files = [root / f"{name}.jsonl" for name in SYSTEMS[:2]]
     done = add_submissions(files, board)
-    assert [f.system for (f,) in done.scored.values()] == ["random", "echo-relevant"]
+    assert [p.files[0].system for p in done.submissions if p.files] == ["random", "echo-relevant"]
     assert done.site is not None
     assert done.site.references == 2
     once = content(board)
@@ -123,7 +123,7 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
     assert content(board) != before
     assert (board / "submissions/facts/random.jsonl").read_bytes() == good.read_bytes()
     assert (
-        done.scored[good][0].submission_sha256
+        done.submissions[0].files[0].submission_sha256
         != json.loads(before["scores/facts/random.json"])["submission_sha256"]
     )
 
@@ -154,16 +154,16 @@ def test_which_board_it_is_for(root: Path) -> None:
     build_leaderboard(folder)
     assert content(folder) == before
     there = folder / "submissions" / "b" / "random.jsonl"
-    assert add_submissions([there], folder).checked[0].taken.board.name == "b"
+    assert add_submissions([there], folder).submissions[0].board.name == "b"
     public, gold = root / "public", root / "gold"
     split_package(root / "closed", public, gold)
     third = root / "third"
     start_leaderboard(third, [str(root / "facts"), str(public)], [f"public={gold}"])
     # By the hash in the header: this one was made on the whole benchmark, that one on the half.
-    assert add_submissions([file], third).checked[0].taken.board.name == "facts"
+    assert add_submissions([file], third).submissions[0].board.name == "facts"
     run("random", public, root / "blind.jsonl")
     done = add_submissions([root / "blind.jsonl"], third)
-    assert done.checked[0].taken.board.name == "public"
+    assert done.submissions[0].board.name == "public"
 
 
 def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
@@ -190,7 +190,7 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     # Without the labels nobody knows which queries lack a relevant passage.
     blind = score_files([root / "blind.jsonl"], public, options).scores[0].file
     assert blind.counts.n_no_relevant == 0
-    assert kept == done.scored[root / "blind.jsonl"][0] == withhold_scores(whole)
+    assert kept == done.submissions[0].files[0] == withhold_scores(whole)
     assert kept.answers == []
     assert kept.measures == []  # three queries are too few for a figure
 
@@ -362,7 +362,7 @@ def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, cli: 
     once = content(board)
     assert add_submissions([], board).refused == []
     assert content(board) == once
-    assert build_leaderboard(board).refused == []
+    assert build_leaderboard(board)[2] == []
     assert content(board) == once
 
 

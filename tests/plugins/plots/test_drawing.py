@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from citeforge.plugins.plots.drawing import hindrance
+from citeforge.plugins.plots.figure import hindrance
 
 _DRAWS = """
-from citeforge.plugins.plots.drawing import to_svg
+from citeforge.plugins.plots.figure import to_svg
 from citeforge.schemas.errors import InputError
 try:
     to_svg({"data": {"values": [{}]}, "mark": "point"})

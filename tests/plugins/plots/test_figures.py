@@ -111,17 +111,6 @@ def test_a_judge_beside_people() -> None:
         plot([scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration")
 
 
-def test_corrected_values_stand_beside_the_raw() -> None:
-    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "corrected")
-    rows = [(r["by"], float(r["ALCE.CitRec (%)"]), r["labelled answers"]) for r in table(found.csv)]
-    assert rows == [
-        ("judge alone", 65.0, "0"), ("labels alone", 60.0, "9"), ("corrected", 61.0, "9"),
-    ]  # fmt: skip
-    assert found.title == (
-        "ALCE.CitRec of one is 61.0 corrected for the judge's errors, 65.0 by the judge alone"
-    )
-
-
 @given(st.integers(0, 50), st.integers(1, 50))
 def test_wilson_is_scipy_s(hits: int, n: int) -> None:
     theirs = binomtest(min(hits, n), n).proportion_ci(method="wilson")
@@ -188,7 +177,7 @@ def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite."""
     drawn = set()
     for name, declared in plots().items():
-        files = [labelled()] if name in ("corrected", "calibration") else many(3)
+        files = [labelled()] if name == "calibration" else many(3)
         found = declared.make(cells() if name == "bias" else files, "CiteP")
         assert found is not None, name
         drawn.add(found.spec["$schema"])

@@ -87,14 +87,7 @@ def test_a_reference_with_another_segmenter_is_a_reference() -> None:
              for p in ("strict", "reference~seg:nupunkt")]  # fmt: skip
     found = robustness(files)
     assert named(found) == ["ALCE.CitF1 · reference · j@1", "ALCE.CitF1 · strict · j@1"]
-    assert [c.what for c in found.changes] == ["the other protocol"]
     assert "first line alone" in found.definitions[0].why
-
-
-def test_single_changes_are_counted() -> None:
-    found = {c.what: (c.flips, c.comparisons) for c in robustness(three_systems()).changes}
-    # CiteP in both protocols, 3 pairs; CiteP and CiteR in strict, 3 pairs.
-    assert found == {"the other protocol": (1, 3), "another aspect of the same family": (0, 3)}
 
 
 def test_another_judge_is_another_definition() -> None:
@@ -113,7 +106,6 @@ def test_another_judge_is_another_definition() -> None:
     assert named(found) == [
         "CiteP · strict", "ALCE.CitF1 · strict · one@1", "ALCE.CitF1 · strict · two@1",
     ]  # fmt: skip
-    assert [(c.what, c.flips, c.comparisons) for c in found.changes] == [("another judge", 1, 1)]
 
 
 def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:

@@ -7,7 +7,9 @@ from labels that were drawn at random within strata, for suspects are few and ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,8 +19,8 @@ from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.audit.flaws import texts_to_entail
-from citeforge.plugins.audit.strata import Stratum, stratified
 from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
 
@@ -33,57 +35,43 @@ Rows = dict[tuple[str, str], Decided]
 
 
 def decide(
-    base: Base,
-    texts: Mapping[str, str],
-    flaws: Iterable[Flaw],
-    cheap: str,
-    strong: JudgeSession | None,
+    base: Base, texts: Mapping[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
     """Decisions on all suspects, in the order of the mapping.
+
+    A suspect is relevant when its passage entails any of the query's texts, for the strong judge.
 
     Args:
         base: the benchmark.
         texts: passages by id.
         flaws: those of SUSPECT make a negative a suspect.
         cheap: who found them, in words.
-        strong: decides on them; None to leave it at the suspicion.
+        strong: decides on them.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
-        reason = flaw.kind
-        if reason in SUSPECT:
-            suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
-    pairs = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
-    rows = {
-        pair: Decided(query=pair[0], passage=pair[1], suspected=suspected[pair], by=cheap,
-                      verdict=RELEVANT, stratum=RELEVANT)
-        for pair in pairs
-    }  # fmt: skip
-    if strong is not None:
-        _ask(base, texts, rows, strong)
-    return rows
-
-
-def _ask(base: Base, texts: Mapping[str, str], rows: Rows, strong: JudgeSession) -> None:
-    """Let the strong judge decide: relevant when the passage entails any of the query's texts."""
+        if flaw.kind in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
     texts_of = texts_to_entail(base)
     pairs_of = {
-        pair: [Pair(texts[pair[1]], text) for text in texts_of[pair[0]]]
-        for pair in rows
-        if pair[1] in texts
+        (query, passage): [Pair(texts[passage], t) for t in texts_of[query] if passage in texts]
+        for query, passage in mapped_negatives(base.negatives)
+        if (query, passage) in suspected
     }
     decisions = strong.ask(p for group in pairs_of.values() for p in group)
-    for pair, group in pairs_of.items():
+    rows = {}
+    for (query, passage), group in pairs_of.items():
+        row = Decided(query=query, passage=passage, suspected=suspected[query, passage], by=cheap,
+                      verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
+        rows[query, passage] = row
         verdicts = [v for p in group if not isinstance(v := decisions[p], JudgeFailure)]
         if not verdicts:
             continue  # a judge that failed decided nothing: the suspicion stands
-        row = rows[pair]
         row.by = strong.judge.signature
-        margins = [v.margin for v in verdicts if v.margin is not None]
-        row.score = max(margins) if margins else None
-        is_relevant = any(v.entailed for v in verdicts)
-        row.verdict = RELEVANT if is_relevant else NOT_RELEVANT
-        row.stratum = RELEVANT if is_relevant else CLEARED
+        row.score = max((v.margin for v in verdicts if v.margin is not None), default=None)
+        if not any(v.entailed for v in verdicts):
+            row.verdict, row.stratum = NOT_RELEVANT, CLEARED
+    return rows
 
 
 class AuditLabel(msgspec.Struct):
@@ -136,7 +124,7 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
     """Let people's labels decide; stratum to (labelled, relevant)."""
     tally: dict[str, tuple[int, int]] = {}
     for line, row in read_rows(path, AuditLabel):
-        if row.label not in (RELEVANT, NOT_RELEVANT):
+        if row.label != RELEVANT and row.label != NOT_RELEVANT:
             continue
         pair = (row.query_id, row.passage)
         if pair not in there:
@@ -153,15 +141,11 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
             )  # fmt: skip
         n, hits = tally.get(stratum, (0, 0))
         tally[stratum] = (n + 1, hits + (row.label == RELEVANT))
-        verdict: Literal["relevant", "not relevant"] = (
-            RELEVANT if row.label == RELEVANT else NOT_RELEVANT
-        )
-        decision = rows.get(pair)
-        if decision is None:
-            rows[pair] = Decided(query=pair[0], passage=pair[1], suspected=[], by=PEOPLE,
-                                 verdict=verdict, stratum=stratum)  # fmt: skip
-        else:
-            decision.by, decision.verdict, decision.score = PEOPLE, verdict, None
+        before = rows.get(pair)
+        rows[pair] = Decided(
+            query=pair[0], passage=pair[1], suspected=before.suspected if before else [],
+            by=PEOPLE, verdict=row.label, stratum=stratum,
+        )  # fmt: skip
     if not tally:
         raise InputError(
             "holds no labels", path=path,
@@ -195,3 +179,55 @@ def _shares(strata: dict[str, Stratum], by: str) -> tuple[EstimatedShare, Estima
 
 
 METHOD = "stratified, Wilson's intervals combined (MOVER)"
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Rows of one kind, some of them labelled.
+
+    Attributes:
+        size: rows, at least 1.
+        labelled: rows drawn at random and labelled, at most ``size``.
+        hits: those of them that have what is looked for.
+    """
+
+    size: int
+    labelled: int
+    hits: int
+
+    @property
+    def share(self) -> float:
+        """Of the labelled rows; .5 without any."""
+        return self.hits / self.labelled if self.labelled else 0.5
+
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the share (Wilson 1927); everything is possible without labels, nothing
+        else when every row is labelled."""
+        if self.labelled == 0:
+            return 0.0, 1.0
+        if self.labelled == self.size:
+            return self.share, self.share
+        return wilson(self.share, self.labelled)
+
+
+def stratified(strata: Sequence[Stratum]) -> tuple[float, float, float]:
+    """(share, low, high) over all rows of the strata, each weighing as many as it has.
+
+    The ends come from those of the strata by the method of variance estimates recovery (Zou and
+    Donner 2008; for one proportion over strata: Yan and Su 2010): squared distances add up. With
+    one stratum it is Wilson's interval.
+
+    Raises:
+        ValueError: no rows.
+    """
+    total = sum(s.size for s in strata)
+    if not total:
+        raise ValueError("no rows")
+    weights = [s.size / total for s in strata]
+    share = sum(w * s.share for w, s in zip(weights, strata, strict=True))
+    below = above = 0.0
+    for weight, stratum in zip(weights, strata, strict=True):
+        low, high = stratum.interval()
+        below += (weight * (stratum.share - low)) ** 2
+        above += (weight * (high - stratum.share)) ** 2
+    return share, max(0.0, share - sqrt(below)), min(1.0, share + sqrt(above))

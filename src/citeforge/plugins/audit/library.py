@@ -61,17 +61,15 @@ def audit(
         UsageError: there is no such judge.
     """
     options = options or AuditOptions()
-    path = options.known_flaws
-    accepted_before = set()
+    path, known = options.known_flaws, set[tuple[str, str, str]]()
     if path is not None and options.strict and not options.accept:
-        accepted_before = read_known(path)
+        known = read_known(path)
     package = Package(Path(benchmark))
     result, survey = look(package, options, run)
     text = result.model_dump_json(indent=1) + "\n"
     write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
-    accepted = None
+    flaws = [f for rows in result.flaws.values() for f in rows]
     if path is not None and options.accept:
-        accepted = write_known(path, result)
-        accepted_before = read_known(path)
-    new, stale = ratchet(result, accepted_before) if options.strict else ([], [])
-    return Audited(result, accepted, new, stale)
+        write_known(path, flaws)
+        return Audited(result, len(flaws), [], [])
+    return Audited(result, None, *(ratchet(flaws, known) if options.strict else ([], [])))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from citeforge.builders.recipes.derive import Base, mapped_negatives
-from citeforge.engines.io.files import write_text
+from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
@@ -63,7 +62,9 @@ def audit(
     every_flaw = [*surveyed.flaws, *flaws.odd_queries(package)]
     checks = {"texts": f"empty, over {LONG} words, repeated queries"}
     if base is not None:
-        every_flaw += _relevance(base, surveyed.texts, options, judge, run.device, checks)
+        for name, how, rows in _relevance(base, surveyed.texts, options, judge, run.device):
+            checks[name] = how
+            every_flaw += rows
     by_kind: dict[str, list[Flaw]] = {}
     for flaw in sorted(every_flaw):
         by_kind.setdefault(flaw.kind, []).append(flaw)
@@ -73,9 +74,9 @@ def audit(
         checks["strong judge"] = f"{NOT_MADE}no passages"
     elif strong is not None and base is not None:
         cheap = _cheap(judge, options)
-        rows = decide(base, surveyed.texts, every_flaw, cheap, strong)
+        decided = decide(base, surveyed.texts, every_flaw, cheap, strong)
         stages = [cheap, strong.judge.signature]
-        cascade, decisions = summed_up(base, rows, stages, options.labels)
+        cascade, decisions = summed_up(base, decided, stages, options.labels)
         checks["strong judge"] = strong.judge.signature
     share = None
     if options.labels is not None:
@@ -110,37 +111,30 @@ def _relevance(
     options: AuditOptions,
     judge: JudgeSession | None,
     device: str,
-    checks: dict[str, str],
-) -> list[Flaw]:
-    """Negatives that are probably relevant, and leaks; ``checks`` gets what was looked at."""
-    every_flaw = flaws.near_duplicates(base, texts)
-    checks["near-duplicates"] = (
-        f"MinHash of word trigrams, {flaws.NEAR} and more, relevant against negative passages"
-    )
-    every_flaw += flaws.overlapping(base, texts, options.contained)
-    checks["shared text"] = (
-        f"runs of five words, {options.contained} and more of the shorter text, "
-        "relevant against negative passages"
-    )
-    every_flaw += flaws.answer_carriers(base, texts)
+) -> Iterator[tuple[str, str, list[Flaw]]]:
+    """Negatives that are probably relevant, and leaks: what was looked at, how, and the flaws."""
+    beside = "relevant against negative passages"
+    how = f"MinHash of word trigrams, {flaws.NEAR} and more, {beside}"
+    yield "near-duplicates", how, flaws.near_duplicates(base, texts)
+    how = f"runs of five words, {options.contained} and more of the shorter text, {beside}"
+    yield "shared text", how, flaws.overlapping(base, texts, options.contained)
     has_answers = any(base.answers.values())
-    checks["answers in negatives"] = (
-        "gold short answers, normalised" if has_answers else f"{NOT_MADE}no gold short answers"
-    )
+    how = "gold short answers, normalised" if has_answers else f"{NOT_MADE}no gold short answers"
+    yield "answers in negatives", how, flaws.answer_carriers(base, texts)
     if judge is not None:
-        every_flaw += flaws.judged_relevant(base, texts, judge)
-        checks["judge"] = judge.judge.signature
+        yield "judge", judge.judge.signature, flaws.judged_relevant(base, texts, judge)
     if options.cross_encoder is not None:
-        every_flaw += flaws.cross_encoded(
-            base, texts, options.cross_encoder, options.least_score, device, options.runtime
+        how = f"{Path(options.cross_encoder).name}, score of {options.least_score} and more"
+        yield (
+            "cross-encoder",
+            how,
+            flaws.cross_encoded(
+                base, texts, options.cross_encoder, options.least_score, device, options.runtime
+            ),
         )
-        name = Path(options.cross_encoder).name
-        checks["cross-encoder"] = f"{name}, score of {options.least_score} and more"
-    for other in options.against:
-        every_flaw += flaws.leaks(base, texts, Base(other))
     others = ", ".join(p.name for p in options.against)
-    checks["leaks"] = others or f"{NOT_MADE}no other split given"
-    return every_flaw
+    leaks = [f for other in options.against for f in flaws.leaks(base, texts, Base(other))]
+    yield "leaks", others or f"{NOT_MADE}no other split given", leaks
 
 
 def estimate(labels: Path) -> EstimatedShare:
@@ -189,30 +183,15 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
     return {(r.kind, r.query, r.passage) for _, r in read_rows(path, KnownFlaw)}
 
 
-def write_known(path: Path, result: Audit) -> int:
-    """Accept every flaw of an audit; those who read the file add why."""
-    rows = all_flaws(result)
-    write_text(
-        path,
-        "".join(
-            json.dumps({"kind": f.kind, "query": f.query, "passage": f.passage, "why": ""},
-                       ensure_ascii=False) + "\n"
-            for f in rows
-        ),
-    )  # fmt: skip
-    return len(rows)
-
-
-def all_flaws(result: Audit) -> list[Flaw]:
-    """Flaws of all kinds."""
-    return [f for rows in result.flaws.values() for f in rows]
+def write_known(path: Path, rows: Sequence[Flaw]) -> None:
+    """Accept flaws; those who read the file add why."""
+    known = (KnownFlaw(f.kind, f.query, f.passage) for f in rows)
+    write_bytes(path, b"".join(msgspec.json.encode(k) + b"\n" for k in known))
 
 
 def ratchet(
-    result: Audit, known: Iterable[tuple[str, str, str]]
+    rows: Sequence[Flaw], known: Collection[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
     """(new flaws, accepted ones that are gone): either makes ``--strict`` fail."""
-    accepted = set(known)
-    rows = all_flaws(result)
-    there = {f.key for f in rows}
-    return [f for f in rows if f.key not in accepted], sorted(accepted - there)
+    stale = set(known) - {f.key for f in rows}
+    return [f for f in rows if f.key not in known], sorted(stale)

@@ -45,24 +45,14 @@ class LabelPlanOptions(JudgeOptions):
     """Half of the 95 % interval of the corrected value, as displayed."""
     measure: str | None = None
     """Judged measure (default: the first in the score file; of a submission, ALCE.CitRec)."""
-    benchmark: Annotated[Path | None, Option(input=True)] = Field(
-        None, description="Package that a submission answers, or hub:ORG/NAME[@REVISION]."
-    )
-    """What a submission answers."""
+    benchmark: Annotated[Path | None, Option(input=True)] = None
+    """Package that a submission answers, or hub:ORG/NAME[@REVISION]."""
     context: str | None = None
     """Context set of a submission."""
-    labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
-        (), description="Labels of a pilot, as score takes them; repeatable."
-    )
-    """Labels of a pilot."""
-    correlation: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="Of the judge's values of answers with people's, where no "
-        "pilot tells (score --labels).",
-    )
-    """Of the judge's values with people's."""
+    labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
+    """Labels of a pilot, as score takes them; repeatable."""
+    correlation: float | None = Field(None, ge=0, le=1)
+    """Of the judge's values of answers with people's, where no pilot tells (score --labels)."""
     design: Literal["random", "stratified"] = "random"
     """Which answers: any, or evenly over the judge's values; each as likely as any other."""
     seed: int = Field(0, description="")
@@ -74,22 +64,17 @@ class LabelPlanOptions(JudgeOptions):
 class AnnotationOptions(Part):
     """What annotators are sent."""
 
-    task: str = Field(
-        description="utility, statement-support, citation-support, knowledge-support (of score "
-        "files); audit-negative, unsure-relevance, twin-relevant, twin-nonrelevant, "
-        "kalma-authenticity, kalma-relevance, kalma-naturalness, kalma-significance (of a "
-        "benchmark)."
-    )
-    """Name of the task."""
+    task: str
+    """utility, statement-support, citation-support, knowledge-support (of score files);
+    audit-negative, unsure-relevance, twin-relevant, twin-nonrelevant, kalma-authenticity,
+    kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."""
     benchmark: Path | None = None
     """Benchmark, for tasks that look at it."""
     out: Path
     """FILE.csv, or FILE.json for Label Studio."""
-    sample: int | None = Field(
-        None, ge=1, description="Queries to sample (default: all; twin-nonrelevant: a tenth)."
-    )
-    """Queries to sample."""
-    queries: Path | None = Field(None, description="Queries that labels plan drew.")
-    """Queries that a plan drew."""
+    sample: int | None = Field(None, ge=1)
+    """Queries to sample (default: all; twin-nonrelevant: a tenth)."""
+    queries: Path | None = None
+    """Queries that labels plan drew."""
     seed: int = Field(0, description="")
     """Seed of sample and order."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.engines.io.files import write_text
@@ -13,9 +12,11 @@ from citeforge.engines.io.folders import atomic_directory, files_below, is_tempo
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.boards import Board, Boards
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
-from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
+from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.publish.hidden import matching_gold
 from citeforge.schemas.errors import InputError
@@ -30,44 +31,22 @@ _OWN_FILES = re.compile(
 """Names of a site's files; where it has several benchmarks, each has a folder of them."""
 
 
-@dataclass(frozen=True)
-class SiteBenchmark:
-    """A benchmark of a site.
-
-    Attributes:
-        name: folder of its pages, where there are several.
-        folder: package.
-        load: reads its score files, when it is their turn.
-        title: title of its pages; None for the benchmark's name.
-        gold: the half with the labels, where the benchmark was published without them: scores made
-            with it are accepted, and no page shows a label or a gold answer.
-        measure: measure of its column; None for the one that ranks its table.
-        context: context set of its column; None for the one with the most systems.
-        about: what its first page says beside what the package tells.
-    """
-
-    name: str
-    folder: Path
-    load: Callable[[], Sequence[ScoreFile]]
-    title: str | None = None
-    gold: Path | None = None
-    measure: str | None = None
-    context: str | None = None
-    about: Presentation = field(default_factory=Presentation)
+Load = Callable[[Board], Sequence[ScoreFile]]
+"""Reads the score files of a board, when it is their turn."""
 
 
 def build_site(
-    folder: Path,
+    benchmark: str | Path,
     files: Sequence[ScoreFile],
     out: Path,
     title: str | None = None,
-    gold: Path | None = None,
+    gold: str | Path | None = None,
     about: Presentation | None = None,
 ) -> Site:
-    """Write the site; it replaces another one when it is whole.
+    """Write the site of one benchmark; it replaces another one when it is whole.
 
     Args:
-        folder: benchmark.
+        benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
         files: score files of that very benchmark.
         out: folder of the site.
         title: title of the pages; None for the benchmark's name.
@@ -79,106 +58,101 @@ def build_site(
         InputError: no scores, scores of another benchmark, two of one system in one context, or a
             folder that holds something else.
     """
-    bench = SiteBenchmark("", folder, lambda: files, title, gold, about=about or Presentation())
-    with growing_site([bench], out) as site:
+    board = Board(
+        name="board",
+        benchmark=str(benchmark),
+        title=title,
+        gold=None if gold is None else str(gold),
+        about=about or Presentation(),
+    )
+    with growing_site(Boards(boards=(board,)), lambda _: files, out) as site:
         return site
 
 
 @contextmanager
 def growing_site(
-    benches: Sequence[SiteBenchmark],
-    out: Path,
-    title: str | None = None,
-    config: Path | None = None,
-    about: Presentation | None = None,
+    boards: Boards, load: Load, out: Path, config: Path | None = None
 ) -> Iterator[Site]:
     """Write a site beside ``out``; it takes that name, all at once, when the block ends well.
 
     Args:
-        benches: one, or several, which get a matrix and a folder each.
+        boards: of one benchmark; or of several, which get a matrix and a folder each.
+        load: reads their scores.
         out: folder of the site.
-        title: title of the matrix; of one benchmark's pages where that has none.
         config: file that names the benchmarks, for messages.
-        about: what the page of the matrix says.
 
     Raises:
         InputError: as :func:`build_site`.
     """
-    if len(benches) == 1:
-        only = benches[0]
-        package = Package(only.folder)
-        files = _ready(only, package)
-        with atomic_directory(out, unknown_site_files) as root:
-            yield write_pages(package, files, root, only.title or title, about=only.about)[0]
-        return
-    packages = [Package(b.folder) for b in benches]
+    packages = [Package(package_folder(b.benchmark)) for b in boards.boards]
     names = [p.name for p in packages]
+    is_one = len(packages) == 1
     # Two builds of one benchmark are told apart by the names of their boards.
     titles = [
-        b.title or (b.name if names.count(n) > 1 else n)
-        for b, n in zip(benches, names, strict=True)
+        b.title or (is_one and boards.title) or (b.name if names.count(n) > 1 else n)
+        for b, n in zip(boards.boards, names, strict=True)
     ]
-    others = [(t, b.name) for t, b in zip(titles, benches, strict=True)]
+    others = [] if is_one else [(t, b.name) for t, b in zip(titles, boards.boards, strict=True)]
     with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
-        for bench, package, name in zip(benches, packages, titles, strict=True):
-            files = _ready(bench, package)
-            site, views = write_pages(package, files, root / bench.name, name, others, bench.about)
-            choice = (bench.measure, bench.context)
-            columns.append(board_column(bench.name, name, views, *choice, config))
+        for board, package, title in zip(boards.boards, packages, titles, strict=True):
+            files = _ready(board, package, load)
+            folder = root if is_one else root / board.name
+            about = board.about.of_hub(board.benchmark)
+            site, views = write_pages(package, files, folder, title, others, about)
             sites.append(site)
-        data = compact_matrix(columns)
-        counts = counts_of([f for c in columns for f in c.files])
-        n_queries = sum(s.queries for s in sites)
-        intro = introduce_all(about or Presentation(), n_queries, counts[0])
-        text = environment().get_template("matrix.html.j2").render(
-            site={"title": title or "Leaderboard", "others": others}, root="",
-            intro=intro, columns=columns, data=script_json(data),
-        )  # fmt: skip
-        write_text(root / "index.html", text)
-        for asset in ("site.css", "site.js", "matrix.js"):
-            write_text(root / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
-        yield Site(*counts, n_queries, len(text.encode()))
+            if not is_one:
+                choice = (board.measure, board.context)
+                columns.append(board_column(board.name, title, views, *choice, config))
+        yield sites[0] if is_one else _write_matrix(boards, columns, sites, others, root)
 
 
-def _ready(bench: SiteBenchmark, package: Package) -> Sequence[ScoreFile]:
+def _write_matrix(
+    boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
+    others: Sequence[tuple[str, str]], root: Path,
+) -> Site:  # fmt: skip
+    """Write the page of all benchmarks."""
+    counts = counts_of([f for c in columns for f in c.files])
+    n_queries = sum(s.queries for s in sites)
+    text = environment().get_template("matrix.html.j2").render(
+        site={"title": boards.title or "Leaderboard", "others": others}, root="",
+        intro=introduce_all(boards.about, n_queries, counts[0]),
+        columns=columns, data=script_json(compact_matrix(columns)),
+    )  # fmt: skip
+    write_text(root / "index.html", text)
+    for asset in ("site.css", "site.js", "matrix.js"):
+        write_text(root / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
+    return Site(*counts, n_queries, len(text.encode()))
+
+
+def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
     """The scores of a benchmark as pages may show them.
 
     Raises:
-        InputError: scores of another benchmark, or two of one system in one context.
+        InputError: scores of another benchmark, or two of one system in one context; or scores that
+            tell of single queries of a benchmark whose gold is hidden.
     """
     if package.manifest.has_hidden_labels:
         raise InputError(
             "holds the labels that are to stay hidden, and pages would show them",
-            path=bench.folder,
+            path=package.folder,
             allowed="its public half; publish --hide-gold writes both halves",
         )
-    files = bench.load()
-    hidden = (
-        []
-        if bench.gold is None
-        else [matching_gold(package.manifest, bench.gold)[1].benchmark_hash]
-    )
-    _check(files, [package.hash, *hidden])
+    files, hashes = load(board), [package.hash]
+    if board.gold is not None:
+        whole = matching_gold(package.manifest, gold_folder(board.gold))[1]
+        hashes.append(whole.benchmark_hash)
+    _check(files, hashes)
     require_publishable(files)
-    if hidden or package.manifest.config.get("hidden_gold"):
-        _require_withheld(files)
+    if board.gold is not None or package.manifest.config.get("hidden_gold"):
+        for file in files:
+            if file.gold != "withheld":
+                raise InputError(
+                    "its score file has values by query, and the benchmark's gold is hidden",
+                    path=file.submission,
+                    allowed="the file that `citeforge score --gold HALF` writes",
+                )
     return files
-
-
-def _require_withheld(files: Sequence[ScoreFile]) -> None:
-    """Refuse scores that tell of single queries of a benchmark whose gold is hidden.
-
-    Raises:
-        InputError: names the submission.
-    """
-    for file in files:
-        if file.gold != "withheld":
-            raise InputError(
-                "its score file has values by query, and the benchmark's gold is hidden",
-                path=file.submission,
-                allowed="the file that `citeforge score --gold HALF` writes",
-            )
 
 
 def unknown_site_files(out: Path) -> list[str]:

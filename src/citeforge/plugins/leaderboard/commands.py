@@ -10,8 +10,7 @@ import click
 
 from citeforge.cli.options import run_options
 from citeforge.cli.path_options import path_argument, path_option
-from citeforge.cli.record_options import add_options as add_options
-from citeforge.cli.record_options import field_options
+from citeforge.cli.record_options import add_options, field_options
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
 
@@ -56,8 +55,7 @@ def build(
                 "--boards: its file names benchmarks, scores, titles and gold; leave out "
                 "--benchmark, --scores, --title and --gold"
             )
-        built = build_leaderboard(boards, out)
-        done, out, refused = built.site, built.folder, built.refused
+        done, out, refused = build_leaderboard(boards, out)
     else:
         if benchmark is None or scores is None or out is None:
             raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")

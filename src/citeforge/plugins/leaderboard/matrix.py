@@ -33,7 +33,6 @@ class BoardColumn:
         n_queries: queries that systems answered.
         cells: system to its score; of those that stand in the column.
         slugs: system to the name of its page, of all systems of the benchmark.
-        per_query: system to its values by query, higher is better, NaN where undefined.
         clusters: cluster of each query; None where no question repeats.
         files: score files without answers, for what they say of systems.
         name: of the measure, marked where it is trivial.
@@ -47,7 +46,6 @@ class BoardColumn:
     n_queries: int
     cells: dict[str, MeasureScore]
     slugs: dict[str, str]
-    per_query: dict[str, np.ndarray]
     clusters: np.ndarray | None
     files: tuple[ScoreFile, ...]
     name: str = ""
@@ -78,7 +76,7 @@ def board_column(
     slugs = {f.system: s for v in reversed(views) for f, s in zip(v.files, v.slugs, strict=True)}
     files = tuple(f.model_copy(update={"answers": []}) for v in views for f in v.files)
     if not any(v.measures for v in views):
-        return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, {}, None, files)
+        return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, None, files)
     view = views[0] if context is None else _of_context(folder, views, context, config)
     main = view.main if measure is None else measure
     if main not in view.entries:
@@ -99,12 +97,11 @@ def board_column(
         for f, e in zip(view.files, view.entries[main], strict=True)
         if e is not None and e.value is not None and f.query_ids == queries
     }
-    per_query = {name: towards_better(e) for name, e in cells.items()}
     first = next(f for f in view.files if f.query_ids == queries)
     clusters = np.array(first.clusters) if first.clusters else None
     n_queries = len(queries) or first.counts.n_queries
     return BoardColumn(
-        folder, title, main, view.title, n_queries, cells, slugs, per_query, clusters, files,
+        folder, title, main, view.title, n_queries, cells, slugs, clusters, files,
         marked_name(view.files, main), " ".join(trivial_lines(view.files, [main])),
     )  # fmt: skip
 
@@ -130,8 +127,8 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     ranks = mean_ranks(
         [
             Column(
-                tuple(_towards_better(c, n) for n in names),
-                tuple(c.per_query.get(n) for n in names),
+                tuple(_value(c, n) for n in names),
+                tuple(towards_better(c.cells[n]) if n in c.cells else None for n in names),
                 c.clusters,
             )
             for c in columns
@@ -159,7 +156,8 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _towards_better(column: BoardColumn, name: str) -> float | None:
+def _value(column: BoardColumn, name: str) -> float | None:
+    """A system's value, higher is better; None where it has none."""
     value = column.cells[name].value if name in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 

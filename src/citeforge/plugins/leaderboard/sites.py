@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from citeforge.engines.io.files import sha256_file
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.library.benchmarks import gold_folder, package_folder
-from citeforge.plugins.leaderboard.backing import backing_fault
+from citeforge.evaluator.statistics.values import value_fault
+from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.plugins.leaderboard.boards import Board, read_boards
-from citeforge.plugins.leaderboard.build import SiteBenchmark, build_site, growing_site
-from citeforge.plugins.leaderboard.history import latest, read_history
-from citeforge.plugins.leaderboard.landing.about import Presentation
+from citeforge.plugins.leaderboard.build import Load, build_site, growing_site
+from citeforge.plugins.leaderboard.history import Event, latest, read_history
 from citeforge.plugins.leaderboard.pages import Site
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 
+_REMEDY = "score files are made by `citeforge leaderboard add` from submissions"
 Added = Mapping[Path, ScoreFile]
 """Score files that are about to be written, by path: they stand for what is there."""
 
@@ -48,27 +48,12 @@ def build_one(
         raise InputError(
             "holds no score files", path=folder, allowed="*.json files of `citeforge score`"
         )
-    half = None if gold is None else gold_folder(gold)
-    about = Presentation().of_hub(str(benchmark))
-    return build_site(package_folder(benchmark), files, Path(out), title, half, about)
+    return build_site(benchmark, files, Path(out), title, gold)
 
 
-@dataclass(frozen=True)
-class BuiltSite:
-    """What :func:`build_leaderboard` made.
-
-    Attributes:
-        site: numbers of its pages.
-        folder: where it is.
-        refused: score files that it is built without, and why.
-    """
-
-    site: Site
-    folder: Path
-    refused: list[str]
-
-
-def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> BuiltSite:
+def build_leaderboard(
+    boards: str | Path, out: str | Path | None = None
+) -> tuple[Site, Path, list[str]]:
     """Build the site of a leaderboard; it replaces the one that is there when it is whole.
 
     A score file without a submission behind it is left out, and named.
@@ -77,41 +62,33 @@ def build_leaderboard(boards: str | Path, out: str | Path | None = None) -> Buil
         boards: ``leaderboard.yaml``, or its folder.
         out: folder of the site; None for the one that the file names.
 
+    Returns:
+        Numbers of the site's pages, where it is, and score files that it is built without and why.
+
     Raises:
         InputError: the file is at fault, or cannot be read.
     """
     config, all_boards = read_boards(Path(boards))
     refused: list[str] = []
-    benches = [bench_of(b, {}, refused) for b in all_boards.boards]
     folder = Path(out or all_boards.site)
-    with growing_site(benches, folder, all_boards.title, config, all_boards.about) as site:
-        return BuiltSite(site, folder, refused)
+    with growing_site(all_boards, load_backed({}, refused), folder, config) as site:
+        return site, folder, refused
 
 
-def bench_of(board: Board, added: Added, refused: list[str]) -> SiteBenchmark:
-    """A benchmark of a site, and where its scores are.
+def load_backed(added: Added, refused: list[str]) -> Load:
+    """What reads the scores of a board that submissions stand behind.
 
     Args:
-        board: as the file names it.
         added: score files that stand for what is there.
         refused: gets a line for each score file that is left out.
     """
 
-    def load() -> Sequence[ScoreFile]:
+    def load(board: Board) -> Sequence[ScoreFile]:
         files, faults = backed_scores(board, added)
         refused.extend(faults)
         return files
 
-    return SiteBenchmark(
-        board.name,
-        package_folder(board.benchmark),
-        load,
-        board.title,
-        None if board.gold is None else gold_folder(board.gold),
-        board.measure,
-        board.context,
-        board.about.of_hub(board.benchmark),
-    )
+    return load
 
 
 def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str]]:
@@ -131,9 +108,36 @@ def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str
             continue
         if file.submission in anew:  # of other context sets than now; these scores are to go
             continue
-        fault = backing_fault(path, file, board.submissions_folder, scored)
+        fault = _backing_fault(path, file, board.submissions_folder, scored)
         if fault is None:
             files.append(file)
         else:
             faults.append(f"{path}: {fault}")
     return files, faults
+
+
+def _backing_fault(
+    path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
+) -> str | None:
+    """What is wrong with a score file; None where a submission stands behind it.
+
+    Args:
+        path: the score file.
+        file: what it says.
+        submissions: folder of the board's submissions.
+        scored: name of a submission to what the board scored of it last.
+    """
+    name = file.submission
+    event = scored.get(name)
+    bare = bare_name(Path(name))
+    if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
+        fault: str | None = f"is not named for its submission {name!r}"
+    elif not (submissions / name).is_file():
+        fault = f"is of {name!r}, which {submissions} does not hold"
+    elif sha256_file(submissions / name) != file.submission_sha256:
+        fault = f"is of another {name} than the one in {submissions}"
+    elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
+        fault = f"is not of the {name} that this board scored last, as its history says"
+    else:
+        fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
+    return fault and f"{fault}; {_REMEDY}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_bytes, write_text
@@ -23,7 +23,7 @@ from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import growing_site
 from citeforge.plugins.leaderboard.history import Event, latest, read_history, write_history
 from citeforge.plugins.leaderboard.pages import Site
-from citeforge.plugins.leaderboard.sites import backed_scores, bench_of
+from citeforge.plugins.leaderboard.sites import backed_scores, load_backed
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import ScoreFile
@@ -34,45 +34,41 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
 _ERRORS_TOLD = 3
 
 
-@dataclass(frozen=True)
+@dataclass
 class PendingSubmission:
     """A submission on its way into a leaderboard.
 
     Attributes:
-        board: that it is for.
         source: where it is.
-        target: where the leaderboard keeps it.
-        scores: its score file, where it is of one context set.
-    """
-
-    board: Board
-    source: Path
-    target: Path
-    scores: Path
-
-    def score_files(self, files: Sequence[ScoreFile]) -> dict[Path, ScoreFile]:
-        """Where its scores go: into one file, or one a context set."""
-        if len(files) == 1:
-            return {self.scores: files[0]}
-        folder, stem = self.scores.parent, self.scores.stem
-        return {folder / f"{stem}.{file.context}.json": file for file in files}
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What was found in a submission.
-
-    Attributes:
-        source: where it is.
+        board: that it is for; None where it has no place.
         findings: warnings, and errors, for which it is left out.
-        taken: where it goes; None where it has no place.
         event: its line in the board's history; None with errors.
+        files: its scores, one file a context set.
     """
 
     source: Path
-    findings: Findings
-    taken: PendingSubmission | None = None
+    board: Board | None = None
+    findings: Findings = field(default_factory=Findings)
     event: Event | None = None
+    files: list[ScoreFile] = field(default_factory=list)
+
+    @property
+    def target(self) -> Path:
+        """Where the leaderboard keeps it."""
+        assert self.board is not None
+        return self.board.submissions_folder / self.source.name
+
+    @property
+    def scores(self) -> Path:
+        """Its score file, where it is of one context set."""
+        assert self.board is not None
+        return self.board.scores_folder / f"{bare_name(self.source)}.json"
+
+    def score_files(self) -> dict[Path, ScoreFile]:
+        """Where its scores go: into one file, or one a context set."""
+        if len(self.files) == 1:
+            return {self.scores: self.files[0]}
+        return {self.scores.with_suffix(f".{f.context}.json"): f for f in self.files}
 
 
 @dataclass(frozen=True)
@@ -80,31 +76,27 @@ class Intake:
     """What :func:`add_submissions` did.
 
     Attributes:
-        checked: the submissions, in order.
-        scored: scores of those without errors, one file a context set.
+        submissions: in order, with their scores where they have no errors.
         refused: what was left out, and why: submissions, and score files of the boards.
         site: numbers of the site's pages; None where they were only checked.
         folder: of the site.
     """
 
-    checked: list[Checked]
-    scored: dict[Path, list[ScoreFile]]
+    submissions: list[PendingSubmission]
     refused: list[str]
     site: Site | None
     folder: Path
 
     def lines(self) -> Iterator[str]:
         """What to tell: a line a submission, and where the site is."""
-        if not self.checked:
+        if not self.submissions:
             yield "no submission yet"
-        for one in self.checked:
-            findings, taken = one.findings, one.taken
-            if taken is None or findings.errors:
-                continue
-            yield (
-                f"{taken.board.name}: {taken.source}: {findings.n_lines:,} answers, "
-                f"{len(findings.warnings):,} warnings{_best(self.scored.get(one.source, []))}"
-            )
+        for one in self.submissions:
+            if one.board is not None and not one.findings.errors:
+                yield (
+                    f"{one.board.name}: {one.source}: {one.findings.n_lines:,} answers, "
+                    f"{len(one.findings.warnings):,} warnings{_best(one.files)}"
+                )
         if self.site is not None:
             yield (
                 f"{self.folder / 'index.html'}: "
@@ -161,32 +153,28 @@ def add_submissions(
         names = ", ".join(b.name for b in all_boards.boards)
         raise UsageError(f"--board {board!r} is not in {config}; known: {names}")
     with file_lock(config.parent / LOCK, config.parent, wait=True):
-        paths = [Path(s) for s in submissions] or list(_all_in(all_boards))
-        checked = _verdicts(paths, all_boards, board, replace)
-        refused = [line for c in checked for line in _error_lines(c)]
+        paths = list(dict.fromkeys(map(Path, submissions))) or list(_all_in(all_boards))
+        pending = _verdicts(paths, all_boards, board, replace)
+        refused = [line for p in pending for line in _error_lines(p)]
         if only_check and not submissions:  # what else lies there stops no single submission
             refused += [fault for b in all_boards.boards for fault in backed_scores(b, {})[1]]
-        n_wrong = sum(bool(c.findings.errors) for c in checked)
-        if refused and (only_check or (submissions and n_wrong == len(checked))):
-            summary = f"{n_wrong} of {len(checked)} submissions have errors; nothing was changed"
+        n_wrong = sum(bool(p.findings.errors) for p in pending)
+        if refused and (only_check or (submissions and n_wrong == len(pending))):
+            summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
             raise InputError("\n".join([summary, *refused]))
         if only_check:
-            return Intake(checked, {}, [], None, all_boards.site)
+            return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)
-        right = [c for c in checked if c.taken is not None and not c.findings.errors]
-        scored = _scored(right, all_boards, run or RunOptions(), allow_judge_failures, refused)
-        added = {
-            path: file
-            for c in right
-            if c.taken and c.source in scored
-            for path, file in c.taken.score_files(scored[c.source]).items()
-        }
-        benches = [bench_of(b, added, refused) for b in all_boards.boards]
-        with growing_site(benches, all_boards.site, all_boards.title, config) as site:
+        right = [p for p in pending if not p.findings.errors]
+        _score(right, all_boards, run or RunOptions(), allow_judge_failures, refused)
+        scored = [p for p in right if p.files]
+        added = {path: file for p in scored for path, file in p.score_files().items()}
+        load_scores_of = load_backed(added, refused)
+        with growing_site(all_boards, load_scores_of, all_boards.site, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
             # the next one needs.
-            _keep([c for c in right if c.source in scored], all_boards, scored)
-        return Intake(checked, scored, refused, site, all_boards.site)
+            _keep(scored, all_boards)
+        return Intake(pending, refused, site, all_boards.site)
 
 
 def _all_in(boards: Boards) -> Iterator[Path]:
@@ -220,8 +208,8 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
             "has a name that ends like that of a context set, as score files do", path=path,
             allowed="another name",
         )  # fmt: skip
-    target = board.submissions_folder / path.name
-    scores = board.scores_folder / f"{path.name.removesuffix(ending)}.json"
+    pending = PendingSubmission(path, board)
+    target, scores = pending.target, pending.scores
     twin = _twin(target)
     if twin is not None:
         raise InputError(
@@ -240,7 +228,7 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
             f"would write over the scores of {rival.name} in {scores}", path=path,
             allowed="another name",
         )  # fmt: skip
-    return PendingSubmission(board, path, target, scores)
+    return pending
 
 
 def _twin(target: Path) -> Path | None:
@@ -292,38 +280,36 @@ def _require_gold(config: Path, boards: Boards) -> None:
 
 def _verdicts(
     paths: Sequence[Path], boards: Boards, name: str | None, replace: bool
-) -> list[Checked]:
+) -> list[PendingSubmission]:
     """One verdict on each submission, the same for ``--check`` and for what is scored.
 
     Raises:
         UsageError: nobody can tell which board one is for, or two would have one place.
     """
     places: dict[Path, Path] = {}
-    verdicts: dict[Path, Checked] = {}
-    waiting: list[PendingSubmission] = []
+    verdicts: dict[Path, PendingSubmission] = {}
     for path in paths:
         try:
             pending = _place_for(path, boards, name, replace)
         except InputError as error:
-            verdicts[path] = Checked(path, Findings(errors=[error_line(error)]))
+            verdicts[path] = PendingSubmission(path, findings=Findings(errors=[error_line(error)]))
             continue
         other = places.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
             raise UsageError(f"{other} and {path} would have one place; rename one of them")
-        waiting.append(pending)
+        verdicts[path] = pending
     for board in boards.boards:
-        mine = [t for t in waiting if t.board.name == board.name]
+        mine = [p for p in verdicts.values() if p.board == board]
         if mine:
             judge = BoardCheck(board, load(board.benchmark), replace)
             # Who was scored before comes first: a newcomer takes nobody's name away.
-            for pending in sorted(mine, key=lambda t: not judge.is_scored(t.source)):
-                findings, event = judge.verdict(pending.source)
-                verdicts[pending.source] = Checked(pending.source, findings, pending, event)
+            for pending in sorted(mine, key=lambda p: not judge.is_scored(p.source)):
+                pending.findings, pending.event = judge.verdict(pending.source)
     return [verdicts[path] for path in paths]
 
 
-def _error_lines(checked: Checked) -> list[str]:
-    path, errors = escaped_line(str(checked.source)), checked.findings.errors
+def _error_lines(pending: PendingSubmission) -> list[str]:
+    path, errors = escaped_line(str(pending.source)), pending.findings.errors
     lines = [
         f"{path}{'' if line is None else f':{line}'}: {escaped_line(text)}"
         for line, text in errors[:_ERRORS_TOLD]
@@ -333,66 +319,59 @@ def _error_lines(checked: Checked) -> list[str]:
     return lines
 
 
-def _scored(
-    right: Sequence[Checked],
+def _score(
+    right: Sequence[PendingSubmission],
     boards: Boards,
     run: RunOptions,
     allow_failures: bool,
     refused: list[str],
-) -> dict[Path, list[ScoreFile]]:
-    """Scores, board by board, as files may hold them: withheld where gold is hidden.
+) -> None:
+    """Give submissions their scores, board by board: withheld where gold is hidden.
 
     Raises:
         FailuresError: the judge failed.
     """
-    by_path: dict[Path, list[ScoreFile]] = {}
     for board in boards.boards:
-        mine = [c.source for c in right if c.taken and c.taken.board.name == board.name]
+        mine = {p.source.name: p for p in right if p.board == board}
         if not mine:
             continue
         wrong: dict[Path, CiteforgeError] = {}
         done = score_files(
-            mine, board.benchmark, board.score, gold=board.gold, run=run,
-            on_error=wrong.__setitem__,
+            [p.source for p in mine.values()], board.benchmark, board.score, gold=board.gold,
+            run=run, on_error=wrong.__setitem__,
         )  # fmt: skip
         if done.judge is not None and done.judge.n_failed and not allow_failures:
             raise FailuresError(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
             )
         refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
-        files = [withhold_scores(scores.file) for scores in done.scores]
-        for path in mine:
-            if path not in wrong:
-                by_path[path] = [file for file in files if file.submission == path.name]
-    return by_path
+        for scores in done.scores:
+            mine[scores.file.submission].files.append(withhold_scores(scores.file))
 
 
-def _keep(
-    right: Sequence[Checked], boards: Boards, scored: Mapping[Path, Sequence[ScoreFile]]
-) -> None:
+def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
     """Copy submissions that do not lie there yet, and write history and scores.
 
     Raises:
         InputError: one of them is no longer what was scored.
     """
-    submissions = [c.taken for c in right if c.taken is not None]
-    for one in submissions:
+    for one in scored:
         content = one.source.read_bytes()
-        if hashlib.sha256(content).hexdigest() != scored[one.source][0].submission_sha256:
+        if hashlib.sha256(content).hexdigest() != one.files[0].submission_sha256:
             raise InputError(
                 "has changed meanwhile", path=one.source, allowed="the same call again"
             )
         if one.source.resolve() != one.target.resolve():
             write_bytes(one.target, content)
     for board in boards.boards:
-        events = [c.event for c in right if c.event and c.taken and c.taken.board == board]
         before = read_history(board.history_file)
-        latest_events = latest(before)
-        new = [e for e in events if latest_events.get(e.submission) != e]
+        known = latest(before)
+        events = [p.event for p in scored if p.event and p.board == board]
+        new = [e for e in events if known.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
-    for one in submissions:
-        files = one.score_files(scored[one.source])
+    for one in scored:
+        files = one.score_files()
         for path, file in files.items():
             write_text(path, file.model_dump_json() + "\n")
         for path in {one.scores, *one.scores.parent.glob(f"{one.scores.stem}.*.json")} - {*files}:

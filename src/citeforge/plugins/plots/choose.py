@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.missing import is_trivial, marked_name, trivial_lines
 from citeforge.evaluator.reports.rows import main_measure, of_cells
-from citeforge.plugins.plots.charts.answers import by_citations, by_position
+from citeforge.plugins.plots.charts.answers import CITATIONS, POSITION, by_place
 from citeforge.plugins.plots.charts.bias import bias
 from citeforge.plugins.plots.charts.common import entries, entry
 from citeforge.plugins.plots.charts.intervals import intervals
-from citeforge.plugins.plots.charts.people import calibration, corrected, corrected_measures
+from citeforge.plugins.plots.charts.people import calibration, labelled_measures
 from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
 from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
 from citeforge.plugins.plots.figure import Figure
@@ -26,8 +27,8 @@ from citeforge.schemas.scores import ScoreFile
 
 _IN_PAGE = 4
 """Measures whose intervals a page draws; the table has the others."""
-_CORRECTED_IN_PAGE = 2
-"""Measures whose corrected values and calibration a page draws."""
+_LABELLED_IN_PAGE = 2
+"""Measures whose calibration a page draws."""
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -58,14 +59,9 @@ _BUILT_IN = (
         _precision_recall, 20, _precisions,
     ),
     Plot(
-        "corrected", "values corrected by labels of people, beside the judge's",
-        "score with --labels, or on a benchmark with a calibration of the judge", corrected, 30,
-        lambda files, main: corrected_measures(files)[:_CORRECTED_IN_PAGE],
-    ),
-    Plot(
         "calibration", "what people find in answers, by what the judge finds",
         "score with --labels", calibration, 40,
-        lambda files, main: corrected_measures(files, labelled=True)[:_CORRECTED_IN_PAGE],
+        lambda files, main: labelled_measures(files)[:_LABELLED_IN_PAGE],
     ),
     Plot(
         "cost", "score against what the answers cost",
@@ -86,11 +82,12 @@ _BUILT_IN = (
     ),
     Plot(
         "position", "score by the position of the first relevant passage",
-        "score with --details, on a benchmark whose passages are labelled", by_position, 70,
+        "score with --details, on a benchmark whose passages are labelled",
+        partial(by_place, POSITION), 70,
     ),
     Plot(
         "citations", "score by the number of passages that an answer cites",
-        "score with --details", by_citations, 80,
+        "score with --details", partial(by_place, CITATIONS), 80,
     ),
     Plot(
         "length", "words of answers, as histograms",

@@ -29,7 +29,7 @@ class PlotPages(Pages):
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
         """See :class:`Pages`."""
-        from citeforge.plugins.plots.explorer.part import explorer_site
+        from citeforge.plugins.plots.explorer.chunks import explorer_site
 
         return explorer_site(files)
 

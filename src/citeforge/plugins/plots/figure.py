@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 
 from citeforge.engines.io.report_table import Table
 from citeforge.plugins.plots.charts import palette
-from citeforge.plugins.plots.drawing import to_picture, to_svg
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
 
 WIDTH, BESIDE_NAMES = 300, 220
@@ -20,6 +21,8 @@ WIDTH, BESIDE_NAMES = 300, 220
 wider than a phone, so that its words stay readable where it is made smaller."""
 _FONT = "Arial, Liberation Sans, Helvetica, sans-serif"
 """Words are equally wide in all of these but the last."""
+_ADDRESSES = 80
+"""GiB of addresses that V8, inside vl-convert, sets apart; with fewer it ends the whole process."""
 _UNUSED = re.compile(
     r' (?:role|aria-roledescription|aria-hidden|class|pointer-events)="[^"]*"'
     r'| opacity="1"| xmlns:xlink="[^"]*"'
@@ -103,8 +106,37 @@ class Figure:
             return self.csv.encode()
         if form == "svg":
             return (self.svg + "\n").encode()
-        picture = to_picture(self.svg, form)
-        return _in_order(picture) if form == "pdf" else picture
+        import vl_convert
+
+        if form == "pdf":
+            return _in_order(vl_convert.svg_to_pdf(self.svg))
+        return bytes(vl_convert.svg_to_png(self.svg, scale=2))
+
+
+def hindrance() -> str | None:
+    """Why nothing can be drawn in this process; None where it can."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
+        return None
+    return (
+        f"drawing needs {_ADDRESSES} GiB of addresses (not of memory), and this process may have "
+        f"{limit / (1 << 30):.1f}; `ulimit -v unlimited` first"
+    )
+
+
+def to_svg(spec: dict[str, Any]) -> str:
+    """The drawing of a specification in Vega-Lite.
+
+    Raises:
+        InputError: the process may not have as many addresses as it takes.
+        MissingExtraError: the extra ``report`` is not installed.
+    """
+    with extras_named():
+        import vl_convert
+    problem = hindrance()
+    if problem is not None:
+        raise InputError(problem)
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def _in_order(pdf: bytes) -> bytes:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 
 from citeforge.plugins.plots.charts import palette
-from citeforge.plugins.plots.drawing import hindrance
-from citeforge.plugins.plots.figure import Figure
+from citeforge.plugins.plots.figure import Figure, hindrance
 from citeforge.plugins.plots.markup import render_markup, text_of
 from citeforge.schemas.errors import MissingExtraError
 from citeforge.schemas.extras import EXTRAS

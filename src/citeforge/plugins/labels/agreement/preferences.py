@@ -7,6 +7,7 @@ tie where their values are equal, the measure where its values are at most a thr
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,6 +20,7 @@ import numpy as np
 
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.report_table import Table
 from citeforge.plugins.labels.agreement.system_order import kendall_tau_b
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile
@@ -313,24 +315,16 @@ def render_preferences(
         n_repeats: rows that repeat another one.
     """
     agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
-    width = max(map(len, ("annotator", *agreements)))
-    lines = [
-        f"{measure} against the preferences of people",
-        f"  {'annotator':<{width}}      n  agreement     tau  system tau-b  ties within",
+    fields = ("agreement", "tau", "system_tau")
+    rows = [
+        (name, f"{a.n:,}", *_texts(*(getattr(a, f) for f in fields)), f"{a.threshold:.4g}")
+        for name, a in agreements.items()
     ]
-    for name, one in agreements.items():
-        lines.append(
-            f"  {name:<{width}}  {one.n:5,}     {100 * one.agreement:6.2f}  {one.tau:6.3f}"
-            f"  {one.system_tau:12.3f}  {one.threshold:11.4g}"
-        )
-    if len(agreements) > 1:
-        mean = [
-            sum(getattr(one, field) for one in agreements.values()) / len(agreements)
-            for field in ("agreement", "tau", "system_tau")
-        ]
-        lines.append(
-            f"  {'mean':<{width}}             {100 * mean[0]:6.2f}  {mean[1]:6.3f}  {mean[2]:12.3f}"
-        )
+    if len(rows) > 1:
+        means = (statistics.fmean(getattr(a, f) for a in agreements.values()) for f in fields)
+        rows.append(("mean", "", *_texts(*means), ""))
+    head = ("annotator", "n", "agreement", "tau", "system tau-b", "ties within")
+    lines = [f"{measure} against the preferences of people", *Table(head, rows).text()]
     n_left_out = sum(one.n_left_out for one in agreements.values())
     if n_left_out:
         lines.append(f"  left out  {n_left_out:,}: {measure} has no value of both answers")
@@ -342,3 +336,7 @@ def render_preferences(
             f"{100 * among.half_credit:.2f} % with a half where one of two calls them equal"
         )
     return "\n".join(lines)
+
+
+def _texts(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
+    return f"{100 * agreement:.2f}", f"{tau:.3f}", f"{system_tau:.3f}"

@@ -106,13 +106,16 @@ def meta_eval(
     for line in rows.lines():
         click.echo(line)
     click.echo(f"  supported, by people        {result.n_supported:,} of {result.n:,}")
-    click.echo(f"  accuracy                    {result.accuracy:.4f}")
-    click.echo(f"  balanced accuracy           {result.balanced_accuracy:.4f}")
-    click.echo(f"  macro-F1                    {result.macro_f1:.4f}")
-    click.echo(f"  Pearson                     {result.pearson:.4f}")
-    click.echo(f"  Cohen's kappa               {result.kappa:.4f}")
-    click.echo(f"  precision of not supported  {result.precision:.4f}")
-    click.echo(f"  recall of not supported     {result.recall:.4f}")
+    for name, value in (
+        ("accuracy", result.accuracy),
+        ("balanced accuracy", result.balanced_accuracy),
+        ("macro-F1", result.macro_f1),
+        ("Pearson", result.pearson),
+        ("Cohen's kappa", result.kappa),
+        ("precision of not supported", result.precision),
+        ("recall of not supported", result.recall),
+    ):
+        click.echo(f"  {name:<28}{value:.4f}")
     for name, quality in result.classes.items():
         click.echo(
             f"  class {name:<22}{quality.n:,} by people, precision {quality.precision:.4f}, recall "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,28 +23,6 @@ from citeforge.schemas.scores import AnswerDetail, ScoreFile
 
 MOST = 6
 """Systems that are drawn, the best ones: as many as there are colours."""
-_LAST = 9
-"""Numbers of citations from here on stand together."""
-
-
-def by_position(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the position of the first relevant passage in the context, from 1.
-
-    Returns:
-        None where no score file carries answers with labelled passages.
-    """
-    return _by(files, measure, _first_relevant, "position",
-               "position of the first relevant passage", None)  # fmt: skip
-
-
-def by_citations(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Mean score by the number of distinct passages or triples that an answer cites.
-
-    Returns:
-        None where no score file carries answers.
-    """
-    return _by(files, measure, _distinct, "citations",
-               "distinct passages or triples that an answer cites", _LAST)  # fmt: skip
 
 
 def _first_relevant(answer: AnswerDetail) -> int | None:
@@ -56,17 +34,47 @@ def _distinct(answer: AnswerDetail) -> int | None:
     return None if answer.is_missing else len(answer.all_cited)
 
 
-def _by(
-    files: Sequence[ScoreFile], measure: str, key: Callable[[AnswerDetail], int | None],
-    name: str, axis: str, last: int | None,
-) -> Figure | None:  # fmt: skip
+@dataclass(frozen=True)
+class AnswerPlace:
+    """What answers are told apart by.
+
+    Attributes:
+        name: of the plot.
+        axis: title of the axis.
+        words: of a place, for titles; ``{}`` stands for it.
+        of: place of an answer; None where it has none.
+        last: places from here on stand together; None for none.
+    """
+
+    name: str
+    axis: str
+    words: str
+    of: Callable[[AnswerDetail], int | None]
+    last: int | None = None
+
+
+POSITION = AnswerPlace(
+    "position", "position of the first relevant passage", "at position {}", _first_relevant
+)
+CITATIONS = AnswerPlace(
+    "citations", "distinct passages or triples that an answer cites", "where it cites {}",
+    _distinct, 9,
+)  # fmt: skip
+
+
+def by_place(place: AnswerPlace, files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Mean score by the place of an answer.
+
+    Returns:
+        None where no score file carries answers with such a place.
+    """
     alt = altair()
     rows: list[dict[str, Any]] = []
     drawn: list[ScoreFile] = []
     answering = [f for f, _ in entries(files, measure) if f.answers]
     for file in answering:
         # One that brought its own passages has no relevant one among them.
-        mine = _means(file, measure, key, last) if len(drawn) < MOST else []
+        mine = _means(file, measure, place) if len(drawn) < MOST else []
         drawn += [file] if mine else []
         rows += mine
     if len({r["x"] for r in rows}) < 2:
@@ -80,37 +88,35 @@ def _by(
             "scale": alt.Scale(zero=False)}  # fmt: skip
     dodge = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names))
     order = list(dict.fromkeys(r["at"] for r in sorted(rows, key=lambda r: r["x"])))
-    x = alt.X("at:N", title=axis, sort=order, axis=alt.Axis(labelAngle=0))
+    x = alt.X("at:N", title=place.axis, sort=order, axis=alt.Axis(labelAngle=0))
     chart = alt.layer(
         base.mark_rule(opacity=0.6).encode(x=x, xOffset=dodge, color=look["color"],
                                            y=alt.Y("low:Q", **down), y2=alt.Y2("high")),
         base.mark_point(filled=True, size=60, opacity=1).encode(x=x, xOffset=dodge,
                                                                 y=alt.Y("value:Q", **down), **look),
     ).properties(width=WIDTH, height=240)  # fmt: skip
-    title = _title(rows, names, measure, name)
+    title = _title(rows, names, measure, place.words)
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(answering) > len(drawn):
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
     return figure_of(
-        f"{name}-{measure}", title,
+        f"{place.name}-{measure}", title,
         "; ".join(f"{r['system']} at {r['at']}: {r['value']:.1f}" for r in rows[:20]) + ".", note,
-        {"system": "system", axis: "at", measure_and_unit(measure, measured.scale): "value",
+        {"system": "system", place.axis: "at", measure_and_unit(measure, measured.scale): "value",
          "low": "low", "high": "high", "queries": "n"},
         rows, chart,
     )  # fmt: skip
 
 
-def _means(
-    file: ScoreFile, measure: str, key: Callable[[AnswerDetail], int | None], last: int | None
-) -> list[dict[str, Any]]:
+def _means(file: ScoreFile, measure: str, place: AnswerPlace) -> list[dict[str, Any]]:
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
     columns: dict[int, list[float]] = {}
     for answer in file.answers:
-        place, value = key(answer), by_query.get(answer.query_id)
-        if place is not None and value is not None:
-            at = place if last is None else min(place, last)
+        at, value = place.of(answer), by_query.get(answer.query_id)
+        if at is not None and value is not None:
+            at = at if place.last is None else min(at, place.last)
             columns.setdefault(at, []).append(value)
     rows: list[dict[str, Any]] = []
     declared = find_measure(measure.partition("[")[0])
@@ -123,16 +129,12 @@ def _means(
         ends = (value, value) if math.isnan(low) else (low, high)
         rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
                      "high": ends[1], "n": len(columns[at]),
-                     "at": f"{at}+" if last is not None and at == last else str(at)})  # fmt: skip
+                     "at": f"{at}+" if at == place.last else str(at)})  # fmt: skip
     return rows
 
 
-def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, name: str) -> str:
+def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
-    place = "at position {}" if name == "position" else "where it cites {}"
-    text = f"{measure} of {names[0]} is {first['value']:.1f} "
-    text += place.format(first["at"])
-    if end is first:
-        return text
-    return f"{text}, {end['value']:.1f} " + place.format(end["at"])
+    text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"
+    return text if end is first else f"{text}, {end['value']:.1f} {words.format(end['at'])}"

@@ -1,4 +1,4 @@
-"""A judge beside people: how its values relate to theirs, and what correction makes of them."""
+"""A judge beside people: how its values relate to theirs."""
 
 from __future__ import annotations
 
@@ -10,29 +10,21 @@ import numpy as np
 
 from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts import labels, palette
-from citeforge.plugins.plots.charts.common import entry, measure_and_unit
-from citeforge.plugins.plots.charts.forest import forest
+from citeforge.plugins.plots.charts.common import entry
 from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
-from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
+from citeforge.schemas.scores import ScoreFile
 
 MOST = 6
 """Systems whose calibration is drawn."""
-_MOST_CORRECTED = 30
-"""Systems whose corrected values are drawn: the best ones."""
 _BINS = 5
 """Of the judge's values."""
-_METHODS = {
-    "ppi++": "Corrected by labels of these very answers (PPI++).",
-    "rogan-gladen": "Corrected by error rates of the judge on other answers (Rogan–Gladen).",
-}
 
 
-def corrected_measures(files: Sequence[ScoreFile], labelled: bool = False) -> list[str]:
-    """Measures that some file has corrected; with ``labelled``, by labels of its own answers."""
+def labelled_measures(files: Sequence[ScoreFile]) -> list[str]:
+    """Measures that some file has corrected by labels of its own answers."""
     names = (
         m.name for f in files for m in f.measures
-        if m.corrected is not None and m.corrected.value is not None
-        and (m.corrected.labelled or not labelled)
+        if m.corrected is not None and m.corrected.value is not None and m.corrected.labelled
     )  # fmt: skip
     return list(dict.fromkeys(names))
 
@@ -48,7 +40,7 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where no score file has labels of its own answers.
     """
-    measures = corrected_measures(files, labelled=True)
+    measures = labelled_measures(files)
     if not measures:
         return None
     measure = measure if measure in measures else measures[0]
@@ -149,85 +141,3 @@ def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
                         header=alt.Header(labelExpr=shown, labelLimit=150, labelAnchor="start")),
         columns=columns, spacing=14,
     )  # fmt: skip
-
-
-def corrected(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Values by the judge, by labels alone where there are some, and corrected, with intervals.
-
-    Args:
-        files: score files.
-        measure: a judged one; where nobody corrected it, the first one that is corrected is drawn.
-
-    Returns:
-        None where no value is corrected.
-    """
-    names = corrected_measures(files)
-    if not names:
-        return None
-    measure = measure if measure in names else names[0]
-    triples = sorted(
-        ((f, e, c) for f in files
-         if (e := entry(f, measure)) and (c := e.corrected) and c.value is not None),
-        key=lambda row: (-(row[2].value or 0.0), row[0].system),
-    )  # fmt: skip
-    everybody, triples = len(triples), triples[:_MOST_CORRECTED]
-    rows = [row for f, e, c in triples for row in _three(f.system, e, c)]
-    scale = triples[0][1].scale
-    axis = measure_and_unit(measure, scale)
-    best, raw, right = triples[0]
-    title = (
-        f"{measure} of {best.system} is {right.value or 0.0:.1f} corrected for the judge's "
-        f"errors, {raw.value or 0.0:.1f} by the judge alone"
-    )
-    note = "Sorted by the corrected value; lines are 95 % intervals."
-    note += "".join(f" {_METHODS[m]}" for m in dict.fromkeys(c.method for _, _, c in triples))
-    if everybody > len(triples):
-        note += f" The best {len(triples)} of {everybody} systems."
-    words = "; ".join(
-        f"{f.system} {c.value or 0.0:.1f} ({_span(c)}), by the judge {e.value or 0.0:.1f}"
-        for f, e, c in triples[:12]
-    )
-    return figure_of(
-        f"corrected-{measure}", title, f"{words}.", note,
-        {"system": "system", "by": "by", axis: "value", "low": "low", "high": "high",
-         "labelled answers": "n"},
-        rows, _dumbbells(rows, axis, scale),
-    )  # fmt: skip
-
-
-_JUDGE, _LABELS, _CORRECTED = "judge alone", "labels alone", "corrected"
-
-
-def _three(system: str, raw: MeasureScore, c: Corrected) -> list[dict[str, Any]]:
-    points = [(_JUDGE, raw.value, raw.low, raw.high),
-             (_LABELS, c.labels_value, c.labels_low, c.labels_high),
-             (_CORRECTED, c.value, c.low, c.high)]  # fmt: skip
-    return [
-        {"system": system, "by": by, "value": value, "low": value if low is None else low,
-         "high": value if high is None else high, "n": 0 if by == _JUDGE else c.n_labels}
-        for by, value, low, high in points if value is not None
-    ]  # fmt: skip
-
-
-def _span(c: Corrected) -> str:
-    return "no interval" if c.low is None or c.high is None else f"{c.low:.1f} to {c.high:.1f}"
-
-
-def _dumbbells(rows: Rows, title: str, scale: int) -> Any:
-    alt = altair()
-    kinds = [k for k in (_JUDGE, _LABELS, _CORRECTED) if any(r["by"] == k for r in rows)]
-    colours = {_JUDGE: palette.colour(1), _LABELS: palette.colour(4), _CORRECTED: palette.colour(0)}
-    shapes = {_JUDGE: "square", _LABELS: "triangle-up", _CORRECTED: "circle"}
-    plot = forest(rows, "system", f"{title}, 95 % interval", 100 if scale == 100 else None)
-    offset = alt.YOffset("by:N", sort=kinds, scale=alt.Scale(domain=kinds, paddingOuter=0.35))
-    key = alt.Legend(title=None, orient="bottom")
-    of_colour = alt.Scale(domain=kinds, range=[colours[k] for k in kinds])
-    of_shape = alt.Scale(domain=kinds, range=[shapes[k] for k in kinds])
-    colour = alt.Color("by:N", legend=key, sort=None, scale=of_colour)
-    shape = alt.Shape("by:N", legend=key, sort=None, scale=of_shape)
-    rules = plot.span(plot.base.mark_rule(strokeWidth=2)).encode(yOffset=offset, color=colour)
-    dots = plot.at(plot.base.mark_point(filled=True, size=45, opacity=1))
-    step = alt.Step(max(13, plot.step / len(kinds)), **{"for": "position"})
-    return plot.drawn(rules, dots.encode(yOffset=offset, color=colour, shape=shape)).properties(
-        height=step
-    )

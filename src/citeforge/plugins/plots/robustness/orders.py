@@ -17,8 +17,6 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
 
 ASPECTS = ("precision", "recall", "both", "")
-_FACTORS = {"measure": "another measure of the same aspect", "protocol": "the other protocol",
-            "judge": "another judge", "aspect": "another aspect of the same family"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,21 +85,6 @@ class SystemPair:
 
 
 @dataclass(frozen=True)
-class PartChange:
-    """What a change of one part of a definition does to the order of systems.
-
-    Attributes:
-        what: the part that changes, in words.
-        comparisons: pairs of systems × pairs of definitions that differ in this part alone.
-        flips: of these, pairs of systems that change their order.
-    """
-
-    what: str
-    comparisons: int
-    flips: int
-
-
-@dataclass(frozen=True)
 class Robustness:
     """The orders of some systems by all definitions.
 
@@ -112,7 +95,6 @@ class Robustness:
         tau: Kendall's tau-b of each two definitions; NaN where one gives all the same value.
         pairs: of systems, the most divided first.
         against: of each definition, pairs that it orders the other way round than most.
-        changes: what single parts of definitions do.
         left_out: what could not be taken in, with the reason.
     """
 
@@ -122,7 +104,6 @@ class Robustness:
     tau: tuple[tuple[float, ...], ...]
     pairs: tuple[SystemPair, ...]
     against: tuple[int, ...]
-    changes: tuple[PartChange, ...]
     left_out: tuple[str, ...]
 
     @property
@@ -184,7 +165,7 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
         tuple(tuple(_tau(a, b) for b in definitions) for a in definitions),
         _pairs(systems, definitions),
         tuple(sum(s * m < 0 for s, m in zip(d.signs, majority, strict=True)) for d in definitions),
-        tuple(_changes(definitions)), tuple(left_out),
+        tuple(left_out),
     )  # fmt: skip
 
 
@@ -323,41 +304,11 @@ def _pairs(
     return tuple(sorted(pairs, key=lambda p: (-p.behind, -p.ahead)))
 
 
-def _changes(definitions: Sequence[Definition]) -> list[PartChange]:
-    """What happens where two definitions differ in one part alone."""
-    counts = {name: [0, 0] for name in _FACTORS}
-    for a, b in combinations(definitions, 2):
-        name = _changed(a, b)
-        if name is not None:
-            counts[name][0] += len(a.signs)
-            counts[name][1] += sum(x * y < 0 for x, y in zip(a.signs, b.signs, strict=True))
-    return [PartChange(_FACTORS[n], total, flips) for n, (total, flips) in counts.items() if total]
-
-
-def _changed(a: Definition, b: Definition) -> str | None:
-    """The one part in which two definitions differ; None where it is more than one."""
-    same_judge = a.judge == b.judge or not (a.judge and b.judge)
-    if a.measure == b.measure:
-        if a.protocol != b.protocol:
-            return "protocol" if same_judge else None
-        return None if same_judge else "judge"
-    if a.protocol != b.protocol or not same_judge or not a.aspect:
-        return None
-    if a.aspect == b.aspect:
-        return "measure"
-    return "aspect" if a.family == b.family else None
-
-
 def headline(result: Robustness) -> str:
     """The result in one sentence, without its full stop."""
     n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (
         f"{result.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
-        f"citation quality ({percent_of(result.n_flips, n)})"
+        f"citation quality ({100 * result.n_flips / n:.0f} %)"
     )
-
-
-def percent_of(part: int, total: int) -> str:
-    """A share in words."""
-    return f"{100 * part / total:.0f} %"

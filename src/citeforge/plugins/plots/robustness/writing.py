@@ -16,7 +16,6 @@ from citeforge.plugins.plots.robustness.orders import (
     Definition,
     Robustness,
     headline,
-    percent_of,
     robustness,
 )
 from citeforge.schemas.scores import ScoreFile
@@ -38,21 +37,6 @@ def summary_lines(result: Robustness) -> Iterator[str]:
         )
     n = len(result.definitions)
     yield f"All {n} definitions order {len(alike)} of {len(result.pairs)} alike."
-    for aspect in ("precision", "recall", "both"):
-        several = [d for d in result.definitions if d.aspect == aspect]
-        if len(several) > 1:
-            signs = zip(*(d.signs for d in several), strict=True)
-            flips = sum(1 in s and -1 in s for s in signs)
-            words = "both" if aspect == "both" else f"{aspect} alone"
-            yield (
-                f"Among the {len(several)} definitions of {words}: {flips} of {len(result.pairs)} "
-                "change their order."
-            )
-    for change in result.changes:
-        yield (
-            f"With {change.what}, all else alike: {change.flips} of {change.comparisons} orders of "
-            f"two systems change ({percent_of(change.flips, change.comparisons)})."
-        )
 
 
 def differing(result: Robustness) -> list[str]:
