@@ -16,7 +16,7 @@ from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.passages import PassageCollector, empty_text
+from citeforge.ir_convert.passages import Place, empty_text, merged_passages
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
@@ -129,13 +129,11 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
     Raises:
         InputError: no item carries any.
     """
+    tasks: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
     for item in items:
-        if item.qa_pairs is not None:
-            return "asqa"
-        if item.answers is not None:
-            return "qampari"
-        if item.claims is not None:
-            return "eli5"
+        for task, field in tasks.items():
+            if getattr(item, field) is not None:
+                return task
     if any(item.answer is not None for item in items):
         return "eli5"
     raise InputError(
@@ -208,13 +206,12 @@ class AlceSource(Source):
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        collector = PassageCollector(self.path, self.options.skip_empty)
-        for number, item in enumerate(self._all, 1):
-            for doc in item.docs:
-                collector.add(number, passage_id(doc), doc.title, doc.text)
-            yield from collector.full_batches()
-        yield from collector.rest()
-        self._info.counts.update(collector.counts)
+        rows = (
+            (Place(self.path, number), passage_id(doc), doc.title, doc.text, None)
+            for number, item in enumerate(self._all, 1)
+            for doc in item.docs
+        )
+        return merged_passages(rows, self._info.counts, self.options.skip_empty)
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]

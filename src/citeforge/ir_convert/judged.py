@@ -11,14 +11,16 @@ import pyarrow as pa
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
-from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches, empty_text
+from citeforge.ir_convert.passages import (
+    PlacedPassage,
+    checked_passages,
+    corpus_batches,
+    empty_text,
+)
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-
-Passages = Callable[[], Iterator[tuple[Place, str, str, str]]]
-"""Streams (place, id, title, text), from the start at every call."""
 
 
 @dataclass
@@ -67,7 +69,7 @@ class JudgedSource(Source):
         source: provenance.
         texts: query to (line, text), in order. Blank ones are skipped, or refused.
         judged: judgements.
-        stream: passages.
+        stream: passages, from the start at every call.
         options: permissions.
         files: files read, for their hashes.
         gold_table: gold rows; None for none.
@@ -79,7 +81,7 @@ class JudgedSource(Source):
     source: SourceInfo
     texts: dict[str, tuple[int, str]]
     judged: Judgements
-    stream: Passages
+    stream: Callable[[], Iterator[PlacedPassage]]
     options: ReadOptions
     files: tuple[Path, ...] = ()
     gold_table: pa.Table | None = None
@@ -96,17 +98,12 @@ class JudgedSource(Source):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         return checked_passages(
-            self.read, self.place_of, self.source.counts, self.options.skip_empty,
+            lambda: corpus_batches(row[1:] for row in self.stream()),
+            lambda number: next(islice(self.stream(), number, None))[0],
+            self.source.counts,
+            self.options.skip_empty,
             id_field=self.id_field,
-        )  # fmt: skip
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Batches of schema CORPUS, as they stand in the files."""
-        return corpus_batches((name, title, text, None) for _, name, title, text in self.stream())
-
-    def place_of(self, number: int) -> Place:
-        """Where a passage stands, by its number from 0."""
-        return next(islice(self.stream(), number, None))[0]
+        )
 
     def queries(self) -> pa.Table:
         judged = {query for query, _ in self.judged.scores}

@@ -13,8 +13,9 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
+from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.judged import JudgedSource, Judgements
-from citeforge.ir_convert.passages import Place
+from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.publish.export.tables import corpus_rows, json_line, judgements, lost_of
@@ -50,12 +51,11 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
     folder = Path(argument)
     if options.passages_only:
         info = SourceInfo(spec=f"trec:{argument}", kind="trec")
-        return _source(info, None, None, [_one(folder, ["corpus.jsonl"])], options)
+        return _source(info, None, None, [find_file(folder, "corpus.jsonl")], options)
     middle = f".{split}" if split else ""
-    topics = _one(folder, [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"])
-    qrels = _one(folder, [f"qrels{middle}.{e}" for e in ("txt", "tsv", "qrels")] +
-                 [f"qrels{middle}"])  # fmt: skip
-    corpora = [_one(folder, ["corpus.jsonl"])]
+    topics = find_file(folder, f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv")
+    qrels = find_file(folder, *(f"qrels{middle}{end}" for end in (".txt", ".tsv", ".qrels", "")))
+    corpora = [find_file(folder, "corpus.jsonl")]
     info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split)
     return _source(info, topics, qrels, corpora, options)
 
@@ -99,14 +99,6 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     return _source(info, files.get("topics"), files.get("qrels"), corpora, options)
 
 
-def _one(folder: Path, names: list[str]) -> Path:
-    for name in names:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                return path
-    raise InputError("is missing", path=folder / names[0], allowed=", ".join(names))
-
-
 def _source(
     info: SourceInfo,
     topics: Path | None,
@@ -114,10 +106,11 @@ def _source(
     corpora: list[Path],
     options: ReadOptions,
 ) -> JudgedSource:
-    def stream() -> Iterator[tuple[Place, str, str, str]]:
+    def stream() -> Iterator[PlacedPassage]:
         for path in corpora:
             for line, row in read_rows(path, CorpusRow):
-                yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
+                name = row.docid or row.id or ""
+                yield Place(path, line), name, row.title or "", row.text, None
 
     if topics is None or qrels is None:
         return JudgedSource(info, {}, Judgements(str(corpora[0])), stream, options, tuple(corpora))
