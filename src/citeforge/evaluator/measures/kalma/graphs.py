@@ -103,7 +103,7 @@ class GraphReading(SubmissionReader):
         """What makes it doubtful that the submission answers this benchmark."""
         reach = CitationRange()
         for reading in (r for run in self._inputs.runs for r in run):
-            keys = {c.key.compared for c in reading.citations if c.complete}
+            keys = {c.compared for c in reading.citations if c.complete}
             reach.add((), len(keys - reading.shown.citable), 0)
         doubts = reach.warnings("triples") if self.submission.is_anonymous else []
         return super().warnings() + doubts
@@ -124,9 +124,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
         statements = [
             StatementDetail(
                 text=claim.text,
-                cited=[
-                    at for c in claim.citations if (at := place.get(c.key.compared)) is not None
-                ],
+                cited=[at for c in claim.citations if (at := place.get(c.compared)) is not None],
                 wrong=sum(not reading.shown.shows(c) for c in claim.citations),
                 supported=_supported(claim, decisions),
             )

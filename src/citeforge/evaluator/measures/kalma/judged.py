@@ -22,8 +22,7 @@ from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer,
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
 from citeforge.evaluator.tools import NO_JUDGE, Tools
-from citeforge.schemas.benchmarks.kg import Triple
-from citeforge.schemas.citations.triples import TripleCitation
+from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
 REFERENCE_ANSWERS = 400
@@ -32,7 +31,7 @@ Answers = Callable[[Sequence[tuple[str, str]]], Sequence[bool | None]]
 """(question, statement) pairs to whether each answers at all; None when nobody can say."""
 
 
-def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
+def entailment_of(text: str, triple: Triple | Key) -> Pair:
     """What a judge is asked of a statement that cites a triple."""
     return Pair(text, f"{triple.relation}: {triple.value}")
 
@@ -40,7 +39,7 @@ def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
 def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[str, Measured]]:
     """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
     strict = inputs.protocol == "strict"
-    rows: list[tuple[tuple[int, int], list[tuple[str, TripleCitation]]]] = []
+    rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []
     for run, readings in enumerate(inputs.runs):
         for reading in readings if strict else readings[:REFERENCE_ANSWERS]:
             if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
@@ -67,11 +66,11 @@ def align_samples(inputs: KalmaInputs, judge: JudgeSession) -> Iterator[tuple[st
     yield name, measured_between(mean_sample, macro_low, macro_high)
 
 
-def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, TripleCitation]]:
+def _aligned(inputs: KalmaInputs, reading: ParsedAnswer) -> list[tuple[str, Key]]:
     return [(claim.text, c) for claim in inputs.claims(reading) for c in claim.citations]
 
 
-def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
+def _is_asked(text: str, citation: Key, strict: bool) -> bool:
     """Incomplete citations are not aligned in strict. The reference takes a value that stands in
     the text for granted."""
     return citation.complete if strict else citation.value.lower() not in text.lower()
@@ -121,7 +120,7 @@ def na_samples(
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
     """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
-    cited = {c.key for c in reading.citations}
+    cited = set(reading.citations)
     return [
         Triple(k.qid, "", "", k.relation, k.value)
         for k, number in reading.shown.gold
