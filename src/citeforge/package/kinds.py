@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 
 from citeforge.engines import plugins
 from citeforge.engines.entry_points import PluginEntry
@@ -15,15 +14,9 @@ from citeforge.schemas.recipes.base import Recipe
 _GROUP = "kinds"
 
 
-@cache
-def _entries() -> dict[str, PluginEntry]:
+def _ours() -> dict[str, PluginEntry]:
     """Our kinds, as ``pyproject.toml`` declares them; none is imported."""
     return {entry.name: entry for entry in plugins.own_entries(_GROUP)}
-
-
-@cache
-def _ours(name: str) -> Kind:
-    return _checked((_entries()[name].load(), ""))
 
 
 def kinds() -> dict[str, Kind]:
@@ -69,10 +62,9 @@ def find_kind(name: str) -> Kind | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    if name in _entries():
-        return _ours(name)
-    theirs = plugins.find_entry(_GROUP, name)
-    return None if theirs is None else _checked(theirs)
+    entry = _ours().get(name)
+    value = (entry.load(), "") if entry else plugins.find_entry(_GROUP, name)
+    return None if value is None else _checked(value)
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -95,7 +87,7 @@ def recipes() -> dict[str, type[Recipe]]:
 
 def ours() -> list[Kind]:
     """The kinds that no plugin gives."""
-    return [_ours(name) for name in _entries()]
+    return [_checked((entry.load(), "")) for entry in _ours().values()]
 
 
 def of_plugins() -> Iterator[tuple[str, str]]:
@@ -105,7 +97,7 @@ def of_plugins() -> Iterator[tuple[str, str]]:
 
 def plugin_of(name: str) -> str | None:
     """Name and version of the plugin that gives a kind; None for ours."""
-    theirs = None if name in _entries() else plugins.find_entry(_GROUP, name)
+    theirs = None if name in _ours() else plugins.find_entry(_GROUP, name)
     return None if theirs is None else theirs[1]
 
 

@@ -52,12 +52,12 @@ class Flag:
     @property
     def bounds(self) -> dict[str, float]:
         """``ge``, ``gt``, ``le`` and ``lt``, where they are set."""
-        bounds = {}
-        for limit in self.field.metadata:
-            for name in ("ge", "gt", "le", "lt"):
-                if getattr(limit, name, None) is not None:
-                    bounds[name] = getattr(limit, name)
-        return bounds
+        return {
+            name: bound
+            for limit in self.field.metadata
+            for name in ("ge", "gt", "le", "lt")
+            if (bound := getattr(limit, name, None)) is not None
+        }
 
     def of(self, record: BaseModel) -> Any:
         """Its value in a record."""
