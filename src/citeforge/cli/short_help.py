@@ -15,11 +15,11 @@ MOST_OPTIONS = 15
 """Options that ``--help`` shows at most, beside --help and --help-all."""
 SECTIONS = {
     "How the judge decides": (
-        "judge_profile revision threshold max_tokens entailment_label runtime verdicts "
+        "judge_profile revision threshold max_tokens runtime verdicts "
         "strong_judge cross_encoder least_score contained"
     ),
     "Embedding": (
-        "embedder_revision compute query_prefix passage_prefix input_type vectors query_vectors "
+        "embedder_revision compute query_prefix passage_prefix vectors query_vectors "
         "vectors_model embeddings shard_rows"
     ),
     "Which negatives are mined": (

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, TypeVar
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
@@ -20,7 +20,6 @@ _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")
 _Entry = tuple[str, list[dict[str, str]]]
 _Word = Annotated[str, msgspec.Meta(min_length=1)]
-Row = TypeVar("Row")
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def read_entries(path: Path) -> list[KalmaItem]:
     return [_item(path, number, *row) for number, row in enumerate(rows, 1)]
 
 
-def _rows(path: Path, row_type: type[Row], layout: str, allowed: str) -> list[Row]:
+def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
     """The elements of a JSON list, each of one type."""
     content = read_json(path)
     if not isinstance(content, list):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600
 """Characters of what an error of the Hub says."""
-_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 class HubConnectionError(InputError):
@@ -75,17 +73,10 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """What an error says, in whole sentences: as many as fit, at least the first."""
-    text = " ".join(str(error).split())
-    secret = os.environ.get("HF_TOKEN")
+    """What an error says, in one line, without the token."""
+    text, secret = str(error), os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
-    first, *others = _SENTENCE.split(text)
-    words = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
-    for sentence in others:
-        if len(words) + len(sentence) >= _MOST_SAID:
-            return words
-        words = f"{words} {sentence}"
-    return words
+    return textwrap.shorten(text, _MOST_SAID, placeholder=" …")
 
 
 def is_network(error: BaseException) -> bool:

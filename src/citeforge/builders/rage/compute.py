@@ -30,7 +30,6 @@ def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
         revision=recipe.embedder_revision,
         prefixes=prefixes,
         compute=recipe.compute,
-        input_type=recipe.input_type,
     )
 
 

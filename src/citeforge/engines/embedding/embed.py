@@ -47,7 +47,6 @@ class EmbedderSettings:
         store: where its answers are kept.
         compute: numbers that a local model computes in; ``int8`` gives a
             :class:`~citeforge.engines.embedding.embedder.Quantizable`.
-        input_type: whether it is told which texts are queries and which are passages.
     """
 
     revision: str | None = None
@@ -56,7 +55,6 @@ class EmbedderSettings:
     options: ClientOptions = field(default_factory=ClientOptions)
     store: ReplayStore | None = None
     compute: Compute = "auto"
-    input_type: bool = False
 
     def prefixes_of(self, name: str) -> Prefixes:
         """Those given, or those of the model's family."""
@@ -123,9 +121,7 @@ def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
     """``openai:MODEL``."""
     from citeforge.engines.embedding.embed_openai import OpenAiEmbedder
 
-    # A server that is told what a text is puts its own prefix before it.
-    prefixes = Prefixes() if settings.input_type else settings.prefixes_of(model)
-    return OpenAiEmbedder(model, prefixes, settings.options, settings.store, settings.input_type)
+    return OpenAiEmbedder(model, settings.prefixes_of(model), settings.options, settings.store)
 
 
 class TransformerEmbedder:

@@ -27,7 +27,6 @@ class _Batch:
     """Texts that are embedded in one call."""
 
     texts: tuple[str, ...]
-    input_type: Kind | None = None
     sample: int = 0
     most_tokens: int | None = 0
 
@@ -37,8 +36,7 @@ class _Batch:
 
     def payload(self, model: str) -> dict[str, Any]:
         # Without an explicit format the SDK asks for base64, which not every server has.
-        body = {"model": model, "input": list(self.texts), "encoding_format": "float"}
-        return body | ({"extra_body": {"input_type": self.input_type}} if self.input_type else {})
+        return {"model": model, "input": list(self.texts), "encoding_format": "float"}
 
 
 class _Embedding(msgspec.Struct):
@@ -75,11 +73,7 @@ _EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
 
 
 class OpenAiEmbedder:
-    """Vectors of a served model. Finished shards are never asked for again, nor what is stored.
-
-    With ``input_type`` every call says whether it holds queries or passages, in the field of that
-    name, which servers of models with prefixes take beside OpenAI's own fields.
-    """
+    """Vectors of a served model. Finished shards are never asked for again, nor what is stored."""
 
     def __init__(
         self,
@@ -87,11 +81,9 @@ class OpenAiEmbedder:
         prefixes: Prefixes,
         options: ClientOptions,
         store: ReplayStore | None = None,
-        input_type: bool = False,
     ) -> None:
         self.model = model
         self.prefixes = prefixes
-        self.input_type = input_type
         self._endpoint = Endpoint(model, store, options)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -101,7 +93,6 @@ class OpenAiEmbedder:
             "batch_size": _BATCH,
             "query_prefix": self.prefixes.query,
             "passage_prefix": self.prefixes.passage,
-            **({"input_type": True} if self.input_type else {}),
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -112,9 +103,8 @@ class OpenAiEmbedder:
             BudgetError: the next call could pass the cost limit.
         """
         prefix = self.prefixes.of(kind)
-        input_type = kind if self.input_type else None
         batches = [
-            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]), input_type)
+            _Batch(tuple(prefix + text for text in texts[start : start + _BATCH]))
             for start in range(0, len(texts), _BATCH)
         ]
         if not batches:

@@ -80,9 +80,6 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Put before queries (default: the model family's)."""
     passage_prefix: str | None = None
     """Put before passages (default: the model family's)."""
-    input_type: bool = False
-    """Tell an openai: embedder's server which texts are queries and which are passages, and put
-    nothing before them: for servers that put e5's prefixes themselves."""
     vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
         None
     )
@@ -135,16 +132,6 @@ class RageRecipe(Licensed, Hideable, Sourced):
             for name, value in limits.items():
                 if value is not None:
                     raise ValueError(f"{name} is about cosines, and --candidates has none")
-        return self
-
-    @model_validator(mode="after")
-    def _told_or_prefixed(self) -> Self:
-        if not self.input_type:
-            return self
-        if not self.embedder.startswith("openai:"):
-            raise ValueError(f"--input-type is for openai: embedders, not {self.embedder}")
-        if self.query_prefix is not None or self.passage_prefix is not None:
-            raise ValueError("--input-type leaves prefixes to the server: drop one or the other")
         return self
 
     @model_validator(mode="after")
