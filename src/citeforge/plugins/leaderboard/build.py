@@ -155,9 +155,7 @@ def _ready(bench: SiteBenchmark, package: Package) -> Sequence[ScoreFile]:
         )
     files = bench.load()
     hidden = (
-        []
-        if bench.gold is None
-        else [matching_gold(package.manifest, bench.gold)[1].benchmark_hash]
+        [] if bench.gold is None else [matching_gold(package.manifest, bench.gold).benchmark_hash]
     )
     _check(files, [package.hash, *hidden])
     require_publishable(files)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -61,10 +62,7 @@ class Flag:
 
     def of(self, record: BaseModel) -> Any:
         """Its value in a record."""
-        value: Any = record
-        for name in self.place:
-            value = getattr(value, name)
-        return value
+        return reduce(getattr, self.place, record)
 
 
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
