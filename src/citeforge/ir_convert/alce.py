@@ -11,13 +11,13 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.files import parse_json, sha256_file
+from citeforge.engines.io.files import parse_json
 from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.ir_convert.passages import Place, empty_text, merged_passages
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -172,7 +172,7 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
     return AlceSource(path, items, task_of(items, path), info, options)
 
 
-class AlceSource(Source):
+class AlceSource(FileSource):
     """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
 
     A passage is relevant when its text carries a short answer of the question, both under
@@ -190,7 +190,7 @@ class AlceSource(Source):
         self.items = [item for item in items if item.question.strip()]
         self.options = options
         self._all = items
-        self._info = info
+        self.source, self.files = info, {path.name: path}
         if len(self.items) < len(items):
             info.counts["queries without text, skipped"] = len(items) - len(self.items)
         info.rules["data set"] = task
@@ -200,18 +200,13 @@ class AlceSource(Source):
             else f"the passage entails a claim by {options.judge.judge.signature}"
         )
 
-    def info(self) -> SourceInfo:
-        if not self._info.files:
-            self._info.files[self.path.name] = sha256_file(self.path)
-        return self._info
-
     def passages(self) -> Iterator[pa.RecordBatch]:
         rows = (
             (Place(self.path, number), passage_id(doc), doc.title, doc.text, None)
             for number, item in enumerate(self._all, 1)
             for doc in item.docs
         )
-        return merged_passages(rows, self._info.counts, self.options.skip_empty)
+        return merged_passages(rows, self.source.counts, self.options.skip_empty)
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]
@@ -242,7 +237,7 @@ class AlceSource(Source):
         decisions = judge.ask(pair for _, _, pair in pairs)
         failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
         if failed:
-            self._info.counts["pairs of passage and claim on which the judge failed"] = failed
+            self.source.counts["pairs of passage and claim on which the judge failed"] = failed
         claims_of: dict[tuple[str, str], set[str]] = {}
         for query, passage, pair in pairs:
             decision = decisions[pair]

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from citeforge.engines.io.archives import unpack_zip
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.files import digest, sha256_file
+from citeforge.engines.io.files import digest
 from citeforge.engines.io.jsonlines import decode_text, raw_lines
 from citeforge.ir_convert.judged import JudgedSource, Judgements
 from citeforge.ir_convert.passages import Place, PlacedPassage, check_id, duplicate_id
@@ -68,21 +68,16 @@ class BeirSource(JudgedSource):
         split = split or "test"
         self.folder = folder
         info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
-        judged, files = Judgements(""), [find_file(folder, "corpus.jsonl")]
+        judged, paths = Judgements(""), [find_file(folder, "corpus.jsonl")]
         if not options.passages_only:
-            files += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
-            judged = read_qrels(files[2], options.skip_contradictions)
-        stream = partial(read_corpus, files[0], options, info.counts)
-        super().__init__(info, {}, judged, stream, options, tuple(files), id_field="_id")
-
-    def info(self) -> SourceInfo:
-        if not self.source.files:
-            for path in self.files:
-                self.source.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
-        return self.source
+            paths += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
+            judged = read_qrels(paths[2], options.skip_contradictions)
+        stream = partial(read_corpus, paths[0], options, info.counts)
+        files = {path.relative_to(folder).as_posix(): path for path in paths}
+        super().__init__(info, {}, judged, stream, options, files, id_field="_id")
 
     def queries(self) -> pa.Table:
-        self.topics = path = self.files[1]
+        self.topics = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
         lines: dict[str, int] = {}
         for line, row in read_known_fields(

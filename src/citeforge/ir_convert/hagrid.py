@@ -11,7 +11,6 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.passages import (
     Place,
@@ -20,7 +19,7 @@ from citeforge.ir_convert.passages import (
     empty_text,
     merged_passages,
 )
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.citations.grammar import Grammar
@@ -102,7 +101,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
     return HagridSource(path, info, options)
 
 
-class HagridSource(Source):
+class HagridSource(FileSource):
     """Records of a HAGRID file. See :class:`citeforge.ir_convert.source.Source`.
 
     Quotes are the judged-relevant passages; all gold answers are kept, and their citations are
@@ -112,20 +111,15 @@ class HagridSource(Source):
     def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
         self.path = path
         self.options = options
-        self._info = info
-        self._info.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
-
-    def info(self) -> SourceInfo:
-        if not self._info.files:
-            self._info.files[self.path.name] = sha256_file(self.path)
-        return self._info
+        self.source, self.files = info, {path.name: path}
+        self.source.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
         """Id to line and question, blank ones among them where they are allowed."""
         rows: dict[str, tuple[int, HagridQuestion]] = {}
         for line, row in read_known_fields(
-            self.path, HagridQuestion, self.options.extra_fields, self._info.counts, "questions"
+            self.path, HagridQuestion, self.options.extra_fields, self.source.counts, "questions"
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
@@ -135,7 +129,7 @@ class HagridSource(Source):
                 raise empty_text(self.path, line)
             rows[name] = line, row
         if blank := sum(not row.query.strip() for _, row in rows.values()):
-            self._info.counts["queries without text, skipped"] = blank
+            self.source.counts["queries without text, skipped"] = blank
         return rows
 
     def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
@@ -148,7 +142,7 @@ class HagridSource(Source):
             for line, row in self._rows.values()
             for quote in row.quotes
         )
-        return merged_passages(rows, self._info.counts, self.options.skip_empty)
+        return merged_passages(rows, self.source.counts, self.options.skip_empty)
 
     def queries(self) -> pa.Table:
         rows = [
@@ -189,7 +183,7 @@ class HagridSource(Source):
                     }
                 )
         if unresolved:
-            self._info.counts["answer citations outside the quotes"] = unresolved
+            self.source.counts["answer citations outside the quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.passages import (
     PlacedPassage,
@@ -17,7 +16,7 @@ from citeforge.ir_convert.passages import (
     corpus_batches,
     empty_text,
 )
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -62,7 +61,7 @@ class Judgements:
 
 
 @dataclass
-class JudgedSource(Source):
+class JudgedSource(FileSource):
     """See :class:`citeforge.ir_convert.source.Source`.
 
     Attributes:
@@ -71,7 +70,7 @@ class JudgedSource(Source):
         judged: judgements.
         stream: passages, from the start at every call.
         options: permissions.
-        files: files read, for their hashes.
+        files: files read, for their hashes, by name.
         gold_table: gold rows; None for none.
         negatives: negative mappings that the source brings along, by label (schema MAPPING).
         topics: file of the queries, for messages; None for that of the judgements.
@@ -83,18 +82,12 @@ class JudgedSource(Source):
     judged: Judgements
     stream: Callable[[], Iterator[PlacedPassage]]
     options: ReadOptions
-    files: tuple[Path, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
     gold_table: pa.Table | None = None
     negatives: dict[str, pa.Table] = field(default_factory=dict)
     topics: Path | str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     id_field: str = "docid"
-
-    def info(self) -> SourceInfo:
-        if not self.source.files:
-            for path in self.files:
-                self.source.files[path.name] = sha256_file(path)
-        return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         return checked_passages(

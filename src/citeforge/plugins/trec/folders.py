@@ -112,12 +112,10 @@ def _source(
                 name = row.docid or row.id or ""
                 yield Place(path, line), name, row.title or "", row.text, None
 
+    files = {path.name: path for path in (topics, qrels, *corpora) if path is not None}
     if topics is None or qrels is None:
-        return JudgedSource(info, {}, Judgements(str(corpora[0])), stream, options, tuple(corpora))
-    return JudgedSource(
-        info, read_topics(topics), read_trec_qrels(qrels), stream, options,
-        (topics, qrels, *corpora),
-    )  # fmt: skip
+        return JudgedSource(info, {}, Judgements(str(corpora[0])), stream, options, files)
+    return JudgedSource(info, read_topics(topics), read_trec_qrels(qrels), stream, options, files)
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:
