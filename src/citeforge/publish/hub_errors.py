@@ -32,44 +32,32 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
     try:
         yield
-    except RepositoryNotFoundError as error:
-        raise InputError(
-            "the Hub shows no such repository to this token",
-            path=repo_id,
-            allowed="check the name, and the token (hf auth whoami)",
-        ) from error
-    except RevisionNotFoundError as error:
-        raise InputError(
-            f"the Hub has no such revision ({hub_error_words(error)})",
-            path=repo_id,
-            allowed="a branch, tag or commit of the repository",
-        ) from error
-    except HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", None)
-        hint = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}.get(
-            status or 0, "run the same command again"
-        )
-        raise InputError(
-            f"the Hub answered {status} ({hub_error_words(error)})", path=repo_id, allowed=hint
-        ) from error
-    except HFValidationError as error:
-        raise InputError(
-            f"is no name of a repository ({hub_error_words(error)})",
-            path=repo_id,
-            allowed="ORG/NAME",
-        ) from error
     except InputError:
         raise  # ours, whatever it was made of
     except Exception as error:
-        is_hub = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
-        if not is_hub and not is_network(error):
+        problem: type[InputError] = InputError
+        words = hub_error_words(error)
+        if isinstance(error, RepositoryNotFoundError):
+            said = "the Hub shows no such repository to this token"
+            allowed = "check the name, and the token (hf auth whoami)"
+        elif isinstance(error, RevisionNotFoundError):
+            said = f"the Hub has no such revision ({words})"
+            allowed = "a branch, tag or commit of the repository"
+        elif isinstance(error, HfHubHTTPError):
+            status = getattr(error.response, "status_code", None)
+            hints = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}
+            said = f"the Hub answered {status} ({words})"
+            allowed = hints.get(status or 0, "run the same command again")
+        elif isinstance(error, HFValidationError):
+            said, allowed = f"is no name of a repository ({words})", "ORG/NAME"
+        elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
+            cause = error.__cause__ or error
+            problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__
+            said = f"the connection to the Hub failed ({words})"
+            allowed = "run the same command again: nothing is transferred or committed twice"
+        else:
             raise
-        cause = error.__cause__ or error
-        raise HubConnectionError(
-            f"the connection to the Hub failed ({hub_error_words(cause) or type(cause).__name__})",
-            path=repo_id,
-            allowed="run the same command again: nothing is transferred or committed twice",
-        ) from error
+        raise problem(said, path=repo_id, allowed=allowed) from error
 
 
 def hub_error_words(error: BaseException) -> str:
