@@ -30,16 +30,18 @@ def make_corpus(path: Path, passages: int) -> None:
 def prepare_ours(source: str, out: str) -> Any:
     from citeforge.engines.io.tables import TableWriter
     from citeforge.ir_convert.beir import read_corpus
+    from citeforge.ir_convert.passages import corpus_batches
     from citeforge.ir_convert.source import ReadOptions
     from citeforge.schemas.benchmarks.tables import CORPUS
 
-    return TableWriter(Path(out), "corpus", CORPUS), read_corpus(Path(source), ReadOptions(), {})
+    rows = (row[1:] for row in read_corpus(Path(source), ReadOptions(), {}))
+    return TableWriter(Path(out), "corpus", CORPUS), corpus_batches(rows)
 
 
 def run_ours(state: Any) -> int:
     writer, batches = state
     with writer:
-        for batch, _ in batches:
+        for batch in batches:
             writer.write(batch)
     rows: int = writer.rows
     return rows

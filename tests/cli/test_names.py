@@ -22,8 +22,7 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models import choices
 from citeforge.schemas.models.choices import Choice, listed
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
-from citeforge.systems.registry import SYSTEMS, options_of
+from citeforge.systems.registry import SYSTEMS, options_of, systems
 
 
 def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Option]]:
@@ -79,7 +78,7 @@ def test_run_names_the_systems() -> None:
     command = cli.get_command(click.Context(cli), "run")
     assert command is not None
     text = command.get_help(click.Context(command, terminal_width=400, max_content_width=400))
-    for system in DECLARED:
+    for system in systems().values():
         assert f"{system.name}: {system.what}" in text
 
 
@@ -90,7 +89,7 @@ def test_whatever_is_declared_can_be_made() -> None:
     for registry in registries:
         for name in registry.all():
             assert callable(registry.factory(name)), (registry.what, name)
-    for system in DECLARED:
+    for system in systems().values():
         assert issubclass(options_of(system), Part), system
 
 

@@ -32,6 +32,12 @@ def marco(path: Path, rows: list[tuple[str, list[str], list[int]]]) -> Path:
     )
 
 
+def rage(path: Path, n_irrelevant: int = 0, mixture: str = "m=1,0,1") -> tuple[str, ...]:
+    """A build of such rows without a model: negatives are given, so nothing is embedded."""
+    words = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
+    return (*words, "--n-irrelevant", str(n_irrelevant), "--mixture", mixture, "--out", "b")
+
+
 ROWS = [
     ("first question?", ["Zinc is a metal.", "Tin is one too.", "So is lead."], [0, 1, 0]),
     ("second question?", ["Cats purr.", "Dogs bark.", "Owls hoot.", "Cows low."], [1, 0, 0, 0]),
@@ -54,9 +60,7 @@ def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) ->
 
 def test_a_benchmark_of_them_shows_each_query_its_own_list(cli: Cli, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    # No model: negatives are given, so nothing is embedded.
-    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
-    result = cli(*rage, "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")
+    result = cli(*rage(path))
     assert result.returncode == 0, result.stderr
     result = cli("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
     assert result.returncode == 0, result.stderr
@@ -76,8 +80,7 @@ def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
     cli: Cli, tmp_path: Path
 ) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none")
-    result = cli(*rage, "--n-irrelevant", "2", "--mixture", "m=1,1,1", "--out", "b")
+    result = cli(*rage(path, n_irrelevant=2, mixture="m=1,1,1"))
     assert result.returncode == 0, result.stderr
     base = Base(tmp_path / "b")
     own = {"m0": ROWS[0][1], "m1": ROWS[1][1]}
@@ -94,10 +97,8 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Pa
     with pytest.raises(InputError, match="otherwise than line 3") as error:
         open_attrieval(str(path), None, ReadOptions())
     assert "--skip-contradictions" in (error.value.allowed or "")
-    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none",
-            "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")  # fmt: skip
-    assert cli(*rage).returncode == 1
-    result = cli(*rage, "--skip-contradictions")
+    assert cli(*rage(path)).returncode == 1
+    result = cli(*rage(path), "--skip-contradictions")
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     (source,) = manifest["sources"]
@@ -111,12 +112,10 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Pa
 
 def test_blank_queries_are_skipped_and_counted(cli: Cli, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", [*ROWS, (" ", ["Fish swim.", "Birds fly."], [0, 1])])
-    rage = ("build", "rage", "--source", f"attrieval:{path}", "--embedder", "nowhere/none",
-            "--n-irrelevant", "0", "--mixture", "m=1,0,1", "--out", "b")  # fmt: skip
-    refused = cli(*rage)
+    refused = cli(*rage(path))
     assert refused.returncode == 1
     assert "m.jsonl:3 text: is empty; some text, or pass --skip-empty" in refused.stderr
-    result = cli(*rage, "--skip-empty")
+    result = cli(*rage(path), "--skip-empty")
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 1

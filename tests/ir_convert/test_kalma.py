@@ -51,7 +51,7 @@ def test_an_entry(tmp_path: Path) -> None:
         ([["Q?", [ADA]], ["Q?"]], "entry 2"),
         ([["Q?", ADA]], "entry 1"),
         ([["Q?", [{"name": "Ada"}]]], "a graph without name and qid"),
-        ([["Q?", [ADA | {"spouse": ["x"]}]]], "'spouse' is no text"),
+        ([["Q?", [ADA | {"spouse": ["x"]}]]], "Expected `str`, got `array`"),
     ],
 )
 def test_another_layout(tmp_path: Path, content: Any, message: str) -> None:

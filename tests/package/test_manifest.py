@@ -165,16 +165,14 @@ def test_a_folder_that_is_a_link(copy: Path) -> None:
     assert "is a link" in refusal(copy)
 
 
-def test_a_pipe_is_not_waited_for(copy: Path) -> None:
-    (copy / "stats.json").unlink()
-    os.mkfifo(copy / "stats.json")
-    assert "stats.json" in refusal(copy)
-
-
-def test_a_pipe_as_the_manifest_is_not_waited_for(copy: Path) -> None:
-    (copy / "manifest.json").unlink()
-    os.mkfifo(copy / "manifest.json")
-    assert "is not a benchmark package" in refusal(copy)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("stats.json", "stats.json"), ("manifest.json", "is not a benchmark package")],
+)
+def test_a_pipe_is_not_waited_for(copy: Path, name: str, said: str) -> None:
+    (copy / name).unlink()
+    os.mkfifo(copy / name)
+    assert said in refusal(copy)
 
 
 def cached(folder: Path, cache: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.schemas.systems.listed import SYSTEMS
+from citeforge.systems.registry import SYSTEMS
 from conftest import ROOT, Cli
 from servers.running import openai_server
 
@@ -176,4 +176,4 @@ def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
 
 def test_every_system_stands_in_the_docs() -> None:
     page = (ROOT / "docs" / "systems.md").read_text()
-    assert not [s.name for s in SYSTEMS if f"`{s.name}`" not in page]
+    assert not [name for name in SYSTEMS.all() if f"`{name}`" not in page]

@@ -15,7 +15,7 @@ MOST_OPTIONS = 15
 """Options that ``--help`` shows at most, beside --help and --help-all."""
 SECTIONS = {
     "How the judge decides": (
-        "judge_profile revision threshold max_tokens entailment_label runtime verdicts "
+        "judge_profile revision threshold max_tokens runtime verdicts "
         "strong_judge cross_encoder least_score contained"
     ),
     "Embedding": (

@@ -92,7 +92,6 @@ def judge_session(
         batch_size=run.batch_size,
         threshold=judging.threshold,
         max_tokens=judging.max_tokens,
-        entailment_label=judging.entailment_label,
         profile=judging.judge_profile,
         runtime=judging.runtime,
     )

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.files import parse_json, sha256_file
+from citeforge.engines.io.files import parse_json
 from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.passages import PassageCollector, empty_text
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.passages import Place, empty_text, merged_passages
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -129,13 +129,11 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
     Raises:
         InputError: no item carries any.
     """
+    tasks: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
     for item in items:
-        if item.qa_pairs is not None:
-            return "asqa"
-        if item.answers is not None:
-            return "qampari"
-        if item.claims is not None:
-            return "eli5"
+        for task, field in tasks.items():
+            if getattr(item, field) is not None:
+                return task
     if any(item.answer is not None for item in items):
         return "eli5"
     raise InputError(
@@ -174,7 +172,7 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
     return AlceSource(path, items, task_of(items, path), info, options)
 
 
-class AlceSource(Source):
+class AlceSource(FileSource):
     """Records of an ALCE file. See :class:`citeforge.ir_convert.source.Source`.
 
     A passage is relevant when its text carries a short answer of the question, both under
@@ -192,7 +190,7 @@ class AlceSource(Source):
         self.items = [item for item in items if item.question.strip()]
         self.options = options
         self._all = items
-        self._info = info
+        self.source, self.files = info, {path.name: path}
         if len(self.items) < len(items):
             info.counts["queries without text, skipped"] = len(items) - len(self.items)
         info.rules["data set"] = task
@@ -202,19 +200,13 @@ class AlceSource(Source):
             else f"the passage entails a claim by {options.judge.judge.signature}"
         )
 
-    def info(self) -> SourceInfo:
-        if not self._info.files:
-            self._info.files[self.path.name] = sha256_file(self.path)
-        return self._info
-
     def passages(self) -> Iterator[pa.RecordBatch]:
-        collector = PassageCollector(self.path, self.options.skip_empty)
-        for number, item in enumerate(self._all, 1):
-            for doc in item.docs:
-                collector.add(number, passage_id(doc), doc.title, doc.text)
-            yield from collector.full_batches()
-        yield from collector.rest()
-        self._info.counts.update(collector.counts)
+        rows = (
+            (Place(self.path, number), passage_id(doc), doc.title, doc.text, None)
+            for number, item in enumerate(self._all, 1)
+            for doc in item.docs
+        )
+        return merged_passages(rows, self.source.counts, self.options.skip_empty)
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]
@@ -245,7 +237,7 @@ class AlceSource(Source):
         decisions = judge.ask(pair for _, _, pair in pairs)
         failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
         if failed:
-            self._info.counts["pairs of passage and claim on which the judge failed"] = failed
+            self.source.counts["pairs of passage and claim on which the judge failed"] = failed
         claims_of: dict[tuple[str, str], set[str]] = {}
         for query, passage, pair in pairs:
             decision = decisions[pair]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
 from pathlib import Path
 
 import msgspec
@@ -12,7 +12,7 @@ from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.judged import JudgedSource, Judgements
-from citeforge.ir_convert.passages import PassageCollector, Place
+from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
@@ -49,12 +49,11 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     """
     path = Path(argument)
     rows = list(read_saved(path, _Row) if path.is_dir() else read_rows(path, _Row))
-    collector = PassageCollector(path, options.skip_empty)
     texts: dict[str, tuple[int, str]] = {}
     judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
     listed: dict[tuple[str, str], int] = {}
     gold: list[dict[str, object]] = []
-    passages: dict[str, tuple[int, str]] = {}
+    passages: dict[str, PlacedPassage] = {}
     for number, row in rows:
         query, listing = row.query, row.passages
         if len(listing.passage_text) != len(listing.is_selected):
@@ -68,10 +67,10 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
             raise InputError(f"the query {name!r} comes twice", path=path, line=number)
         texts[name] = (number, query)
         for rank, (text, selected) in enumerate(pairs, 1):
-            ident = _ident(text)
+            ident = hashlib.sha256(text.encode()).hexdigest()[:16]
             listed.setdefault((name, ident), rank)
-            if collector.add(number, ident, "", text):
-                passages.setdefault(ident, (number, text))
+            passages.setdefault(ident, (Place(path, number), ident, "", text, None))
+            if text.strip():
                 judged.add(number, name, ident, int(bool(selected)))
         answers = row.org_answers or row.answers
         aliases = [answers] if isinstance(answers, str) else list(answers or [])
@@ -79,10 +78,6 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
             gold.append(
                 {"query_id": name, "kind": "short_answer", "position": 0, "aliases": aliases}
             )  # fmt: skip
-
-    def stream() -> Iterator[tuple[Place, str, str, str]]:
-        for ident, (line, text) in passages.items():
-            yield Place(path, line), ident, "", text
 
     info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
     info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
@@ -94,10 +89,6 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         if not score
     ]
     negatives = {SEEMINGLY_RELEVANT: table_of(unselected, MAPPING)} if unselected else {}
-    return JudgedSource(info, texts, judged, stream, options, (), table, negatives)
-
-
-def _ident(text: str) -> str:
-    import hashlib
-
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return JudgedSource(
+        info, texts, judged, lambda: iter(passages.values()), options, {}, table, negatives
+    )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -11,16 +11,14 @@ import pyarrow as pa
 
 from citeforge.engines.io.archives import unpack_zip
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.files import digest, sha256_file
+from citeforge.engines.io.files import digest
 from citeforge.engines.io.jsonlines import decode_text, raw_lines
 from citeforge.ir_convert.judged import JudgedSource, Judgements
-from citeforge.ir_convert.passages import Place, check_id, duplicate_id
+from citeforge.ir_convert.passages import Place, PlacedPassage, check_id, duplicate_id
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError, UnknownValueError
 
-_BATCH = 2048
 _NO_JSON = msgspec.Raw(b"")
 _HEADER = ["query-id", "corpus-id", "score"]
 
@@ -70,30 +68,16 @@ class BeirSource(JudgedSource):
         split = split or "test"
         self.folder = folder
         info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
-        self._corpus = find_file(folder, "corpus.jsonl")
-        judged, files = Judgements(""), [self._corpus]
+        judged, paths = Judgements(""), [find_file(folder, "corpus.jsonl")]
         if not options.passages_only:
-            files += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
-            judged = read_qrels(files[2], options.skip_contradictions)
-        super().__init__(info, {}, judged, lambda: iter(()), options, tuple(files), id_field="_id")
-
-    def info(self) -> SourceInfo:
-        if not self.source.files:
-            for path in self.files:
-                self.source.files[path.relative_to(self.folder).as_posix()] = sha256_file(path)
-        return self.source
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        return read_corpus(self._corpus, self.options, self.source.counts)
-
-    def place_of(self, number: int) -> Place:
-        rows = read_known_fields(
-            self._corpus, BeirPassage, self.options.extra_fields, {}, "passages"
-        )
-        return Place(self._corpus, next(islice(rows, number, None))[0])
+            paths += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
+            judged = read_qrels(paths[2], options.skip_contradictions)
+        stream = partial(read_corpus, paths[0], options, info.counts)
+        files = {path.relative_to(folder).as_posix(): path for path in paths}
+        super().__init__(info, {}, judged, stream, options, files, id_field="_id")
 
     def queries(self) -> pa.Table:
-        self.topics = path = self.files[1]
+        self.topics = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
         lines: dict[str, int] = {}
         for line, row in read_known_fields(
@@ -110,16 +94,17 @@ class BeirSource(JudgedSource):
         return super().queries()
 
 
-def find_file(folder: Path, name: str) -> Path:
-    """``name`` or ``name.gz`` in the folder.
+def find_file(folder: Path, *names: str) -> Path:
+    """The first file of these names, plain or ``.gz``, in the folder.
 
     Raises:
-        InputError: neither is there.
+        InputError: none is there.
     """
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.is_file():
-            return path
-    raise InputError("is missing", path=folder / name, allowed=f"{name} or {name}.gz")
+    for name in names:
+        for path in (folder / name, folder / f"{name}.gz"):
+            if path.is_file():
+                return path
+    raise InputError("is missing", path=folder / names[0], allowed=f"{', '.join(names)}, or .gz")
 
 
 def find_qrels(folder: Path, split: str) -> Path:
@@ -142,8 +127,8 @@ def find_qrels(folder: Path, split: str) -> Path:
 
 def read_corpus(
     path: Path, options: ReadOptions, counts: dict[str, int]
-) -> Iterator[pa.RecordBatch]:
-    """Stream a ``corpus.jsonl`` as batches of schema CORPUS.
+) -> Iterator[PlacedPassage]:
+    """Stream the passages of a ``corpus.jsonl``.
 
     Args:
         path: the file, plain or .gz.
@@ -153,37 +138,9 @@ def read_corpus(
     Raises:
         InputError: a malformed row.
     """
-    rows = read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages")
-    while batch_rows := list(islice(rows, _BATCH)):
-        lines, passages = zip(*batch_rows, strict=True)
-        yield _corpus_batch(passages, path, lines)
-
-
-def _corpus_batch(rows: Sequence[BeirPassage], path: Path, lines: Sequence[int]) -> pa.RecordBatch:
-    columns = [
-        pa.array([row.id for row in rows], pa.string()),
-        pa.array([row.title or "" for row in rows], pa.string()),
-        pa.array([row.text for row in rows], pa.string()),
-        raw_json([row.metadata for row in rows], path, lines),
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=CORPUS)
-
-
-def raw_json(values: list[msgspec.Raw], path: Path, lines: Sequence[int]) -> pa.Array:
-    """JSON documents kept byte for byte as strings; null where absent.
-
-    Raises:
-        InputError: one of them is not UTF-8.
-    """
-    try:
-        return pa.array([bytes(v) or None for v in values], pa.binary()).cast(pa.string())
-    except pa.ArrowInvalid:
-        for value, line in zip(values, lines, strict=True):
-            try:
-                bytes(value).decode()
-            except UnicodeDecodeError as error:
-                raise InputError("is not UTF-8", path=path, line=line, field="metadata") from error
-        raise
+    for line, row in read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages"):
+        metadata = metadata_text(row.metadata, path, line)
+        yield Place(path, line), row.id, row.title or "", row.text, metadata
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
@@ -200,9 +157,22 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
     for number, raw in raw_lines(path):
         if not raw.strip() and raw != b"\r":
             continue
-        fields = _qrels_fields(path, number, raw)
+        fields = decode_text(path, number, raw).split("\t")
+        if len(fields) != 3 or not all(fields):
+            raise InputError(
+                f"has {len(fields)} tab-separated columns or an empty one",
+                path=path,
+                line=number,
+                allowed="query-id, corpus-id, score",
+            )
         if number == 1:
-            _check_header(path, fields)
+            if fields != _HEADER:
+                raise InputError(
+                    f"the first row is {fields}",
+                    path=path,
+                    line=1,
+                    allowed="the header query-id, corpus-id, score",
+                )
             continue
         query, passage, score = fields
         try:
@@ -212,25 +182,3 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
                 f"{score!r} is not a whole number", path=path, line=number, field="score"
             ) from error
     return judged
-
-
-def _qrels_fields(path: Path, number: int, raw: bytes) -> list[str]:
-    fields = decode_text(path, number, raw).split("\t")
-    if len(fields) != 3 or not all(fields):
-        raise InputError(
-            f"has {len(fields)} tab-separated columns or an empty one",
-            path=path,
-            line=number,
-            allowed="query-id, corpus-id, score",
-        )
-    return fields
-
-
-def _check_header(path: Path, fields: list[str]) -> None:
-    if fields != _HEADER:
-        raise InputError(
-            f"the first row is {fields}",
-            path=path,
-            line=1,
-            allowed="the header query-id, corpus-id, score",
-        )

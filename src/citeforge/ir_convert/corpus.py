@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import iter_batches, read_schema
 from citeforge.ir_convert.hub.layout import conform, named_as_here
 from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -68,13 +67,13 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
     return CorpusFiles(files, argument, options)
 
 
-class PassagesAlone(Source):
+class PassagesAlone(FileSource):
     """What a source of passages says when it is asked for queries or judgements."""
 
     contents = "passages"
 
-    def __init__(self, info: SourceInfo) -> None:
-        self.own_info = info
+    def __init__(self, info: SourceInfo, files: Mapping[str, Path]) -> None:
+        self.source, self.files = info, files
 
     def queries(self) -> pa.Table:
         self._refuse_as_source()
@@ -83,7 +82,7 @@ class PassagesAlone(Source):
     def _refuse_as_source(self) -> None:
         raise InputError(
             f"holds {self.contents} alone, without queries",
-            path=self.own_info.spec,
+            path=self.source.spec,
             allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
         )
 
@@ -92,34 +91,29 @@ class PassagesAlone(Source):
         return MAPPING.empty_table()
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return self.own_info.spec, None
+        return self.source.spec, None
 
 
 class CorpusFiles(PassagesAlone):
     """Passages of files, streamed. See :class:`citeforge.ir_convert.source.Source`."""
 
     def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
-        self.files = files
         self.options = options
-        super().__init__(SourceInfo(spec=f"corpus:{argument}", kind="corpus"))
-
-    def info(self) -> SourceInfo:
-        if not self.own_info.files:
-            self.own_info.files = {p.name: sha256_file(p) for p in self.files}
-        return self.own_info
+        info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
+        super().__init__(info, {path.name: path for path in files})
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         return checked_passages(
-            self._read, self._place_of, self.own_info.counts, self.options.skip_empty
+            self._read, self._place_of, self.source.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
-        return chain.from_iterable(map(self._batches, self.files))
+        return chain.from_iterable(map(self._batches, self.files.values()))
 
     def _place_of(self, number: int) -> Place:
         rows = (
             Place(path, line)
-            for path in self.files
+            for path in self.files.values()
             for line in range(1, 1 + sum(batch.num_rows for batch in self._batches(path)))
         )
         return next(islice(rows, number, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,16 +11,15 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
-from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.passages import (
-    PassageCollector,
     Place,
     check_id,
     duplicate_id,
     empty_text,
+    merged_passages,
 )
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.citations.grammar import Grammar
@@ -101,7 +101,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> H
     return HagridSource(path, info, options)
 
 
-class HagridSource(Source):
+class HagridSource(FileSource):
     """Records of a HAGRID file. See :class:`citeforge.ir_convert.source.Source`.
 
     Quotes are the judged-relevant passages; all gold answers are kept, and their citations are
@@ -111,46 +111,38 @@ class HagridSource(Source):
     def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
         self.path = path
         self.options = options
-        self._info = info
-        self._info.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
-        self._lines: dict[str, int] = {}
+        self.source, self.files = info, {path.name: path}
+        self.source.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
 
-    def info(self) -> SourceInfo:
-        if not self._info.files:
-            self._info.files[self.path.name] = sha256_file(self.path)
-        return self._info
-
-    def _questions(self, with_blank: bool = False) -> Iterator[tuple[int, str, HagridQuestion]]:
-        """Line, id and question; blank questions, where they are allowed, if asked for."""
-        lines: dict[str, int] = {}
-        skipped = 0
+    @cached_property
+    def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
+        """Id to line and question, blank ones among them where they are allowed."""
+        rows: dict[str, tuple[int, HagridQuestion]] = {}
         for line, row in read_known_fields(
-            self.path, HagridQuestion, self.options.extra_fields, self._info.counts, "questions"
+            self.path, HagridQuestion, self.options.extra_fields, self.source.counts, "questions"
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
-            if name in lines:
-                raise duplicate_id(name, Place(self.path, lines[name]), Place(self.path, line))
-            lines[name] = line
-            if not row.query.strip():
-                if not self.options.skip_empty:
-                    raise empty_text(self.path, line)
-                skipped += 1
-                if not with_blank:
-                    continue
-            yield line, name, row
-        self._lines = lines
-        if skipped:
-            self._info.counts["queries without text, skipped"] = skipped
+            if name in rows:
+                raise duplicate_id(name, Place(self.path, rows[name][0]), Place(self.path, line))
+            if not row.query.strip() and not self.options.skip_empty:
+                raise empty_text(self.path, line)
+            rows[name] = line, row
+        if blank := sum(not row.query.strip() for _, row in rows.values()):
+            self.source.counts["queries without text, skipped"] = blank
+        return rows
+
+    def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
+        """Line, id and question, without those that are skipped."""
+        return [(line, name, row) for name, (line, row) in self._rows.items() if row.query.strip()]
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        collector = PassageCollector(self.path, self.options.skip_empty)
-        for line, _, row in self._questions(with_blank=True):
-            for quote in row.quotes:
-                collector.add(line, quote.docid, "", quote.text)
-            yield from collector.full_batches()
-        yield from collector.rest()
-        self._info.counts.update(collector.counts)
+        rows = (
+            (Place(self.path, line), quote.docid, "", quote.text, None)
+            for line, row in self._rows.values()
+            for quote in row.quotes
+        )
+        return merged_passages(rows, self.source.counts, self.options.skip_empty)
 
     def queries(self) -> pa.Table:
         rows = [
@@ -191,11 +183,12 @@ class HagridSource(Source):
                     }
                 )
         if unresolved:
-            self._info.counts["answer citations outside the quotes"] = unresolved
+            self.source.counts["answer citations outside the quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return str(self.path), self._lines.get(query_id)
+        row = self._rows.get(query_id)
+        return str(self.path), None if row is None else row[0]
 
 
 def resolve(text: str, ids: list[str]) -> tuple[list[str], int]:

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import table_of
-from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches, empty_text
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.passages import (
+    PlacedPassage,
+    checked_passages,
+    corpus_batches,
+    empty_text,
+)
+from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
-
-Passages = Callable[[], Iterator[tuple[Place, str, str, str]]]
-"""Streams (place, id, title, text), from the start at every call."""
 
 
 @dataclass
@@ -60,16 +61,16 @@ class Judgements:
 
 
 @dataclass
-class JudgedSource(Source):
+class JudgedSource(FileSource):
     """See :class:`citeforge.ir_convert.source.Source`.
 
     Attributes:
         source: provenance.
         texts: query to (line, text), in order. Blank ones are skipped, or refused.
         judged: judgements.
-        stream: passages.
+        stream: passages, from the start at every call.
         options: permissions.
-        files: files read, for their hashes.
+        files: files read, for their hashes, by name.
         gold_table: gold rows; None for none.
         negatives: negative mappings that the source brings along, by label (schema MAPPING).
         topics: file of the queries, for messages; None for that of the judgements.
@@ -79,34 +80,23 @@ class JudgedSource(Source):
     source: SourceInfo
     texts: dict[str, tuple[int, str]]
     judged: Judgements
-    stream: Passages
+    stream: Callable[[], Iterator[PlacedPassage]]
     options: ReadOptions
-    files: tuple[Path, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
     gold_table: pa.Table | None = None
     negatives: dict[str, pa.Table] = field(default_factory=dict)
     topics: Path | str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
     id_field: str = "docid"
 
-    def info(self) -> SourceInfo:
-        if not self.source.files:
-            for path in self.files:
-                self.source.files[path.name] = sha256_file(path)
-        return self.source
-
     def passages(self) -> Iterator[pa.RecordBatch]:
         return checked_passages(
-            self.read, self.place_of, self.source.counts, self.options.skip_empty,
+            lambda: corpus_batches(row[1:] for row in self.stream()),
+            lambda number: next(islice(self.stream(), number, None))[0],
+            self.source.counts,
+            self.options.skip_empty,
             id_field=self.id_field,
-        )  # fmt: skip
-
-    def read(self) -> Iterator[pa.RecordBatch]:
-        """Batches of schema CORPUS, as they stand in the files."""
-        return corpus_batches((name, title, text, None) for _, name, title, text in self.stream())
-
-    def place_of(self, number: int) -> Place:
-        """Where a passage stands, by its number from 0."""
-        return next(islice(self.stream(), number, None))[0]
+        )
 
     def queries(self) -> pa.Table:
         judged = {query for query, _ in self.judged.scores}

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
 
 from citeforge.engines.io.files import read_json, write_text
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -16,6 +18,8 @@ from citeforge.schemas.errors import InputError, UsageError
 
 _DATES = ("date of birth", "date of death")
 _META = ("name", "qid")
+_Entry = tuple[str, list[dict[str, str]]]
+_Word = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 @dataclass(frozen=True)
@@ -41,10 +45,10 @@ class KalmaItem:
 class GoldFact(NamedTuple):
     """A line of a minimum knowledge set; the round is 0 where the file gives none."""
 
-    qid: str
-    relation: str
+    qid: _Word
+    relation: _Word
     value: str
-    round: int = 0
+    round: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] = 0
 
 
 def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
@@ -65,44 +69,50 @@ def read_entries(path: Path) -> list[KalmaItem]:
     Raises:
         InputError: another layout; names the entry.
     """
-    content = read_json(path)
-    if not isinstance(content, list) or not content:
+    rows = _rows(path, _Entry, "[question, [graph, …]]", "BioKaLMA's layout")
+    if not rows:
         raise InputError("is no list of [question, [graph, …]]", path=path)
-    return [_item(path, number, row) for number, row in enumerate(content, 1)]
+    return [_item(path, number, *row) for number, row in enumerate(rows, 1)]
 
 
-def _item(path: Path, number: int, row: Any) -> KalmaItem:
-    shape = isinstance(row, list) and len(row) == 2 and isinstance(row[0], str)
-    if not shape or not isinstance(row[1], list):
-        raise InputError(
-            "is not [question, [graph, …]]", path=path, field=f"entry {number}",
-            allowed="BioKaLMA's layout",
-        )  # fmt: skip
-    question = row[0].strip()
+def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
+    """The elements of a JSON list, each of one type."""
+    content = read_json(path)
+    if not isinstance(content, list):
+        raise InputError(f"is no list of {layout}", path=path)
+    rows = []
+    for number, row in enumerate(content, 1):
+        try:
+            rows.append(msgspec.convert(row, row_type))
+        except msgspec.ValidationError as error:
+            raise InputError(
+                f"is not {layout} ({error})", path=path, field=f"entry {number}", allowed=allowed
+            ) from error
+    return rows
+
+
+def _item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
+    question = question.strip()
     if question.lower().startswith("question:"):
         question = question[len("question:") :].strip()
     graphs: list[Graph] = []
     empty: dict[str, dict[str, str]] = {}
-    for graph in row[1]:
-        if not isinstance(graph, dict) or not all(isinstance(graph.get(k), str) for k in _META):
+    for content in contents:
+        if not all(k in content for k in _META):
             raise InputError(
                 "has a graph without name and qid", path=path, field=f"entry {number}"
             )  # fmt: skip
+        name, qid = content["name"], content["qid"]
         triples = []
-        for relation, value in graph.items():
-            relation = str(relation)
+        for relation, value in content.items():
             if relation in _META:
                 continue
-            if not isinstance(value, str):
-                raise InputError(
-                    f"{relation!r} is no text", path=path, field=f"entry {number}"
-                )  # fmt: skip
             if not value.strip():
-                empty.setdefault(graph["qid"], {})[relation] = value
+                empty.setdefault(qid, {})[relation] = value
                 continue
             precision = "unknown" if relation_key(relation) in _DATES else ""
-            triples.append(Triple(graph["qid"], graph["name"], "", relation, value, "", precision))
-        graphs.append(Graph(graph["qid"], graph["name"], tuple(triples)))
+            triples.append(Triple(qid, name, "", relation, value, "", precision))
+        graphs.append(Graph(qid, name, tuple(triples)))
     return KalmaItem(question, tuple(graphs), empty)
 
 
@@ -150,35 +160,9 @@ def _with_rounds(
 
 
 def _gold_rows(path: Path) -> list[list[GoldFact]]:
-    content = read_json(path)
-    if not isinstance(content, list):
-        raise InputError("is no list of [question, [[qid, relation, value], …]]", path=path)
-    entries: list[list[GoldFact]] = []
-    for number, row in enumerate(content, 1):
-        if not isinstance(row, list) or len(row) != 2 or not isinstance(row[1], list):
-            raise _wrong_gold(path, number)
-        facts = []
-        for fact in row[1]:
-            if not isinstance(fact, list) or not _is_fact(fact):
-                raise _wrong_gold(path, number)
-            facts.append(GoldFact(*fact))
-        entries.append(facts)
-    return entries
-
-
-def _is_fact(fact: list[Any]) -> bool:
-    """Three texts, the first two with a character, and perhaps a round (a table's int32)."""
-    words, rest = fact[:3], fact[3:]
-    if len(words) < 3 or not all(isinstance(w, str) for w in words) or not all(words[:2]):
-        return False
-    return not rest or (len(rest) == 1 and type(rest[0]) is int and 0 <= rest[0] < 2**31)
-
-
-def _wrong_gold(path: Path, number: int) -> InputError:
-    return InputError(
-        "is not [question, [[qid, relation, value], …]]", path=path, field=f"entry {number}",
-        allowed="texts, and perhaps a round from 0 as the fourth element of a fact",
-    )  # fmt: skip
+    layout = "[question, [[qid, relation, value], …]]"
+    allowed = "texts, and perhaps a round from 0 as the fourth element of a fact"
+    return [facts for _, facts in _rows(path, tuple[Any, list[GoldFact]], layout, allowed)]
 
 
 def write_items(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -25,6 +26,10 @@ class Place(NamedTuple):
 
     path: Path | str
     line: int
+
+
+PlacedPassage = tuple[Place, str, str, str, str | None]
+"""Place, id, title, text and metadata of a passage."""
 
 
 def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
@@ -109,67 +114,48 @@ def checked_passages(
         counts[f"{what} without text, skipped"] = skipped
 
 
-class PassageCollector:
-    """Merges repeated passages: same id and equal normalised text are one, else an error.
+def merged_passages(
+    rows: Iterator[PlacedPassage], counts: dict[str, int], skip_empty: bool
+) -> Iterator[pa.RecordBatch]:
+    """Passages of a corpus in which one may come several times: with equal normalised texts.
 
     Keeps a digest and a line number for each id, not the texts.
 
-    Attributes:
-        counts: what was merged or skipped.
+    Args:
+        rows: passages.
+        counts: takes in how many were skipped or merged.
+        skip_empty: whether passages without text are skipped.
+
+    Raises:
+        InputError: empty id, empty text, or another text under the same id.
     """
+    lines: dict[str, tuple[bytes, int]] = {}
+    done: Counter[str] = Counter()
 
-    def __init__(self, path: Path, skip_empty: bool) -> None:
-        self.counts: dict[str, int] = {}
-        self._path = path
-        self._skip_empty = skip_empty
-        self._seen: dict[str, tuple[bytes, int]] = {}
-        self._rows: list[tuple[str, str, str, None]] = []
+    def distinct() -> Iterator[PlacedPassage]:
+        for row in rows:
+            (path, line), name, _, text, _ = row
+            check_id(name, path, line, "docid")
+            if not text.strip():
+                if not skip_empty:
+                    raise empty_text(path, line)
+                done["passages without text, skipped"] += 1
+                continue
+            normal: str = normalise_passages(pa.array([text]))[0].as_py()
+            digest = hashlib.sha256(normal.encode()).digest()
+            if name not in lines:
+                lines[name] = digest, line
+                yield row
+                continue
+            other, first = lines[name]
+            if other != digest:
+                raise InputError(
+                    f"passage {name!r} has another text than in line {first}",
+                    path=path,
+                    line=line,
+                    allowed="one text for each id",
+                )
+            done["repeated passages, merged"] += 1
 
-    def add(self, line: int, name: str, title: str, text: str) -> bool:
-        """Take in one passage.
-
-        Returns:
-            Whether it is part of the corpus (False when skipped for having no text).
-
-        Raises:
-            InputError: empty id, empty text, or another text under the same id.
-        """
-        check_id(name, self._path, line, "docid")
-        if not text.strip():
-            if not self._skip_empty:
-                raise empty_text(self._path, line)
-            self._count("passages without text, skipped")
-            return False
-        digest = hashlib.sha256(
-            normalise_passages(pa.array([text]))[0].as_py().encode("utf-8")
-        ).digest()
-        if name not in self._seen:
-            self._seen[name] = (digest, line)
-            self._rows.append((name, title, text, None))
-            return True
-        other, first = self._seen[name]
-        if other != digest:
-            raise InputError(
-                f"passage {name!r} has another text than in line {first}",
-                path=self._path,
-                line=line,
-                allowed="one text for each id",
-            )
-        self._count("repeated passages, merged")
-        return True
-
-    def full_batches(self) -> Iterator[pa.RecordBatch]:
-        """Batches that are complete so far."""
-        while len(self._rows) >= _BATCH:
-            rows, self._rows = self._rows[:_BATCH], self._rows[_BATCH:]
-            yield batch_of(rows, CORPUS)
-
-    def rest(self) -> Iterator[pa.RecordBatch]:
-        """What is left at the end."""
-        yield from self.full_batches()
-        if self._rows:
-            yield batch_of(self._rows, CORPUS)
-            self._rows = []
-
-    def _count(self, what: str) -> None:
-        self.counts[what] = self.counts.get(what, 0) + 1
+    yield from corpus_batches(row[1:] for row in distinct())
+    counts.update(done)

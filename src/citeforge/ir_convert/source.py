@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from citeforge.engines.io.files import sha256_file
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD
 from citeforge.schemas.recipes.base import ExtraFields
@@ -74,3 +75,20 @@ class Source(Protocol):
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """File and line of a judgement, for error messages."""
         ...
+
+
+class FileSource(Source, Protocol):
+    """A source of files, which are hashed when its provenance is first asked for.
+
+    Attributes:
+        source: provenance.
+        files: name in it to the file.
+    """
+
+    source: SourceInfo
+    files: Mapping[str, Path]
+
+    def info(self) -> SourceInfo:
+        if not self.source.files:
+            self.source.files = {name: sha256_file(path) for name, path in self.files.items()}
+        return self.source

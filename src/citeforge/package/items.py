@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from textwrap import shorten
 from typing import Any
 
@@ -80,52 +79,41 @@ class Gold:
 class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
-    @cached_property
-    def _by_kind(self) -> dict[str, tuple[Gold, ...]]:
-        by_kind: dict[str, list[Gold]] = {}
-        for row in self:
-            by_kind.setdefault(row.kind, []).append(row)
-        return {name: tuple(rows) for name, rows in by_kind.items()}
+    def _of(self, kind: str) -> tuple[Gold, ...]:
+        return tuple(row for row in self if row.kind == kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:
         """Whole answers (HAGRID)."""
-        return self._by_kind.get("answer", ())
+        return self._of("answer")
 
     @property
     def single(self) -> Gold | None:
         """The one whole answer: the first attributable and informative, else attributable, else
         informative, else the first."""
-        for fits in (
-            lambda g: g.attributable == 1 and g.informative == 1,
-            lambda g: g.attributable == 1,
-            lambda g: g.informative == 1,
-            lambda g: True,
-        ):
-            for answer in self.answers:
-                if fits(answer):
-                    return answer
-        return None
+        return max(
+            self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
+        )
 
     @property
     def long_answers(self) -> tuple[Gold, ...]:
         """Annotated long answers (ASQA)."""
-        return self._by_kind.get("long_answer", ())
+        return self._of("long_answer")
 
     @property
     def qa_pairs(self) -> tuple[Gold, ...]:
         """Questions with short answers that a long answer must hold (ASQA)."""
-        return self._by_kind.get("qa_pair", ())
+        return self._of("qa_pair")
 
     @property
     def answer_lists(self) -> tuple[Gold, ...]:
         """Entities of a list, each with its accepted forms (QAMPARI)."""
-        return self._by_kind.get("answer_list", ())
+        return self._of("answer_list")
 
     @property
     def claims(self) -> tuple[Gold, ...]:
         """Claims that an answer should entail (ELI5)."""
-        return self._by_kind.get("claim", ())
+        return self._of("claim")
 
 
 @dataclass(frozen=True, repr=False)

@@ -419,9 +419,8 @@ def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, t
         names: ids of passages; those that the corpus lacks are absent from the result.
     """
     ids = names if isinstance(names, pa.Array) else pa.array(sorted(set(names)), pa.string())
-    texts: dict[str, tuple[str, str]] = {}
-    for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS):
-        here = rows_with(batch, "_id", ids)
-        for name, title, text in rows_of(here):
-            texts[name] = (title, text)
-    return texts
+    return {
+        name: (title, text)
+        for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS)
+        for name, title, text in rows_of(rows_with(batch, "_id", ids))
+    }

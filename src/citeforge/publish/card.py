@@ -20,6 +20,10 @@ from citeforge.publish.croissant import render_croissant
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
+_MEASURE = {"name", "signature", "value", "low", "high"}
+_OF_TABLES: Any = {"system": True, "context": True, "measures": {"__all__": _MEASURE}}
+"""Of a score file only what a table shows."""
+
 
 def write_card(
     folder: Path,
@@ -58,7 +62,7 @@ def write_card(
             stats[WORDS] = dict(words)
         changed = {}
         if scores:
-            rows = [_short(s) for s in scores]
+            rows = [s.model_dump(include=_OF_TABLES) for s in scores]
             changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         if audit is not None:
             changed[AUDIT] = audit
@@ -70,13 +74,3 @@ def write_card(
         manifest, new_files = refreshed(folder, manifest, stats, changed)
         files |= new_files
         return manifest
-
-
-def _short(file: ScoreFile) -> dict[str, Any]:
-    """Of a score file only what a table shows."""
-    keys = {"name", "signature", "value", "low", "high"}
-    return {
-        "system": file.system,
-        "context": file.context,
-        "measures": [m.model_dump(include=keys) for m in file.measures],
-    }

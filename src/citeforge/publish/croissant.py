@@ -92,21 +92,19 @@ def _file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
 
 def _records(name: str, folder: Path) -> dict[str, Any]:
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
-    fields = []
-    nested = []
-    for column in read_schema(folder / name):
-        if column.type not in _CHOSEN:
-            nested.append(f"{column.name} ({column.type})")
-            continue
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{shard}/{column.name}",
-                "name": column.name,
-                "dataType": _CHOSEN[column.type],
-                "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
-            }
-        )
+    columns = read_schema(folder / name)
+    nested = [f"{c.name} ({c.type})" for c in columns if c.type not in _CHOSEN]
+    fields = [
+        {
+            "@type": "cr:Field",
+            "@id": f"{shard}/{column.name}",
+            "name": column.name,
+            "dataType": _CHOSEN[column.type],
+            "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
+        }
+        for column in columns
+        if column.type in _CHOSEN
+    ]
     entry: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
     if nested:
         entry["description"] = f"The file also has nested columns: {', '.join(nested)}."

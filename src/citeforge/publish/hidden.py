@@ -19,7 +19,6 @@ from citeforge.engines.io.tables import TableWriter, iter_batches
 from citeforge.engines.io.textfiles import validated
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import (
-    CARD,
     MANIFEST,
     load_intact,
     load_manifest,
@@ -30,7 +29,7 @@ from citeforge.package.package import Package
 from citeforge.publish.community import FILE as EVALS
 from citeforge.publish.community import render_evals
 from citeforge.publish.hub import copy_files
-from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, FileName, Manifest, Sha256
+from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest, Sha256
 from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.record import FrozenRecord
@@ -43,11 +42,9 @@ class GoldLink(FrozenRecord):
 
     Attributes:
         public_hash: benchmark hash of the public half.
-        shown: files of the whole that the public half has.
     """
 
     public_hash: Sha256
-    shown: list[FileName]
 
 
 def split_package(
@@ -85,18 +82,16 @@ def split_package(
                     )  # fmt: skip
                     table.write(here)
             writer.note(config, split, table.files)
-    # Equal rows give equal bytes: such files need not lie in both halves.
-    common = [name for name, sha256 in writer.files.items() if manifest.files.get(name) == sha256]
     half = Package(public, manifest)
     stats = _public_stats(half, contexts)
     open_half = _open_manifest(half, contexts, metadata)
     evals = render_evals(open_half)
     writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
     open_manifest = writer.finish(open_half, stats, {} if evals is None else {EVALS: evals})
-    rest = [n for n in manifest.files if n not in (*common, CARD, SECRET)]
-    copy_files(folder, [*rest, CARD, MANIFEST], gold)
+    _, rest = _shares(open_manifest, manifest)
+    copy_files(folder, [*rest, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
-    link = GoldLink(public_hash=open_manifest.benchmark_hash, shown=common)
+    link = GoldLink(public_hash=open_manifest.benchmark_hash)
     write_text(gold / LINK, pretty_json(link.model_dump()))
     return open_manifest, manifest
 
@@ -214,20 +209,19 @@ def unlabelled(table: pa.Table) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=CONTEXTS)
 
 
-def gold_link(gold: Path) -> GoldLink:
-    """What a gold half says of the public one.
+def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
+    """Files of the whole that the public half has, and those that the gold half has.
 
-    Raises:
-        InputError: the folder is no gold half, or names what is no file of a package.
+    Equal rows give equal bytes: such tables need not lie in both halves.
     """
-    if not (gold / LINK).is_file():
-        raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
-    path = plain_file(gold, LINK)
-    return validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
+    both = {
+        n for n, sha in half.files.items() if n.endswith(".parquet") and whole.files.get(n) == sha
+    }
+    return sorted(both), [n for n in whole.files if n not in both and n != SECRET]
 
 
-def matching_gold(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
-    """The link and the manifest of a gold half, which has to be that of a public half.
+def matching_gold(half: Manifest, gold: Path) -> Manifest:
+    """The manifest of a gold half, which has to be that of a public half.
 
     Args:
         half: manifest of the public half.
@@ -239,14 +233,17 @@ def matching_gold(half: Manifest, gold: Path) -> tuple[GoldLink, Manifest]:
     """
     if reason := kind_of(half).refusal("hide-gold"):
         raise InputError(f"is no gold half, {reason}", path=gold, allowed="the whole package")
-    link, whole = gold_link(gold), load_manifest(gold)
-    expected = str(half.config.get("joined_hash"))
+    if not (gold / LINK).is_file():
+        raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
+    path = plain_file(gold, LINK)
+    link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
+    whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
     if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
         raise InputError(
             f"is not the gold of {half.name}@{half.benchmark_hash[:8]}", path=gold,
             allowed=f"the gold half that was made with it, of {half.name}@{expected[:8]}",
         )  # fmt: skip
-    return link, whole
+    return whole
 
 
 def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
@@ -259,22 +256,16 @@ def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
         InputError: the halves do not belong together, or the gold half is somebody's forgery.
     """
     half = load_intact(public)
-    link, whole = matching_gold(half, gold)
+    whole = matching_gold(half, gold)
     for field in ("kind", "name", "version", "grammar"):
         if getattr(half, field) != getattr(whole, field):
             raise InputError(
                 "is of another benchmark than the public half", path=gold / MANIFEST, field=field,
                 allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
             )  # fmt: skip
-    for name in link.shown:
-        if name not in half.files or half.files[name] != whole.files.get(name):
-            raise InputError(
-                f"names {name}, which the manifests of the two halves do not both list with one "
-                "sha256", path=gold / LINK, field="shown", allowed="what publish --hide-gold made",
-            )  # fmt: skip
-    rest = (n for n in whole.files if n not in (*link.shown, SECRET))
+    shown, rest = _shares(half, whole)
     copy_files(gold, [MANIFEST, *rest], out)
     if SECRET in whole.files:
         write_secret(out, read_secret(gold))
-    copy_files(public, link.shown, out)
-    return load_intact(out), link.public_hash
+    copy_files(public, shown, out)
+    return load_intact(out), half.benchmark_hash

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
-from citeforge.publish.hub_changes import Change, LocalFile, Published, PublishPlan, State
+from citeforge.publish.hub_changes import LocalFile, Published, PublishPlan, changes_of
 from citeforge.publish.hub_errors import HubConnectionError, hub_error_words, hub_errors, is_network
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
 
-T = TypeVar("T")
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
 
 
 class Publisher:
@@ -45,24 +45,13 @@ class Publisher:
             InputError: the Hub cannot be reached, or hidden gold would be hidden no more.
             UsageError: labels are to be hidden, and these are not.
         """
-        manifest = load_manifest(folder)
+        manifest, files = load_manifest(folder), package_files(folder)
         _require_open(manifest)
         with hub_errors(repo_id):
             remote = self._remote(repo_id, branch)
-            if remote and manifest.config.get("hidden_gold"):
-                _require_same_contexts(package_files(folder), remote, repo_id)
-            plan = PublishPlan(repo_id, remote is not None)
-            there = remote or {}
-            files = package_files(folder)
-            for name, file in files.items():
-                state: State = "new"
-                if name in there:
-                    state = "same" if _same(file, there[name]) else "changed"
-                plan.changes.append(Change(name, file.path.stat().st_size, state))
-            # Tables that an old version brought and the new one lacks; other files are theirs.
-            gone = [n for n in there if n not in files and n.endswith(".parquet")]
-            plan.changes += [Change(n, int(there[n]["size"]), "removed") for n in sorted(gone)]
-        return plan
+        if remote and manifest.config.get("hidden_gold"):
+            _require_same_contexts(files, remote, repo_id)
+        return PublishPlan(repo_id, remote is not None, changes_of(files, remote or {}))
 
     def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
         """Likewise; where the Hub does not answer, every file counts as new.
@@ -77,9 +66,7 @@ class Publisher:
             return self.plan(folder, repo_id, branch)
         except HubConnectionError:
             _require_open(load_manifest(folder))
-            files = package_files(folder)
-            new = [Change(name, f.path.stat().st_size, "new") for name, f in files.items()]
-            return PublishPlan(repo_id, None, new)
+            return PublishPlan(repo_id, None, changes_of(package_files(folder), {}))
 
     def publish(
         self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"
@@ -97,23 +84,25 @@ class Publisher:
         """
         manifest = check_sound(folder)
         _require_open(manifest)
+        files, tag = package_files(folder), f"v{manifest.version}"
         with hub_errors(repo_id):
-            self.require_write_access(repo_id)
-            self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+            self._create(repo_id, private)
             if branch != "main":
                 self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
-            tag = f"v{manifest.version}"
-            tagged = self._tagged(repo_id, tag)
-            if tagged is not None:
-                self._require_same(folder, repo_id, tag)
-                commit = tagged
+            refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
+            commit = next((t.target_commit for t in refs.tags if t.name == tag), None)
+            if commit is not None:
+                _require_same(files, self._remote(repo_id, tag) or {}, repo_id, tag)
             else:
-                commit = self._commit(folder, repo_id, branch, manifest)
+                title = f"{manifest.name} {manifest.version}"
+                about = f"benchmark hash {manifest.benchmark_hash}"
+                plan = self.plan(folder, repo_id, branch)
+                commit = self._commit(plan, files, branch, title, about)
                 self.api.create_tag(
                     repo_id, tag=tag, revision=commit, repo_type="dataset", exist_ok=True
                 )
-            self._read_back(folder, repo_id, tag)
-        return Published(repo_id, commit, tag, len(package_files(folder)))
+            self._read_back(files, repo_id, tag)
+        return Published(repo_id, commit, tag, len(files))
 
     def publish_folder(self, folder: Path, repo_id: str, branch: str = "main") -> str:
         """Put a folder that is no package into a private repository; its commit.
@@ -121,19 +110,17 @@ class Publisher:
         Raises:
             InputError: the token may not write, or the connection was lost.
         """
-        from huggingface_hub import CommitOperationAdd
-
+        paths = sorted(p for p in folder.rglob("*") if p.is_file())
+        files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
         with hub_errors(repo_id):
-            self.require_write_access(repo_id)
-            self.api.create_repo(repo_id, repo_type="dataset", private=True, exist_ok=True)
-            remote = self._remote(repo_id, branch) or {}
-            names = sorted(
-                p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()
-            )
-            files = {n: LocalFile(folder / n, sha256_file(folder / n)) for n in names}
-            rest = [n for n in names if n not in remote or not _same(files[n], remote[n])]
-            added = [CommitOperationAdd(n, str(folder / n)) for n in rest]
-            return self._send(repo_id, branch, added, "Labels and gold")
+            self._create(repo_id, private=True)
+            changes = changes_of(files, self._remote(repo_id, branch) or {})
+            plan = PublishPlan(repo_id, True, changes)
+            return self._commit(plan, files, branch, "Labels and gold")
+
+    def _create(self, repo_id: str, private: bool) -> None:
+        self.require_write_access(repo_id)
+        self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
 
     def require_write_access(self, repo_id: str) -> None:
         """Refuse a token that cannot write there.
@@ -176,79 +163,60 @@ class Publisher:
                 allowed="a token with the role write, or a fine-grained one for this repository",
             )
 
-    def _remote(self, repo_id: str, revision: str) -> dict[str, dict[str, Any]] | None:
-        """File to size, blob id and sha256; None when there is no such repository or branch."""
+    def _remote(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
+        """Files by their names; None when there is no such repository or branch."""
         from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
         from huggingface_hub.hf_api import RepoFile
 
-        remote: dict[str, dict[str, Any]] = {}
         try:
             entries = self.api.list_repo_tree(
                 repo_id, repo_type="dataset", revision=revision, recursive=True
             )
-            for entry in entries:
-                if isinstance(entry, RepoFile):
-                    sha = entry.lfs.sha256 if entry.lfs is not None else None
-                    remote[entry.path] = {"size": entry.size, "oid": entry.blob_id, "sha256": sha}
+            return {e.path: e for e in entries if isinstance(e, RepoFile)}
         except (RepositoryNotFoundError, RevisionNotFoundError):
             return None
-        return remote
 
-    def _tagged(self, repo_id: str, tag: str) -> str | None:
-        refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
-        return next((t.target_commit for t in refs.tags if t.name == tag), None)
-
-    def _require_same(self, folder: Path, repo_id: str, tag: str) -> None:
-        remote = self._remote(repo_id, tag) or {}
-        for name, file in package_files(folder).items():
-            if name not in remote or not _same(file, remote[name]):
-                raise InputError(
-                    f"{tag} is published already, and {name} differs there",
-                    path=repo_id,
-                    allowed="build with another --version, or publish to another repository",
-                )
-
-    def _commit(self, folder: Path, repo_id: str, branch: str, manifest: Manifest) -> str:
+    def _commit(
+        self,
+        plan: PublishPlan,
+        files: Mapping[str, LocalFile],
+        branch: str,
+        title: str,
+        about: str | None = None,
+    ) -> str:
+        """Commit changes; without any, the last commit stands: the reply of a run may be lost."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
-        plan = self.plan(folder, repo_id, branch)
-        files = package_files(folder)
         operations = [
             CommitOperationDelete(c.path)
             if c.state == "removed"
             else CommitOperationAdd(c.path, str(files[c.path].path))
             for c in plan.moving()
         ]
-        title, about = f"{manifest.name} {manifest.version}", manifest.benchmark_hash
+        if not operations:
+            info = self.api.repo_info(plan.repo_id, repo_type="dataset", revision=branch)
+            return str(info.sha)
         try:
-            return self._send(repo_id, branch, operations, title, f"benchmark hash {about}")
+            done = self.api.create_commit(
+                plan.repo_id,
+                operations,
+                commit_message=title,
+                commit_description=about,
+                repo_type="dataset",
+                revision=branch,
+            )
         except ValueError as error:
             if is_network(error):
                 raise
             # The Hub looks at the card's metadata before it takes anything.
-            raise InputError(hub_error_words(error), path=folder / "README.md") from error
-
-    def _send(
-        self, repo_id: str, branch: str, operations: list[Any], title: str, about: str | None = None
-    ) -> str:
-        """Commit changes; without any, the last commit stands: the reply of a run may be lost."""
-        if not operations:
-            return str(self.api.repo_info(repo_id, repo_type="dataset", revision=branch).sha)
-        done = self.api.create_commit(
-            repo_id,
-            operations,
-            commit_message=title,
-            commit_description=about,
-            repo_type="dataset",
-            revision=branch,
-        )
+            raise InputError(hub_error_words(error), path=files["README.md"].path) from error
         return str(done.oid)
 
-    def _read_back(self, folder: Path, repo_id: str, tag: str) -> None:
+    def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
         """Download what was published and compare every hash."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
-            for name, file in package_files(folder).items():
+            for name, file in files.items():
                 if sha256_file(copy / name) != file.sha256:
                     raise InputError(f"{name} came back changed", path=f"{repo_id}@{tag}")
 
@@ -304,8 +272,21 @@ def _require_open(manifest: Manifest) -> None:
         )
 
 
+def _require_same(
+    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
+) -> None:
+    """Refuse another content of a version that is published already."""
+    if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
+        return
+    raise InputError(
+        f"{tag} is published already, and {name} differs there",
+        path=repo_id,
+        allowed="build with another --version, or publish to another repository",
+    )
+
+
 def _require_same_contexts(
-    files: dict[str, LocalFile], remote: dict[str, dict[str, Any]], repo_id: str
+    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
     """Refuse a release whose contexts differ from those that are public.
 
@@ -319,7 +300,7 @@ def _require_same_contexts(
             allowed="another repository, with queries whose gold was never public",
         )
     for name in (n for n in remote if n.startswith("contexts/")):
-        if name not in files or not _same(files[name], remote[name]):
+        if name not in files or not files[name].equals(remote[name]):
             raise InputError(
                 f"{name} differs from the release that is public, and what two contexts of a query "
                 "share tells what is relevant",
@@ -327,20 +308,6 @@ def _require_same_contexts(
                 allowed="the same contexts: build … --hidden --secret-from the package published "
                 "before, of the same sources; other queries in another repository",
             )
-
-
-def _same(file: LocalFile, remote: dict[str, Any]) -> bool:
-    if remote["size"] != file.path.stat().st_size:
-        return False
-    if remote["sha256"] is not None:
-        return bool(remote["sha256"] == file.sha256)
-    return bool(remote["oid"] == _blob_id(file.path))
-
-
-def _blob_id(path: Path) -> str:
-    """Id that git gives to a file's content."""
-    content = path.read_bytes()
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 def parse_hub(name: str) -> tuple[str, str | None] | None:

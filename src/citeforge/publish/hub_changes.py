@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
 
 State = Literal["new", "changed", "same", "removed"]
 
@@ -20,6 +25,15 @@ class LocalFile:
 
     path: Path
     sha256: str
+
+    def equals(self, other: RepoFile | None) -> bool:
+        """Whether the Hub has the same content."""
+        if other is None or other.size != self.path.stat().st_size:
+            return False
+        if other.lfs is not None:
+            return other.lfs.sha256 == self.sha256
+        content = self.path.read_bytes()  # git's id of a file
+        return other.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -49,7 +63,7 @@ class PublishPlan:
 
     repo_id: str
     exists: bool | None
-    changes: list[Change] = field(default_factory=list)
+    changes: list[Change]
 
     def moving(self) -> list[Change]:
         """Files that a commit would touch."""
@@ -71,3 +85,16 @@ class Published:
     commit: str
     tag: str
     n_files: int
+
+
+def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
+    """What publishing files does to a repository.
+
+    Tables that an old version brought and the new one lacks are removed; other files are theirs.
+    """
+    changes = []
+    for name, file in files.items():
+        same: State = "same" if file.equals(remote.get(name)) else "changed"
+        changes.append(Change(name, file.path.stat().st_size, same if name in remote else "new"))
+    gone = sorted(n for n in remote if n not in files and n.endswith(".parquet"))
+    return changes + [Change(n, remote[n].size, "removed") for n in gone]

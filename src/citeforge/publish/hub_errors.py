@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600
 """Characters of what an error of the Hub says."""
-_SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 class HubConnectionError(InputError):
@@ -34,58 +32,39 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
     try:
         yield
-    except RepositoryNotFoundError as error:
-        raise InputError(
-            "the Hub shows no such repository to this token",
-            path=repo_id,
-            allowed="check the name, and the token (hf auth whoami)",
-        ) from error
-    except RevisionNotFoundError as error:
-        raise InputError(
-            f"the Hub has no such revision ({hub_error_words(error)})",
-            path=repo_id,
-            allowed="a branch, tag or commit of the repository",
-        ) from error
-    except HfHubHTTPError as error:
-        status = getattr(error.response, "status_code", None)
-        hint = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}.get(
-            status or 0, "run the same command again"
-        )
-        raise InputError(
-            f"the Hub answered {status} ({hub_error_words(error)})", path=repo_id, allowed=hint
-        ) from error
-    except HFValidationError as error:
-        raise InputError(
-            f"is no name of a repository ({hub_error_words(error)})",
-            path=repo_id,
-            allowed="ORG/NAME",
-        ) from error
     except InputError:
         raise  # ours, whatever it was made of
     except Exception as error:
-        is_hub = isinstance(error, FileMetadataError | LocalEntryNotFoundError)
-        if not is_hub and not is_network(error):
+        problem: type[InputError] = InputError
+        words = hub_error_words(error)
+        if isinstance(error, RepositoryNotFoundError):
+            said = "the Hub shows no such repository to this token"
+            allowed = "check the name, and the token (hf auth whoami)"
+        elif isinstance(error, RevisionNotFoundError):
+            said = f"the Hub has no such revision ({words})"
+            allowed = "a branch, tag or commit of the repository"
+        elif isinstance(error, HfHubHTTPError):
+            status = getattr(error.response, "status_code", None)
+            hints = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}
+            said = f"the Hub answered {status} ({words})"
+            allowed = hints.get(status or 0, "run the same command again")
+        elif isinstance(error, HFValidationError):
+            said, allowed = f"is no name of a repository ({words})", "ORG/NAME"
+        elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
+            cause = error.__cause__ or error
+            problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__
+            said = f"the connection to the Hub failed ({words})"
+            allowed = "run the same command again: nothing is transferred or committed twice"
+        else:
             raise
-        cause = error.__cause__ or error
-        raise HubConnectionError(
-            f"the connection to the Hub failed ({hub_error_words(cause) or type(cause).__name__})",
-            path=repo_id,
-            allowed="run the same command again: nothing is transferred or committed twice",
-        ) from error
+        raise problem(said, path=repo_id, allowed=allowed) from error
 
 
 def hub_error_words(error: BaseException) -> str:
-    """What an error says, in whole sentences: as many as fit, at least the first."""
-    text = " ".join(str(error).split())
-    secret = os.environ.get("HF_TOKEN")
+    """What an error says, in one line, without the token."""
+    text, secret = str(error), os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
-    first, *others = _SENTENCE.split(text)
-    words = textwrap.shorten(first, _MOST_SAID, placeholder=" …")
-    for sentence in others:
-        if len(words) + len(sentence) >= _MOST_SAID:
-            return words
-        words = f"{words} {sentence}"
-    return words
+    return textwrap.shorten(text, _MOST_SAID, placeholder=" …")
 
 
 def is_network(error: BaseException) -> bool:

@@ -389,14 +389,6 @@ class ScoreFile(Record):
     same_family: str | None = None
     gold: Gold = "public"
 
-    def _corrected_fits(self, measure: MeasureScore) -> None:
-        entry, n = measure.corrected, len(self.query_ids)
-        if entry is None or not (entry.human or entry.labelled):
-            return
-        lists = [x for x in (entry.human, entry.linear_judged, entry.linear_human) if x is not None]
-        if any(len(x) != n for x in lists) or any(not 0 <= i < n for i in entry.labelled):
-            raise ValueError(f"measures: {measure.name}: corrected lists other queries")
-
     @model_validator(mode="after")
     def _lists_fit(self) -> ScoreFile:
         """Whether all lists that belong together have one length, and names come once.
@@ -408,18 +400,22 @@ class ScoreFile(Record):
             raise ValueError("query_ids: an id comes twice")
         if len({m.name for m in self.measures}) < len(self.measures):
             raise ValueError("measures: a name comes twice")
+        n = len(self.query_ids)
         for measure in self.measures:
-            if len(measure.per_query) != len(self.query_ids):
-                raise ValueError(
-                    f"measures: {measure.name} has {len(measure.per_query)} values per_query, and "
-                    f"query_ids has {len(self.query_ids)}"
-                )
-            if measure.influence is not None and len(measure.influence) != len(self.query_ids):
-                raise ValueError(f"measures: {measure.name}: influence lists other queries")
-            self._corrected_fits(measure)
+            lists = {"per_query": measure.per_query, "influence": measure.influence}
+            if (entry := measure.corrected) is not None and (entry.human or entry.labelled):
+                fields = ("human", "linear_judged", "linear_human")
+                lists |= {f"corrected.{name}": getattr(entry, name) for name in fields}
+                if any(not 0 <= i < n for i in entry.labelled):
+                    raise ValueError(f"measures: {measure.name}: labelled names no query")
+            for field, values in lists.items():
+                if values is not None and len(values) != n:
+                    raise ValueError(
+                        f"measures: {measure.name} has {len(values)} values {field}, and "
+                        f"query_ids has {n}"
+                    )
         if self.gold == "withheld" and (self.query_ids or self.answers):
             raise ValueError("gold: is withheld, and the file tells of single queries")
-        n = len(self.query_ids)
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
             raise ValueError("clusters: there is not one for each query")
         for answer in self.answers:

@@ -48,11 +48,8 @@ def normalise_answer(text: str) -> str:
 
 def contains_answer(normalised_text: str, answers: list[str]) -> bool:
     """Whether some answer, normalised and not empty, is a substring of the normalised text."""
-    for answer in answers:
-        needle = normalise_answer(answer)
-        if needle and needle in normalised_text:
-            return True
-    return False
+    needles = map(normalise_answer, answers)
+    return any(needle and needle in normalised_text for needle in needles)
 
 
 def premise_of(title: str, text: str) -> str:

@@ -1,4 +1,4 @@
-"""Systems by name: the code and the options of each that ``schemas/systems`` declares."""
+"""Systems by name: each is declared beside the code and the options of it."""
 
 from __future__ import annotations
 
@@ -6,44 +6,102 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from citeforge.engines import plugins
 from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
-from citeforge.schemas.systems.listed import SYSTEMS as DECLARED
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.llm.asking import from_graphs, from_passages
-from citeforge.systems.options import EditedOptions, LlmOptions
+from citeforge.systems.options import EditedOptions, GoldOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
 
+_rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
+_bound = partial(_rage, factory=rage.lines, is_control=True)
+_hagrid = partial(
+    System, argument="", factory=passages.lines, family="Attributed-IR", paper="attributed_ir",
+    section="3.2", shows="passages", is_control=True,
+)  # fmt: skip
+_top = partial(
+    System, argument="", factory=passages.lines, family="ALCE", paper="alce", section="D",
+    shows="passages",
+)  # fmt: skip
+_authorship = partial(System, argument="", family="authorship", design=True)
+_reader = partial(_authorship, factory=authorship.lines, is_control=True)
+_kalma = partial(System, argument="", family="KaLMA", shows="triples")
+_absent = partial(_kalma, factory=kalma.lines, is_control=True)
+
+DECLARED = (
+    _bound("random", what="1 to 3 distinct passages, drawn uniformly (lower bound)"),
+    _bound("echo-relevant", what="every relevant passage (upper bound)"),
+    _hagrid("gold", what="HAGRID's own answers, the one that measures select", options=GoldOptions),
+    _hagrid("all-gold", what="all of HAGRID's own answers, one a run"),
+    _top("top-1", what="the first passage, cited"),
+    _top("top-1-two-sentences", what="its first two sentences, cited"),
+    _reader(
+        "label-blind",
+        what="authorship: cites relevant passages with probability .7, others with .15, whatever "
+        "labels",
+    ),
+    _reader(
+        "label-follower",
+        what="authorship: the same without labels; .9 and .35 under the first label, .4 and .05 "
+        "under the second (biased on purpose)",
+    ),
+    _absent(
+        "absent-blind",
+        what="absent knowledge: marks facts as absent with probability .4, absent or not",
+    ),
+    _absent(
+        "absent-aware",
+        what="absent knowledge: marks facts as absent with .9 where they are, .05 where they are "
+        "not",
+    ),
+    _rage(
+        "rage",
+        what="the passages and the question in one prompt, short cited sentences asked for",
+        factory=partial(from_passages, "rage"),
+        options=EditedOptions,
+        llm=True,
+        shows="passages",
+        template="rage",
+    ),
+    _authorship(
+        "authorship",
+        what="every cell of the experiment, with what it says of authors",
+        factory=partial(from_passages, "authorship"),
+        options=LlmOptions,
+        paper="attrieval",
+        section="3",
+        llm=True,
+        shows="passages",
+        template="authorship",
+    ),
+    _kalma(
+        "kalma",
+        what="sub-graphs and one demonstration with [NA] in one prompt",
+        factory=from_graphs,
+        options=LlmOptions,
+        paper="kalma",
+        section="3.3",
+        llm=True,
+        context="retrieved",
+        template="kalma",
+    ),
+)
+
 
 def _unknown(name: str) -> UsageError:
-    return UnknownValueError("system", name, [s.name for s in DECLARED])
+    plugins.require_built_in("systems", name, f"the system {name!r}")
+    others = dict(plugins.entry_names("systems"))
+    return UnknownValueError("system", name, [*(s.name for s in DECLARED), *others])
 
 
-_PLAIN: dict[str, Lines] = {
-    **dict.fromkeys(("random", "echo-relevant"), rage.lines),
-    **dict.fromkeys(("gold", "all-gold", "top-1", "top-1-two-sentences"), passages.lines),
-    **dict.fromkeys(("label-blind", "label-follower"), authorship.lines),
-    **dict.fromkeys(("absent-blind", "absent-aware"), kalma.lines),
-}
-_ASKING: dict[str, tuple[Callable[..., Any], type[Part]]] = {
-    "rage": (partial(from_passages, "rage"), EditedOptions),
-    "authorship": (partial(from_passages, "authorship"), LlmOptions),
-    "kalma": (from_graphs, LlmOptions),
-}
-SYSTEMS: Registry[Choice, Any] = Registry(
-    "system",
-    "systems",
-    DECLARED,
-    {**_PLAIN, **{name: make for name, (make, _) in _ASKING.items()}},
-    "",
-    _unknown,
-)
+SYSTEMS: Registry[Choice, Any] = Registry("system", "systems", DECLARED, {}, "", _unknown)
 
 
 def as_system(declared: Choice) -> System:
@@ -70,8 +128,7 @@ def systems() -> dict[str, System]:
 
 def options_of(system: System) -> type[Part]:
     """The record of a system's options."""
-    _, ours = _ASKING.get(system.name, (None, Part))
-    return system.options or ours
+    return system.options or Part
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:

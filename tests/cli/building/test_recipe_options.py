@@ -153,25 +153,25 @@ OPTIONS_OF = {
     "n-seemingly n-irrelevant skip-top max-score margin exclude-answers keep-self remine "
     "mixture corpus base allow-no-relevant skip-empty skip-dangling skip-contradictions "
     "extra-fields drop-suspects overwrite resume candidates judge verdicts revision batch-size "
-    "threshold max-tokens entailment-label judge-profile compute "
+    "threshold max-tokens judge-profile compute "
     "relative-margin contained exclude-contained decided vectors query-vectors "
     "vectors-model extra-prefix extra-licence from-shards runtime",
     "hagrid": f"{HIDING} source out name licence skip-empty extra-fields overwrite resume",
     "alce": f"{ENDPOINT_WORDS} {HIDING} source out name licence skip-empty overwrite resume k "
     "split corpus corpus-split chunk retriever depth embedder embedder-revision passages "
     "oracle llm sub-claims condense condense-top condense-k judge verdicts revision "
-    "device batch-size threshold max-tokens entailment-label judge-profile "
+    "device batch-size threshold max-tokens judge-profile "
     "skip-dangling extra-fields embeddings shard-rows runtime",
     "twins": f"{HIDING} benchmark llm out name context attempts temperature temperature-step "
     "length-ratio copy-similarity ner judge verdicts keep-failed dry-run overwrite resume "
-    "revision device batch-size threshold max-tokens entailment-label "
+    "revision device batch-size threshold max-tokens "
     f"judge-profile runtime {ENDPOINT_WORDS}",
     "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels candidates "
     "embedder k sample relevant exclude-answers base seed overwrite resume",
     "kalma": "ner retrieved kg kg-store domain languages kg-batch kg-timeout kg-seconds "
     "pairs pairs-from-kg source general gold gold-later writer stand-in perplexity judge "
     "verdicts alpha rounds attempts limit seed out name licence overwrite resume revision "
-    "device batch-size threshold max-tokens entailment-label judge-profile "
+    "device batch-size threshold max-tokens judge-profile "
     f"runtime {ENDPOINT_WORDS}",
 }
 

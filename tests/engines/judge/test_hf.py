@@ -45,7 +45,9 @@ def profile(folder: Path) -> str | None:
 
 
 def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
-    judge = HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder), **options))
+    judge = HfJudge(
+        str(folder), HfOptions(**{"device": "cpu", "profile": profile(folder), **options})
+    )
     found = JudgeSession(judge).ask(asked)
     return [found[p] for p in asked]
 
@@ -212,7 +214,9 @@ def test_classifiers_without_an_entailment_label(classifier: Path, tmp_path: Pat
     (folder / "config.json").write_text(json.dumps(config))
     with pytest.raises(InputError, match="labels: no, maybe, yes"):
         ask(folder, pairs(2))
-    named = ask(folder, pairs(20), entailment_label="yes")
+    profile = tmp_path / "yes.yaml"
+    profile.write_text("name: yes-no\narchitecture: classifier\nsupported: ['yes']\n")
+    named = ask(folder, pairs(20), profile=str(profile))
     assert [v.entailed for v in named] == [v.entailed for v in ask(classifier, pairs(20))]
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.schemas.benchmarks.kg import Key, Triple
-from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar, render, squeeze
+from citeforge.schemas.citations.triples import TripleGrammar, render, squeeze
 
 SHOWN = [
     Triple("Q1", "Ada", "P1412", "languages spoken, written or signed", "English"),
@@ -26,7 +26,7 @@ SHOWN = [
 def read(text: str, shown: list[Triple] = SHOWN) -> list[tuple[str, str, str]]:
     grammar = TripleGrammar(shown, ["place of birth"])
     grammar.parse(text)
-    return [tuple(c.key) for b in grammar.brackets for c in b]  # type: ignore[misc]
+    return [tuple(c) for b in grammar.brackets for c in b]  # type: ignore[misc]
 
 
 READINGS = [
@@ -79,7 +79,7 @@ def test_a_relation_may_be_called_name(value: str) -> None:
     grammar = TripleGrammar([Triple("Q7", "x", "P1", "Name", value)])
     text = render("Q7", [("Name", value)])
     assert [(m.start, m.end) for m in grammar.parse(text).markers] == [(0, len(text))]
-    assert grammar.brackets == [[TripleCitation("Q7", "Name", value)]]
+    assert grammar.brackets == [[Key("Q7", "Name", value)]]
     grammar.parse("[Q7, name: x, Name: 0]")
     assert [(c.relation, c.value) for c in grammar.brackets[0]] == [("Name", "0")]
 
@@ -140,9 +140,9 @@ def test_every_triple_of_the_real_graph_comes_back() -> None:
         grammar = TripleGrammar(graph.triples, relations)
         everything = render(graph.qid, [(t.relation, t.value) for t in graph.triples])
         grammar.parse(everything)
-        assert [c.key for b in grammar.brackets for c in b] == [t.key for t in graph.triples]
+        assert [c for b in grammar.brackets for c in b] == [t.key for t in graph.triples]
         for triple in graph.triples:
             grammar.parse(f"It is so {render(triple.qid, [(triple.relation, triple.value)])}.")
-            assert grammar.brackets[0][0].key == Key(*triple.key)
+            assert grammar.brackets[0][0] == Key(*triple.key)
             checked += 1
     assert checked > 9000

@@ -30,7 +30,7 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     """Triples cited in a paragraph, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
-    return [c.key for bracket in grammar.brackets for c in bracket if c.complete]
+    return [c for bracket in grammar.brackets for c in bracket if c.complete]
 
 
 def _holds(text: str, words: Iterable[str]) -> bool:

@@ -15,16 +15,13 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, listed
 from citeforge.schemas.systems.declaration import System
-from citeforge.schemas.systems.listed import SYSTEMS
 
 
 def _declared() -> dict[str, str]:
     """Every system and what it does: ours, then what plugins give."""
-    from citeforge.engines.plugins import load_entries
+    from citeforge.systems.registry import systems
 
-    ours = {system.name: system.what for system in SYSTEMS}
-    theirs: list[Any] = [value for value, _ in load_entries("systems", but=ours)]
-    return ours | {system.name: system.what for system in theirs}
+    return {name: system.what for name, system in systems().items()}
 
 
 class Systems(click.Group):

@@ -97,7 +97,7 @@ class ClassifierModel(NliModel):
         if not self._labels:
             raise ValueError(
                 f"no label is {' or '.join(map(repr, settings.profile.supported))}; labels: "
-                f"{', '.join(labels.values())}; name one with --entailment-label"
+                f"{', '.join(labels.values())}; say which one in a --judge-profile"
             )
         self._positions = getattr(config, "max_position_embeddings", None)
         super().__init__(settings, self._load(settings, config), "float32")

@@ -41,7 +41,6 @@ class HfOptions:
             CPU's caches); halved when memory runs out.
         threshold: least probability of support; None for the profile's.
         max_tokens: longest input; None for the profile's, or the model's own limit.
-        entailment_label: name of a classifier's entailment label, when its config does not tell.
         dtype: ``float32`` or ``bfloat16`` of a T5; None for bfloat16 on a GPU that has it.
         profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
             is declared for the model.
@@ -53,7 +52,6 @@ class HfOptions:
     batch_size: int | None = None
     threshold: float | None = None
     max_tokens: int | None = None
-    entailment_label: str | None = None
     dtype: str | None = None
     profile: str | None = None
     runtime: Runtime = "torch"
@@ -88,11 +86,9 @@ class HfJudge:
         Raises:
             InputError: none is given, and none is declared for such a model.
         """
-        label = self.options.entailment_label
-        profile = self._given or self._plain(label)
-        return profile if label is None else profile.model_copy(update={"supported": (label,)})
+        return self._given or self._plain()
 
-    def _plain(self, label: str | None) -> JudgeProfile:
+    def _plain(self) -> JudgeProfile:
         """MNLI's, for classifiers that name an entailment label."""
         from transformers import AutoConfig
 
@@ -102,16 +98,13 @@ class HfJudge:
             config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
         classifies = any("SequenceClassification" in a for a in config.architectures or ())
-        supported = mnli.supported if label is None else (label,)
-        if classifies and any(label_indices(labels, one) for one in supported):
+        if classifies and any(label_indices(labels, one) for one in mnli.supported):
             return mnli
         more = f"; labels: {', '.join(labels.values())}" if classifies else ""
         raise InputError(
             f"has no judge profile: how it is asked, and what its answers mean, is not known{more}",
             path=self.name,
-            allowed="--judge-profile FILE.yaml or one of "
-            + ", ".join(built_in_profiles())
-            + ("; or --entailment-label" if classifies else ""),
+            allowed=f"--judge-profile FILE.yaml or one of {', '.join(built_in_profiles())}",
         )
 
     @cached_property
@@ -150,7 +143,7 @@ class HfJudge:
         return {
             "name": model_title(self.name),
             **self._located.identity,
-            "prompt": self._prompt_version(),
+            "prompt": prompt_version(self.profile),
             "dtype": model.dtype,
             "max_tokens": model.limit,
             **({} if model.dtype == "float32" else {"close_calls": "float32"}),
@@ -158,11 +151,6 @@ class HfJudge:
             **({} if self._foundation is None else {"foundation": self._foundation.identity}),
             **({} if model.engine is None else {"engine": model.engine}),
         }
-
-    def _prompt_version(self) -> str:
-        if self.options.entailment_label is not None and self._given is None:
-            return prompt_version(built_in_profiles()[PLAIN])  # as before profiles
-        return prompt_version(self.profile)
 
     @property
     def _has_threshold(self) -> bool:

@@ -152,7 +152,7 @@ class Triples:
         incomplete = len(reading.citations) - len(complete)
         if incomplete:
             yield f"output: {incomplete} citations lack a relation or a value"
-        self.reach.add((), len({c.key.compared for c in complete} - graphs_shown.citable), 0)
+        self.reach.add((), len({c.compared for c in complete} - graphs_shown.citable), 0)
         strange = [c for c in complete if not graphs_shown.shows(c)]
         if strange:
             c = strange[0]

@@ -229,38 +229,33 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
     """
     columns = []
     for field in schema:
-        if field.name not in table.column_names:
-            if field.name == "title":
-                columns.append(pa.array([""] * table.num_rows))
-                continue
-            if not field.nullable:
-                raise InputError(
-                    f"lacks the column {field.name!r}",
-                    path=where,
-                    allowed=f"columns: {', '.join(schema.names)}",
-                )
+        if field.name in table.column_names:
+            columns.append(_convert(table[field.name], field, where))
+        elif field.nullable:
             columns.append(pa.nulls(table.num_rows, field.type))
-            continue
-        columns.append(_convert(table[field.name], field, where))
+        elif field.name == "title":
+            columns.append(pa.array([""] * table.num_rows))
+        else:
+            raise InputError(
+                f"lacks the column {field.name!r}",
+                path=where,
+                allowed=f"columns: {', '.join(schema.names)}",
+            )
     return pa.table(columns, schema=schema)
 
 
 def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
     try:
         column.validate(full=True)  # strings of a file may be anything
-    except pa.ArrowException as error:
-        raise unreachable(where, error) from error
-    if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
-        texts = [
-            None if v is None else json.dumps(v, ensure_ascii=False) for v in column.to_pylist()
-        ]
-        return pa.chunked_array([pa.array(texts, pa.string())])
-    if not field.nullable and field.name == "title":
-        column = pc.fill_null(column.cast(pa.string()), "")
-    try:
+        if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
+            values = column.to_pylist()
+            texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
+            return pa.chunked_array([pa.array(texts, pa.string())])
         converted = column.cast(field.type)
     except pa.ArrowException as error:
         raise unreachable(where, error) from error
+    if field.name == "title":
+        converted = pc.fill_null(converted, "")
     if not field.nullable and converted.null_count:
         raise InputError(f"has an empty value in the column {field.name!r}", path=where)
     return converted

@@ -140,8 +140,7 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
         )
     files, hashes = load(board), [package.hash]
     if board.gold is not None:
-        whole = matching_gold(package.manifest, gold_folder(board.gold))[1]
-        hashes.append(whole.benchmark_hash)
+        hashes.append(matching_gold(package.manifest, gold_folder(board.gold)).benchmark_hash)
     _check(files, hashes)
     require_publishable(files)
     if board.gold is not None or package.manifest.config.get("hidden_gold"):

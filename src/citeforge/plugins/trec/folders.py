@@ -12,8 +12,9 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
+from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.judged import JudgedSource, Judgements
-from citeforge.ir_convert.passages import Place
+from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.publish.export.tables import corpus_rows, json_line, judgements, lost_of
@@ -43,11 +44,13 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
         UnknownValueError: no such split.
     """
     folder, middle = Path(argument), f".{split}" if split else ""
-    topics = [f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv"]
-    qrels = [f"qrels{middle}{ending}" for ending in (".txt", ".tsv", ".qrels", "")]
-    judged = () if options.passages_only else (_one(folder, topics), _one(folder, qrels))
+    judged: tuple[Path, ...] = ()
+    if not options.passages_only:
+        topics = (f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv")
+        qrels = (f"qrels{middle}{ending}" for ending in (".txt", ".tsv", ".qrels", ""))
+        judged = find_file(folder, *topics), find_file(folder, *qrels)
     info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split if judged else None)
-    return _source(info, judged, [_one(folder, ["corpus.jsonl"])], options)
+    return _source(info, judged, [find_file(folder, "corpus.jsonl")], options)
 
 
 def open_miracl(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
@@ -89,28 +92,22 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     return _source(info, judged, corpora, options)
 
 
-def _one(folder: Path, names: list[str]) -> Path:
-    for name in names:
-        for path in (folder / name, folder / f"{name}.gz"):
-            if path.is_file():
-                return path
-    raise InputError("is missing", path=folder / names[0], allowed=", ".join(names))
-
-
 def _source(
     info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
     """Of files of topics and of qrels, or of passages alone."""
 
-    def stream() -> Iterator[tuple[Place, str, str, str]]:
+    def stream() -> Iterator[PlacedPassage]:
         for path in corpora:
             for line, row in read_rows(path, CorpusRow):
-                yield Place(path, line), row.docid or row.id or "", row.title or "", row.text
+                name = row.docid or row.id or ""
+                yield Place(path, line), name, row.title or "", row.text, None
 
+    files = {path.name: path for path in (*judged, *corpora)}
     texts, pairs = {}, Judgements(str(corpora[0]))
     if judged:
         texts, pairs = read_topics(judged[0]), read_trec_qrels(judged[1])
-    return JudgedSource(info, texts, pairs, stream, options, (*judged, *corpora))
+    return JudgedSource(info, texts, pairs, stream, options, files)
 
 
 def read_topics(path: Path) -> dict[str, tuple[int, str]]:

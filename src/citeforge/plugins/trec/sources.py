@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.ir_convert.judged import JudgedSource, Judgements
-from citeforge.ir_convert.passages import Place
+from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.registry import declared_sources
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.plugins.trec.folders import open_miracl, open_trec
@@ -47,11 +47,11 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     for number, row in enumerate(rows, 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
-    def stream() -> Iterator[tuple[Place, str, str, str]]:
+    def stream() -> Iterator[PlacedPassage]:
         for number, doc in enumerate(data.docs_iter(), 1):
             title = getattr(doc, "title", "") or ""
             place = Place(f"ir-datasets:{argument} docs", number)
-            yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument)
+            yield place, str(doc.doc_id), str(title), _field(doc, _TEXTS, argument), None
 
     info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
     topics = f"ir-datasets:{argument} queries"

@@ -32,28 +32,24 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
     name, lost = only_context(base, options)
     items = []
     for row in base.items(name):
+        gold = {
+            "qa_pairs": [
+                {"question": g.text or "", "short_answers": list(g.aliases)}
+                for g in row.gold.qa_pairs
+            ],
+            "annotations": [{"long_answer": g.text} for g in row.gold.long_answers],
+            "answers": [list(g.aliases) for g in row.gold.answer_lists],
+            "claims": [g.text for g in row.gold.claims],
+            "answer": next((g.text for g in row.gold.answers if g.text), None),
+        }
         item: dict[str, Any] = {
             "sample_id": row.query_id,
             "question": row.query,
             "docs": [{"id": d.id, "title": d.title, "text": d.text} for d in row.passages],
+            **{field: value for field, value in gold.items() if value},
         }
-        pairs = row.gold.qa_pairs
-        if pairs:
-            item["qa_pairs"] = [
-                {"question": g.text or "", "short_answers": list(g.aliases)} for g in pairs
-            ]
-        if row.gold.long_answers:
-            item["annotations"] = [{"long_answer": g.text} for g in row.gold.long_answers]
-        lists = [list(g.aliases) for g in row.gold.answer_lists]
-        if lists:
-            item["answers"] = lists
-        if row.gold.claims:
-            item["claims"] = [g.text for g in row.gold.claims]
-        answers = [g.text for g in row.gold.answers if g.text]
-        if answers:
-            item["answer"] = answers[0]
         short = base.answers[row.query_id]
-        if short and not pairs and not lists:
+        if short and not gold["qa_pairs"] and not gold["answers"]:
             item["qa_pairs"] = [{"question": row.query, "short_answers": short}]
         items.append(item)
     write_text(out / "data.json", json.dumps(items, ensure_ascii=False, indent=1) + "\n")

@@ -53,6 +53,11 @@ class Key(NamedTuple):
     value: str
 
     @property
+    def complete(self) -> bool:
+        """Whether all three parts are there."""
+        return all(self)
+
+    @property
     def compared(self) -> Key:
         """What two keys are compared by; see :func:`relation_key`."""
         value = " ".join(self.value.split())
@@ -108,40 +113,31 @@ class Graph:
     triples: tuple[Triple, ...]
 
 
-TRIPLE = pa.struct([(field.name, pa.string()) for field in fields(Triple)])
-KG_CONTEXTS = pa.schema(
-    [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("triples", pa.list_(TRIPLE), nullable=False),
-    ]
-)
+TEXT = pa.string()
 
-_ROW = [pa.field("query_id", pa.string(), nullable=False), *TRIPLE]
 
-KG_GOLD = pa.schema([*_ROW, pa.field("round", pa.int32(), nullable=False)])
+def required(kind: pa.DataType, *names: str) -> list[pa.Field]:
+    """Columns of one type without nulls."""
+    return [pa.field(name, kind, nullable=False) for name in names]
 
-KG_ABSENT = pa.schema(
-    [*_ROW, pa.field("why", pa.string(), nullable=False)]  # ``gold`` or ``inverse``
-)
 
-_CANDIDATE = pa.struct(
-    [
-        ("triple", TRIPLE),
-        ("score", pa.float64()),
-        ("specificity", pa.float64()),
-        ("coherence", pa.float64()),
-        ("perplexity", pa.float64()),
-    ]
-)
+TRIPLE = pa.struct([(field.name, TEXT) for field in fields(Triple)])
+_TRIPLES = pa.list_(TRIPLE)
+_SCORES = ("score", "specificity", "coherence", "perplexity")
+_CANDIDATE = pa.struct([("triple", TRIPLE), *((name, pa.float64()) for name in _SCORES)])
 
+KG_CONTEXTS = pa.schema([*required(TEXT, "query_id"), *required(_TRIPLES, "triples")])
+KG_GOLD = pa.schema([*required(TEXT, "query_id"), *TRIPLE, *required(pa.int32(), "round")])
+KG_ABSENT = pa.schema([*required(TEXT, "query_id"), *TRIPLE, *required(TEXT, "why")])
+"""``why`` is ``gold`` or ``inverse``."""
 KG_EVOLUTION = pa.schema(
     [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("round", pa.int32(), nullable=False),
-        pa.field("paragraph", pa.string(), nullable=False),  # with markers
-        pa.field("triples", pa.list_(TRIPLE), nullable=False),  # what the round added
-        pa.field("candidates", pa.list_(_CANDIDATE), nullable=False),  # best first
-        pa.field("refused", pa.list_(pa.string()), nullable=False),  # sentences that failed a check
+        *required(TEXT, "query_id"),
+        *required(pa.int32(), "round"),
+        *required(TEXT, "paragraph"),  # with markers
+        *required(_TRIPLES, "triples"),  # what the round added
+        *required(pa.list_(_CANDIDATE), "candidates"),  # best first
+        *required(pa.list_(TEXT), "refused"),  # sentences that failed a check
     ]
 )
 

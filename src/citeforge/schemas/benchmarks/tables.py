@@ -8,113 +8,78 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from citeforge.schemas.benchmarks.kg import KG_ABSENT, KG_CONTEXTS, KG_EVOLUTION, KG_GOLD
+from citeforge.schemas.benchmarks.kg import (
+    KG_ABSENT,
+    KG_CONTEXTS,
+    KG_EVOLUTION,
+    KG_GOLD,
+    TEXT,
+    required,
+)
 
 SCHEMA_VERSION = 1
 
-CORPUS = pa.schema(
-    [
-        pa.field("_id", pa.string(), nullable=False),
-        pa.field("title", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("metadata", pa.string()),  # a JSON document, verbatim
-    ]
-)
-
-QUERIES = pa.schema(
-    [
-        pa.field("_id", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),
-        pa.field("metadata", pa.string()),
-    ]
-)
+CORPUS = pa.schema([*required(TEXT, "_id", "title", "text"), ("metadata", TEXT)])
+QUERIES = pa.schema([*required(TEXT, "_id", "text"), ("metadata", TEXT)])
+"""``metadata`` is a JSON document, verbatim."""
 
 MAPPING = pa.schema(
     [
-        pa.field("query-id", pa.string(), nullable=False),
-        pa.field("corpus-id", pa.string(), nullable=False),
-        pa.field("short_answers", pa.string()),  # a JSON list of strings
-        pa.field("score", pa.float64()),  # relevant: the judgement; seemingly relevant: cosine
-        pa.field("rank", pa.int32()),  # 1-based, seemingly relevant only
+        *required(TEXT, "query-id", "corpus-id"),
+        ("short_answers", TEXT),  # a JSON list of strings
+        ("score", pa.float64()),  # relevant: the judgement; seemingly relevant: cosine
+        ("rank", pa.int32()),  # 1-based, seemingly relevant only
     ]
 )
 
-CONTEXTS = pa.schema(
-    [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field(
-            "docs",
-            pa.list_(pa.struct([("corpus-id", pa.string()), ("label", pa.string())])),
-            nullable=False,
-        ),
-    ]
-)
+_DOC = pa.struct([("corpus-id", TEXT), ("label", TEXT)])
+CONTEXTS = pa.schema([*required(TEXT, "query_id"), *required(pa.list_(_DOC), "docs")])
 
-_SENTENCE = pa.struct(
-    [
-        ("text", pa.string()),
-        ("index", pa.int32()),
-        ("informative", pa.int8()),
-        ("attributable", pa.int8()),
-        ("citations", pa.list_(pa.string())),  # passage ids
-    ]
-)
-
+_LABELS = [("informative", pa.int8()), ("attributable", pa.int8())]
+_CITATIONS = ("citations", pa.list_(TEXT))  # passage ids
+_SENTENCE = pa.struct([("text", TEXT), ("index", pa.int32()), *_LABELS, _CITATIONS])
 GOLD = pa.schema(
     [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("position", pa.int32(), nullable=False),  # 0-based among the query's rows
-        pa.field("text", pa.string()),
-        pa.field("aliases", pa.list_(pa.string())),
-        pa.field("answer_type", pa.string()),
-        pa.field("informative", pa.int8()),
-        pa.field("attributable", pa.int8()),
-        pa.field("citations", pa.list_(pa.string())),
-        pa.field("sentences", pa.list_(_SENTENCE)),
-        pa.field("metadata", pa.string()),
+        *required(TEXT, "query_id", "kind"),
+        *required(pa.int32(), "position"),  # 0-based among the query's rows
+        ("text", TEXT),
+        ("aliases", pa.list_(TEXT)),
+        ("answer_type", TEXT),
+        *_LABELS,
+        _CITATIONS,
+        ("sentences", pa.list_(_SENTENCE)),
+        ("metadata", TEXT),
     ]
 )
 
 TWINS = pa.schema(
     [
-        pa.field("_id", pa.string(), nullable=False),  # the human passage
-        pa.field("twin_id", pa.string(), nullable=False),
-        pa.field("author", pa.string(), nullable=False),  # model that wrote the twin
-        pa.field("prompt_sha256", pa.string(), nullable=False),
-        pa.field("attempts", pa.int32(), nullable=False),
-        pa.field("temperature", pa.float64(), nullable=False),  # of the attempt that was kept
-        pa.field("accepted", pa.bool_(), nullable=False),
-        pa.field("failed", pa.list_(pa.string()), nullable=False),  # names of failed checks
-        pa.field("notes", pa.list_(pa.string()), nullable=False),  # one a failed check
-        pa.field("length_ratio", pa.float64(), nullable=False),  # words of twin / of human text
-        pa.field("edit_similarity", pa.float64(), nullable=False),  # 0 to 1, 1 for a copy
-        pa.field("ngram_overlap", pa.float64(), nullable=False),  # share of twin trigrams
+        # The human passage, its twin, and the model that wrote it.
+        *required(TEXT, "_id", "twin_id", "author", "prompt_sha256"),
+        *required(pa.int32(), "attempts"),
+        *required(pa.float64(), "temperature"),  # of the attempt that was kept
+        *required(pa.bool_(), "accepted"),
+        *required(pa.list_(TEXT), "failed", "notes"),  # names of failed checks, one note each
+        # Words of twin / of human text; 0 to 1, 1 for a copy; share of twin trigrams.
+        *required(pa.float64(), "length_ratio", "edit_similarity", "ngram_overlap"),
     ]
 )
 
-AUTHORS = pa.schema(
-    [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("labels", pa.list_(pa.string()), nullable=False),  # one a passage, in order
-    ]
-)
+AUTHORS = pa.schema([*required(TEXT, "query_id"), *required(pa.list_(TEXT), "labels")])
+"""One label a passage, in order."""
 
 CANDIDATES = pa.schema(
     [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("corpus-id", pa.string(), nullable=False),
-        pa.field("rank", pa.int32(), nullable=False),  # from 1
-        pa.field("score", pa.float64(), nullable=False),  # the retriever's own
+        *required(TEXT, "query_id", "corpus-id"),
+        *required(pa.int32(), "rank"),  # from 1
+        *required(pa.float64(), "score"),  # the retriever's own
     ]
 )
 
 CONDENSED = pa.schema(
     [
-        pa.field("query_id", pa.string(), nullable=False),
-        pa.field("corpus-id", pa.string(), nullable=False),
-        pa.field("text", pa.string(), nullable=False),  # what the passage says to the query
-        pa.field("irrelevant", pa.bool_(), nullable=False),  # the writer found nothing
+        *required(TEXT, "query_id", "corpus-id", "text"),  # what the passage says to the query
+        *required(pa.bool_(), "irrelevant"),  # the writer found nothing
     ]
 )
 

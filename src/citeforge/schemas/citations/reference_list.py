@@ -7,9 +7,9 @@ numbers that the text has cited. Lines that start with a mark and say something 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 Span = tuple[int, int]
 Mark = tuple[int, int, tuple[int, ...]]
@@ -76,139 +76,137 @@ def find_lists(output: str, marks: Sequence[Mark]) -> list[Span]:
     """
     if not may_hold_list(output):
         return []
-    lines = _Lines(output, marks)
-    spans: list[Span] = []
-    number = 0
-    while number < len(lines.spans):
-        end = lines.end_of_list(number)
-        if end:
-            spans.append((lines.spans[number][0], lines.spans[end - 1][1]))
-            number = end
-        else:
-            number += 1
-    if not spans or spans[-1][1] < lines.spans[lines.last][1]:
-        start = lines.trailing_run(spans[-1][1] if spans else 0)
-        if start is not None:
-            spans.append((lines.spans[start][0], lines.spans[lines.last][1]))
-    return spans
+    return _Output(output, marks).lists()
 
 
-class _Lines:
-    """The lines of an output with the mark that opens each."""
+class _Line(NamedTuple):
+    """A line of an output.
+
+    Attributes:
+        start: offset of its first character in the output.
+        text: with its end.
+        marks: citation marks that begin in it.
+    """
+
+    start: int
+    text: str
+    marks: Sequence[Mark]
+
+    @property
+    def end(self) -> int:
+        """Offset behind it."""
+        return self.start + len(self.text)
+
+    @property
+    def opener(self) -> Mark | None:
+        """The mark that it starts with, bullets aside."""
+        opening = _OPENING.match(self.text)
+        if not self.marks or opening is None or self.marks[0][0] > self.start + opening.end():
+            return None
+        return self.marks[0]
+
+    @property
+    def is_entry(self) -> bool:
+        """Whether it looks like an entry of a list."""
+        return (
+            self.opener is not None
+            or _ENTRY.match(self.text) is not None
+            or _SOURCE.search(self.text) is not None
+        )
+
+    def says(self, at: int) -> bool:
+        """Whether letters follow an offset in the output, marks left out."""
+        place = at - self.start
+        pieces = []
+        for start, end, _ in self.marks:
+            if start >= place + self.start:
+                pieces.append(self.text[place : start - self.start])
+                place = end - self.start
+        return any(c.isalpha() for piece in [*pieces, self.text[place:]] for c in piece)
+
+
+class _Output:
+    """An output in lines."""
 
     def __init__(self, output: str, marks: Sequence[Mark]) -> None:
         self.output = output
         self.marks = marks
-        self.starts = [m[0] for m in marks]
-        self.spans: list[Span] = []
-        at = 0
-        for line in output.splitlines(keepends=True):
-            self.spans.append((at, at + len(line)))
-            at += len(line)
-        full = [i for i, (s, e) in enumerate(self.spans) if not output[s:e].isspace()]
+        self.lines: list[_Line] = []
+        at = n = 0
+        for text in output.splitlines(keepends=True):
+            at, begin, first = at + len(text), at, n
+            while n < len(marks) and marks[n][0] < at:
+                n += 1
+            self.lines.append(_Line(begin, text, marks[first:n]))
+        full = [i for i, line in enumerate(self.lines) if not line.text.isspace()]
         self.first, self.last = (full[0], full[-1]) if full else (0, 0)
 
-    def text(self, number: int) -> str:
-        start, end = self.spans[number]
-        return self.output[start:end]
+    def lists(self) -> list[Span]:
+        """Spans of reference lists."""
+        spans: list[Span] = []
+        number = 0
+        while number < len(self.lines):
+            end = self._end_of_list(number)
+            if end:
+                spans.append((self.lines[number].start, self.lines[end - 1].end))
+            number = end or number + 1
+        after, behind = spans[-1][1] if spans else 0, self.lines[self.last].end
+        if after < behind and (start := self._trailing_run(after)) is not None:
+            spans.append((self.lines[start].start, behind))
+        return spans
 
-    def opener(self, number: int) -> Mark | None:
-        """The mark that a line starts with, bullets aside."""
-        start, end = self.spans[number]
-        opening = _OPENING.match(self.output, start, end)
-        assert opening is not None
-        at = bisect_left(self.starts, start)
-        if at == len(self.starts) or self.starts[at] >= end:
-            return None
-        return self.marks[at] if self.starts[at] <= opening.end() else None
-
-    def says(self, number: int) -> bool:
-        """Whether letters follow the mark that opens a line."""
-        mark = self.opener(number)
-        return mark is not None and any(c.isalpha() for c in self.rest(number, mark[1]))
-
-    def rest(self, number: int, start: int) -> str:
-        """What a line says from an offset on, marks left out."""
-        end = self.spans[number][1]
-        pieces = []
-        at = bisect_left(self.starts, start)
-        while at < len(self.marks) and self.marks[at][0] < end:
-            pieces.append(self.output[start : self.marks[at][0]])
-            start = self.marks[at][1]
-            at += 1
-        return "".join([*pieces, self.output[start:end]])
-
-    def is_entry(self, number: int) -> bool:
-        """Whether a line looks like an entry of a list."""
-        text = self.text(number)
-        return (
-            self.opener(number) is not None
-            or _ENTRY.match(text) is not None
-            or _SOURCE.search(text) is not None
-        )
-
-    def end_of_list(self, number: int) -> int:
+    def _end_of_list(self, number: int) -> int:
         """Line behind the list whose heading is this line; 0 when it is none."""
-        text = self.text(number)
-        if HEADING.fullmatch(text.rstrip()) is not None:
-            following = next(
-                (i for i in range(number + 1, self.last + 1) if self.text(i).strip()), None
-            )
-            if following is None:
-                return 0
-            if number == self.first and not self.is_entry(following):
+        line = self.lines[number]
+        if HEADING.fullmatch(line.text.rstrip()) is not None:
+            rest = range(number + 1, self.last + 1)
+            following = next((i for i in rest if self.lines[i].text.strip()), None)
+            if following is None or (number == self.first and not self.lines[following].is_entry):
                 return 0
             return self._behind(following)
-        label = LABELLED.match(text)
-        if label is None:
+        label = LABELLED.match(line.text)
+        if label is None or not line.marks or line.marks[0][0] > line.start + label.end():
             return 0
-        start, end = self.spans[number]
-        at = bisect_left(self.starts, start)
-        if at == len(self.starts) or self.starts[at] >= end:
-            return 0
-        if self.starts[at] > start + label.end():
-            return 0
-        if any(c.isalpha() for c in self.rest(number, start + label.end())):
+        if line.says(line.start + label.end()):
             return self._behind(number)
         # `Sources: [1], [2]` at the end repeats what the text has cited.
-        repeats = number == self.last and at > 0 and not _SINGULAR.match(text)
-        return number + 1 if repeats else 0
+        is_later = number == self.last and self.marks[0][0] < line.start
+        return number + 1 if is_later and not _SINGULAR.match(line.text) else 0
 
     def _behind(self, first: int) -> int:
         """Line behind the entries that start here."""
         end = first + 1
         blank = False
         for number in range(first + 1, self.last + 1):
-            text = self.text(number)
-            if not text.strip():
+            line = self.lines[number]
+            if not line.text.strip():
                 blank = True
                 continue
-            if self.opener(number) is None and _OTHER_HEADING.match(text):
+            if line.opener is None and _OTHER_HEADING.match(line.text):
                 break
-            if blank and not (self.is_entry(number) or text[0].isspace()):
+            if blank and not (line.is_entry or line.text[0].isspace()):
                 break
             end, blank = number + 1, False
         return end
 
-    def trailing_run(self, after: int) -> int | None:
+    def _trailing_run(self, after: int) -> int | None:
         """First line of the entries at the end, without a heading; None where there are none."""
         first = self.last + 1
         numbers: list[int] = []
         defined = True
         for number in range(self.last, -1, -1):
-            start, end = self.spans[number]
-            if start < after:
+            line = self.lines[number]
+            if line.start < after:
                 break
-            text = self.output[start:end]
-            mark = self.opener(number)
-            if mark is None or len(mark[2]) != 1 or not self.says(number):
-                if text.strip() and not (text[0].isspace() or _ENTRY.match(text)):
+            mark = line.opener
+            if mark is None or len(mark[2]) != 1 or not line.says(mark[1]):
+                if line.text.strip() and not (line.text[0].isspace() or _ENTRY.match(line.text)):
                     break
                 continue
             if numbers and mark[2][0] >= numbers[-1]:
                 return None
             defined = defined and self.output[mark[1] : mark[1] + 1] == ":"
-            if not defined and _is_statement(self.output[mark[1] : end]):
+            if not defined and _is_statement(self.output[mark[1] : line.end]):
                 return None
             numbers.append(mark[2][0])
             first = number
@@ -216,12 +214,12 @@ class _Lines:
             return None
         if defined:
             return first
-        body = self.marks[: bisect_left(self.starts, self.spans[first][0])]
-        if not set(numbers) & {n for m in body for n in m[2]}:
+        before = self.lines[:first]
+        if not set(numbers) & {n for line in before for mark in line.marks for n in mark[2]}:
             return None
-        if any(self.says(i) for i in range(first)):
+        if any(line.opener is not None and line.says(line.opener[1]) for line in before):
             return None
-        apart = not any(c.isalpha() for c in self.text(first - 1))
+        apart = not any(c.isalpha() for c in before[-1].text)
         return first if apart or len(numbers) > 1 else None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from citeforge.schemas.benchmarks.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
@@ -36,31 +35,6 @@ class _Fact(NamedTuple):
     value: str
 
 
-@dataclass(frozen=True)
-class TripleCitation:
-    """One cited triple.
-
-    Attributes:
-        qid: centre entity as written, upper case.
-        relation: relation as the shown graph has it, else as written; empty when there is none.
-        value: the same of the value.
-    """
-
-    qid: str
-    relation: str
-    value: str
-
-    @property
-    def complete(self) -> bool:
-        """Whether all three parts are there."""
-        return bool(self.qid and self.relation and self.value)
-
-    @property
-    def key(self) -> Key:
-        """The triple that it names."""
-        return Key(self.qid, self.relation, self.value)
-
-
 def render(qid: str, facts: Iterable[tuple[str, str]]) -> str:
     """A citation of several relations and values of one entity."""
     return f"[{', '.join([qid, *(f'{relation}: {value}' for relation, value in facts)])}]"
@@ -71,7 +45,8 @@ class TripleGrammar:
 
     Attributes:
         brackets: after :meth:`parse`, the citations of each bracket, by the number that its
-            marker carries.
+            marker carries: relation and value as the shown graph has them, else as written; empty
+            where there is none.
     """
 
     def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
@@ -96,7 +71,7 @@ class TripleGrammar:
             facts.sort(key=lambda f: -len(f.spelling + squeeze(f.value)))
         labels = {spelling for relation in labels for spelling in _spellings(relation)}
         self._relations = sorted(labels, key=lambda r: (-len(r), r))
-        self.brackets: list[list[TripleCitation]] = []
+        self.brackets: list[list[Key]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
         """Markers of an output; the numbers of a marker are positions in :attr:`brackets`."""
@@ -124,7 +99,7 @@ class TripleGrammar:
     def _bracket(self, output: str, opening: re.Match[str]) -> int | None:
         """Read one bracket; its end, or None when it never closes."""
         qid = opening["qid"].upper()
-        citations: list[TripleCitation] = []
+        citations: list[Key] = []
         at = opening.end()
         while True:
             at = _spaces(output, at)
@@ -132,9 +107,7 @@ class TripleGrammar:
                 return None
             if output[at] in "[]":
                 # A citation that begins inside another one ends it.
-                self.brackets.append(
-                    self._without_name(qid, citations) or [TripleCitation(qid, "", "")]
-                )
+                self.brackets.append(self._without_name(qid, citations) or [Key(qid, "", "")])
                 return at + (output[at] == "]")
             if output[at] in ",:":
                 at = _spaces(output, at + 1)
@@ -145,16 +118,16 @@ class TripleGrammar:
             if citation is not None:
                 citations.append(citation)
 
-    def _known_fact(self, output: str, at: int, qid: str) -> tuple[TripleCitation, int] | None:
+    def _known_fact(self, output: str, at: int, qid: str) -> tuple[Key, int] | None:
         for fact in self._facts.get(qid, ()):
             end = _match_relation(output, at, squeeze(fact.spelling))
             if end is not None:
                 end = _match_squeezed(output, _spaces(output, end), squeeze(fact.value))
             if end is not None and _after_spaces(output, end) in (",", "]"):
-                return TripleCitation(qid, fact.relation, fact.value), end
+                return Key(qid, fact.relation, fact.value), end
         return None
 
-    def _without_name(self, qid: str, citations: list[TripleCitation]) -> list[TripleCitation]:
+    def _without_name(self, qid: str, citations: list[Key]) -> list[Key]:
         """In ``[Q1, Ada Lovelace, occupation: poet]`` and ``[Q1, name: Ada Lovelace, occupation:
         poet]`` the name only repeats whose triples these are; alone, it is cited."""
         names = self._names.get(qid, ())
@@ -165,9 +138,7 @@ class TripleGrammar:
         ]
         return facts or citations
 
-    def _unknown_fact(
-        self, output: str, at: int, qid: str
-    ) -> tuple[TripleCitation | None, int] | None:
+    def _unknown_fact(self, output: str, at: int, qid: str) -> tuple[Key | None, int] | None:
         """A fact that the graph lacks: a known relation first, else up to the first colon."""
         relation = ""
         body = at
@@ -185,8 +156,8 @@ class TripleGrammar:
             return None
         text = squeeze(output[body:stop])
         if not relation:
-            return (TripleCitation(qid, text, "") if text else None), stop
-        return TripleCitation(qid, relation, text), stop
+            return (Key(qid, text, "") if text else None), stop
+        return Key(qid, relation, text), stop
 
     def _stop(self, output: str, at: int) -> int | None:
         """Where a value ends: before ``, relation:`` or the closing bracket."""

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.record import FrozenRecord
 
-_TEXT = re.compile(r"(\d+)/(\d+)")
+_TEXT = re.compile(r"(?P<number>\d+)/(?P<of>\d+)")
 
 
 class Shard(FrozenRecord):
@@ -28,7 +28,7 @@ class Shard(FrozenRecord):
         match = _TEXT.fullmatch(value.strip())
         if not match or not 1 <= int(match[1]) <= int(match[2]):
             raise ValueError("expected I/N, the I-th of N shares, such as 2/5 (1 ≤ I ≤ N)")
-        return {"number": int(match[1]), "of": int(match[2])}
+        return match.groupdict()
 
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"

@@ -34,9 +34,7 @@ class Choice:
     @property
     def form(self) -> str:
         """How it is written."""
-        return f"{self.name}:{self.argument}" if self.name and self.argument else (
-            self.name or self.argument
-        )  # fmt: skip
+        return ":".join(filter(None, (self.name, self.argument)))
 
 
 def choice_made_by(choices: Iterable[Choice], name: str, factory: Callable[..., Any]) -> Choice:

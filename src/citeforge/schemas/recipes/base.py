@@ -122,8 +122,6 @@ class Judging(Part):
     """Least probability of support (default: the profile's)."""
     max_tokens: int | None = Field(None, ge=8)
     """Longest input of a local model."""
-    entailment_label: str | None = None
-    """Entailment label, when a model does not tell."""
     runtime: Runtime = "torch"
     """What computes a classifier or cross-encoder on a CPU; openvino (extra fast) is faster."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -52,19 +53,16 @@ class Flag:
     @property
     def bounds(self) -> dict[str, float]:
         """``ge``, ``gt``, ``le`` and ``lt``, where they are set."""
-        bounds = {}
-        for limit in self.field.metadata:
-            for name in ("ge", "gt", "le", "lt"):
-                if getattr(limit, name, None) is not None:
-                    bounds[name] = getattr(limit, name)
-        return bounds
+        return {
+            name: bound
+            for limit in self.field.metadata
+            for name in ("ge", "gt", "le", "lt")
+            if (bound := getattr(limit, name, None)) is not None
+        }
 
     def of(self, record: BaseModel) -> Any:
         """Its value in a record."""
-        value: Any = record
-        for name in self.place:
-            value = getattr(value, name)
-        return value
+        return reduce(getattr, self.place, record)
 
 
 def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:

@@ -7,10 +7,12 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.benchmarks.tables import IRRELEVANT, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.benchmarks.tables import LABELS
 from citeforge.schemas.recipes.base import Part
 
-_TEXT = re.compile(r"(?P<name>\w+)=(?P<rel>\d+),(?P<irr>\d+),(?P<seem>\d+)")
+_TEXT = re.compile(
+    r"(?P<name>\w+)=(?P<relevant>\d+),(?P<irrelevant>\d+),(?P<seemingly_relevant>\d+)"
+)
 
 RESERVED = {"own": "with passages of their own", "none": "without any passages"}
 """Names of context sets that mean something else in submissions."""
@@ -44,8 +46,7 @@ class Mixture(Part):
                 "expected NAME=REL,IRR,SEEM with NAME of letters, digits and underscores "
                 f"(mix=3,3,3), or a preset: {', '.join(PRESETS)}"
             )
-        numbers = ("relevant", "rel"), ("irrelevant", "irr"), ("seemingly_relevant", "seem")
-        return {"name": match["name"], **{label: int(match[group]) for label, group in numbers}}
+        return match.groupdict()
 
     @model_validator(mode="after")
     def _holds_some(self) -> Mixture:
@@ -64,11 +65,7 @@ class Mixture(Part):
     @property
     def sizes(self) -> dict[str, int]:
         """Label to count."""
-        return {
-            RELEVANT: self.relevant,
-            IRRELEVANT: self.irrelevant,
-            SEEMINGLY_RELEVANT: self.seemingly_relevant,
-        }
+        return {label: getattr(self, label) for label in LABELS}
 
     @property
     def total(self) -> int:

@@ -1,4 +1,4 @@
-"""Systems that answer benchmarks, declared.
+"""What is declared of systems that answer benchmarks, and how they may be called.
 
-Imports `schemas` alone. Begin at `declaration`, then `listed`.
+Imports `schemas` alone. Begin at `declaration`.
 """

@@ -15,9 +15,9 @@ class System(Choice):
     """One way of answering.
 
     Attributes:
-        factory: of a plugin's: without an LLM, a function of (name, benchmark, context sets, runs,
+        factory: without an LLM, a function of (name, benchmark, context sets, runs,
             seed) to the lines of a submission; with one, of a setting to what answers a task.
-        options: of a plugin's: the class of the record of its options; None where it has none.
+        options: the class of the record of its options; None where it has none.
         family: whose it is: the name of a benchmark family.
         paper: source whose paper describes it; empty for none.
         section: place in the paper.

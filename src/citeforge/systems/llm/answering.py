@@ -101,7 +101,9 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
     count = write_submission(run.folder, header, answers)
-    return Ran(system, count, failures, +Counter(endings(results, options.max_answer, options.logprobs)))
+    return Ran(
+        system, count, failures, +Counter(endings(results, options.max_answer, options.logprobs))
+    )
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:

@@ -33,7 +33,7 @@ def strict_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     the minimum knowledge set. A triple cited twice counts each time for P and once for R.
     """
     gold = {key.compared for key, _ in reading.shown.gold}
-    correct = [c.key.compared for c in reading.citations if reading.shown.shows(c)]
+    correct = [c.compared for c in reading.citations if reading.shown.shows(c)]
     n = len(reading.citations)
     return {
         "Corr": (float(len(correct)), float(n)),
@@ -53,11 +53,11 @@ def reference_counts(reading: ParsedAnswer) -> dict[str, Counts]:
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
     """
-    cited = {c.key for c in reading.citations}
+    cited = set(reading.citations)
     hits = [(key in cited, is_later(number)) for key, number in reading.shown.gold]
     n = float(len(reading.citations))
     return {
-        "Corr": (float(sum(c.key in reading.shown.verbatim for c in reading.citations)), n),
+        "Corr": (float(sum(c in reading.shown.verbatim for c in reading.citations)), n),
         "P": (float(sum(hit for hit, _ in hits)), n),
         "R": (float(sum(hit and later for hit, later in hits)), float(sum(x for _, x in hits))),
     }

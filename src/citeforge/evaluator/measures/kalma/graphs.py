@@ -100,7 +100,7 @@ class GraphReading(SubmissionReader):
         """What makes it doubtful that the submission answers this benchmark."""
         reach = CitationRange()
         for reading in (r for run in self._inputs.runs for r in run):
-            keys = {c.key.compared for c in reading.citations if c.complete}
+            keys = {c.compared for c in reading.citations if c.complete}
             reach.add((), len(keys - reading.shown.citable), 0)
         doubts = reach.warnings("triples") if self.submission.is_anonymous else []
         return super().warnings() + doubts

@@ -19,7 +19,7 @@ from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import by_query
 from citeforge.schemas.benchmarks.kg import EMPTY, NAME, Key, Triple, from_row
-from citeforge.schemas.citations.triples import TripleCitation, TripleGrammar
+from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 
@@ -55,9 +55,9 @@ class ShownGraphs:
         ids = {Key(t.qid, "qid", t.qid) for t in self.triples}
         return frozenset({*names, *ids, *self.blank, *(t.key for t in self.triples)})
 
-    def shows(self, citation: TripleCitation) -> bool:
+    def shows(self, citation: Key) -> bool:
         """Whether a citation names something shown, a complete one."""
-        return citation.complete and citation.key.compared in self.citable
+        return citation.complete and citation.compared in self.citable
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class ParsedAnswer:
     row: int
     shown: ShownGraphs
     output: str
-    citations: tuple[TripleCitation, ...]
+    citations: tuple[Key, ...]
     n_na: int
     n_unparsed: int
     is_missing: bool = False
@@ -94,7 +94,7 @@ class TripleClaim:
     """
 
     text: str
-    citations: tuple[TripleCitation, ...]
+    citations: tuple[Key, ...]
     is_na: bool
 
 

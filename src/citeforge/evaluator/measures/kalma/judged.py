@@ -32,14 +32,13 @@ from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer,
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import mean_sample, measured_between
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.benchmarks.kg import Triple
-from citeforge.schemas.citations.triples import TripleCitation
+from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
 REFERENCE_ANSWERS = 400
 
 
-def entailment_of(text: str, triple: Triple | TripleCitation) -> Pair:
+def entailment_of(text: str, triple: Triple | Key) -> Pair:
     """What a judge is asked of a statement that cites a triple."""
     return Pair(text, f"{triple.relation}: {triple.value}")
 
@@ -48,7 +47,7 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Share of (statement, citation) pairs whose statement entails ``relation: value``."""
     judge = _judge(inputs)
     strict = inputs.protocol == "strict"
-    rows: list[tuple[tuple[int, int], list[tuple[str, TripleCitation]]]] = []
+    rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []
     for run, readings in enumerate(inputs.runs):
         for reading in readings if strict else readings[:REFERENCE_ANSWERS]:
             if not strict and (not reading.shown.triples or is_unreadable(reading.output)):
@@ -75,7 +74,7 @@ def align(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     yield "KaLMA.Align@macro", measured_between(mean_sample, macro_low, macro_high)
 
 
-def _is_asked(text: str, citation: TripleCitation, strict: bool) -> bool:
+def _is_asked(text: str, citation: Key, strict: bool) -> bool:
     """Incomplete citations are not aligned in strict. The reference takes a value that stands in
     the text for granted."""
     return citation.complete if strict else citation.value.lower() not in text.lower()
@@ -118,7 +117,7 @@ def na(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
     """The reference's "absent": gold of rounds ≥ 2 that the answer did not cite."""
-    cited = {c.key for c in reading.citations}
+    cited = set(reading.citations)
     return [
         Triple(k.qid, "", "", k.relation, k.value)
         for k, number in reading.shown.gold

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from citeforge.engines.text.segment import Span
-from citeforge.schemas.citations.triples import TripleCitation
+from citeforge.schemas.benchmarks.kg import Key
 from citeforge.schemas.text import spliced
 
 _BOUNDARY = re.compile(r"(?<=[^A-Z].[?.]) +(?=[A-Z])")
@@ -55,7 +55,7 @@ def has_na(text: str) -> bool:
     return _NA in text
 
 
-def read_brackets(text: str) -> tuple[tuple[TripleCitation, ...], int]:
+def read_brackets(text: str) -> tuple[tuple[Key, ...], int]:
     """Citations in order, and the number of [NA].
 
     Citations without a relation are dropped; one without a value is a citation.
@@ -80,16 +80,16 @@ def _brackets(text: str) -> Iterator[Span]:
         at = end + 1
 
 
-def _triples(bracket: str) -> list[TripleCitation]:
+def _triples(bracket: str) -> list[Key]:
     inside = bracket[1:]
     qid = inside.partition(",")[0]
     head, *rest = bracket.split(": ")
-    citations: list[TripleCitation] = []
+    citations: list[Key] = []
     relation = _behind_last_comma(head)
     for number, piece in enumerate(rest, 1):
         value = piece[:-1] if number == len(rest) else piece.rsplit(", ", 1)[0]
         if relation:
-            citations.append(TripleCitation(qid, relation, value))
+            citations.append(Key(qid, relation, value))
         relation = _behind_last_comma(piece)
     return citations
 

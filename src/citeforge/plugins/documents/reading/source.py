@@ -136,11 +136,11 @@ class DocumentFolder(PassagesAlone):
         self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
         self.documents: list[Document] = []
         self.repeats: list[dict[str, object]] = []
-        super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"))
+        super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"), {})
         self._sha256: dict[str, str] = {}
 
     def info(self) -> SourceInfo:
-        if not self.own_info.files:
+        if not self.source.files:
             listing = hashlib.sha256()
             for entry in folder_entries(self.folder):
                 if entry.passed_over or entry.path.suffix.lower() not in READERS:
@@ -149,15 +149,15 @@ class DocumentFolder(PassagesAlone):
                     continue
                 self._sha256[entry.name] = sha256_file(entry.path)
                 listing.update(f"{self._sha256[entry.name]} {entry.name}\n".encode())
-            self.own_info.files = {f"{len(self._sha256)} files": listing.hexdigest()}
-        return self.own_info
+            self.source.files = {f"{len(self._sha256)} files": listing.hexdigest()}
+        return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         self.info()
         self.documents, self.repeats = [], []
         finder = RepeatFinder()
         yield from corpus_batches(self._rows(finder))
-        self.own_info.counts = counts = self._counts(finder)
+        self.source.counts = counts = self._counts(finder)
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
             raise InputError(

@@ -5,19 +5,65 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 
-from citeforge.plugins.published_systems.alce import interact, prompts
-from citeforge.plugins.published_systems.alce import options as o
-from citeforge.schemas.systems.listed import system_made_by
+from citeforge.plugins.published_systems.alce.interact import inline_search, interact
+from citeforge.plugins.published_systems.alce.options import (
+    AlceOptions,
+    CondensedOptions,
+    InteractOptions,
+    SearchOptions,
+    ShotOptions,
+)
+from citeforge.plugins.published_systems.alce.prompts import closed_book, short_versions, vanilla
+from citeforge.schemas.systems.declaration import System
 
-_FOLDER = Path(__file__).parent / "templates"
-VANILLA = system_made_by("vanilla", prompts.vanilla, o.AlceOptions, _FOLDER)
-ORACLE = system_made_by("oracle", prompts.vanilla, o.AlceOptions, _FOLDER)
-SUMM = system_made_by(
-    "summ", partial(prompts.short_versions, "summary"), o.CondensedOptions, _FOLDER
+_alce = partial(
+    System, argument="", family="ALCE", paper="alce", section="3.1", llm=True, shows="passages",
+    template="alce", templates=Path(__file__).parent / "templates",
+)  # fmt: skip
+VANILLA = _alce(
+    "vanilla",
+    what="the first k passages, an instruction and worked examples",
+    factory=vanilla,
+    options=AlceOptions,
 )
-SNIPPET = system_made_by(
-    "snippet", partial(prompts.short_versions, "snippet"), o.CondensedOptions, _FOLDER
+ORACLE = _alce(
+    "oracle",
+    what="the same with the passages that hold the most answers (context set `oracle`)",
+    factory=vanilla,
+    options=AlceOptions,
+    section="4.2",
+    context="oracle",
 )
-INTERACT = system_made_by("interact", interact.interact, o.InteractOptions, _FOLDER)
-INLINE_SEARCH = system_made_by("inline-search", interact.inline_search, o.SearchOptions, _FOLDER)
-CLOSED_BOOK = system_made_by("closed-book", prompts.closed_book, o.ShotOptions, _FOLDER)
+SUMM = _alce(
+    "summ",
+    what="summaries in place of passages, without those that do not help",
+    factory=partial(short_versions, "summary"),
+    options=CondensedOptions,
+)
+SNIPPET = _alce(
+    "snippet",
+    what="extracts in place of passages, without those that do not help",
+    factory=partial(short_versions, "snippet"),
+    options=CondensedOptions,
+)
+INTERACT = _alce(
+    "interact",
+    what="short versions first; the model checks full texts while it writes",
+    factory=interact,
+    options=InteractOptions,
+    template="interact",
+)
+INLINE_SEARCH = _alce(
+    "inline-search",
+    what="nothing shown at first; the model searches while it writes",
+    factory=inline_search,
+    options=SearchOptions,
+    template="inline_search",
+)
+CLOSED_BOOK = _alce(
+    "closed-book",
+    what="the question alone; `--post-cite` finds citations afterwards",
+    factory=closed_book,
+    options=ShotOptions,
+    template="closed_book",
+)

@@ -2,17 +2,49 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from citeforge.plugins.published_systems.attributed_ir import options as o
 from citeforge.plugins.published_systems.attributed_ir import scenarios
 from citeforge.plugins.published_systems.attributed_ir.query_gen import query_gen
-from citeforge.schemas.systems.listed import system_made_by
+from citeforge.schemas.systems.declaration import System
 from citeforge.systems.options import LlmOptions
 
-_FOLDER = Path(__file__).parent / "templates"
-G = system_made_by("g", scenarios.generate, LlmOptions, _FOLDER)
-RTG_GOLD = system_made_by("rtg-gold", scenarios.gold, o.GoldPassagesOptions, _FOLDER)
-RTG_VANILLA = system_made_by("rtg-vanilla", scenarios.retrieve_first, o.VanillaOptions, _FOLDER)
-RTG_QUERY_GEN = system_made_by("rtg-query-gen", query_gen, o.QueryGenOptions, _FOLDER)
-GTR = system_made_by("gtr", scenarios.gtr, o.GtrOptions, _FOLDER)
+_air = partial(
+    System, argument="", family="Attributed-IR", paper="attributed_ir", section="2.3", llm=True,
+    shows="passages", own=True, templates=Path(__file__).parent / "templates",
+)  # fmt: skip
+_closed = partial(_air, template="air-closed")
+_cited = partial(_air, template="air-cited")
+G = _closed(
+    "g",
+    what="an answer from what the model knows, without citations",
+    factory=scenarios.generate,
+    options=LlmOptions,
+)
+RTG_GOLD = _cited(
+    "rtg-gold",
+    what="retrieve then generate, with the relevant passages for retrieval",
+    factory=scenarios.gold,
+    options=o.GoldPassagesOptions,
+    section="2.4",
+)
+RTG_VANILLA = _cited(
+    "rtg-vanilla",
+    what="retrieve then generate: BM25, a reranker, an answer from the first passages",
+    factory=scenarios.retrieve_first,
+    options=o.VanillaOptions,
+)
+RTG_QUERY_GEN = _cited(
+    "rtg-query-gen",
+    what="the same with sub-queries by the LLM, whose rankings are fused",
+    factory=query_gen,
+    options=o.QueryGenOptions,
+)
+GTR = _closed(
+    "gtr",
+    what="generate then retrieve: the answer of g, passages for each of its statements",
+    factory=scenarios.gtr,
+    options=o.GtrOptions,
+)
