@@ -399,5 +399,5 @@ def test_a_board_may_narrow_to_one_context_set(sets: Path) -> None:
     content_["boards"][0]["score"] = {"context": "hard"}
     config.write_text(yaml.safe_dump(content_))
     done = add_submissions([sets / "random.jsonl"], sets / "board")
-    assert [f.context for f in done.scored[sets / "random.jsonl"]] == ["hard"]
+    assert [f.context for f in done.submissions[0].files] == ["hard"]
     assert (sets / "board" / "scores" / "noise" / "random.json").is_file()
