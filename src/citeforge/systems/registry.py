@@ -15,7 +15,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.systems.declaration import System
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.llm.asking import from_graphs, from_passages
-from citeforge.systems.options import EditedOptions, GoldOptions, LlmOptions
+from citeforge.systems.options import EditedOptions, LlmOptions
 
 Lines = Callable[[str, Benchmark, list[str], int, int], Iterator[dict[str, Any]]]
 """(system, benchmark, context sets, runs, seed) to the lines of a submission."""
@@ -38,7 +38,7 @@ _absent = partial(_kalma, factory=kalma.lines, is_control=True)
 DECLARED = (
     _bound("random", what="1 to 3 distinct passages, drawn uniformly (lower bound)"),
     _bound("echo-relevant", what="every relevant passage (upper bound)"),
-    _hagrid("gold", what="HAGRID's own answers, the one that measures select", options=GoldOptions),
+    _hagrid("gold", what="HAGRID's own answers, the one that measures select"),
     _hagrid("all-gold", what="all of HAGRID's own answers, one a run"),
     _top("top-1", what="the first passage, cited"),
     _top("top-1-two-sentences", what="its first two sentences, cited"),

@@ -127,7 +127,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                 statements=[
                     StatementDetail(
                         text=claim.text,
-                        cited=[place[k] for c in claim.citations if (k := c.key.compared) in place],
+                        cited=[place[k] for c in claim.citations if (k := c.compared) in place],
                         wrong=sum(not shown.shows(c) for c in claim.citations),
                         supported=_supported(claim, decisions),
                     )

@@ -180,7 +180,8 @@ def _by_people(
     inputs = reading.answers()
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
-    rows, _ = compute(replace(inputs, tools=tools), [r.measure for r, _ in judged.values()])
+    measures = [r.measure for r, _ in judged.values()]
+    rows, _ = compute(replace(inputs, tools=tools), measures, session)
     return {row.measure.name: row.measured for row in rows}
 
 
