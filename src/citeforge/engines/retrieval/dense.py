@@ -15,7 +15,8 @@ from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_
 from citeforge.engines.io.corpus import embedding_texts, names_at
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
-from citeforge.engines.retrieval.records import DEPTH, Rankings, RetrieverSettings, ranked
+from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.search.exact import (
     NOMINATION_ERROR,
     FirstStage,

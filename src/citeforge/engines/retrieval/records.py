@@ -1,16 +1,10 @@
-"""What a retriever is made with, and what it gives: ranked passages of each query."""
+"""What a retriever gives: ranked passages of each query."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
-
-from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.embedding.vectors import SHARD_ROWS
-from citeforge.engines.search.exact import FirstStage, retrieve_candidates
-from citeforge.schemas.errors import UsageError
 
 DEPTH = 100
 """Passages a query (ALCE, section 4.1)."""
@@ -53,26 +47,3 @@ class Retriever(Protocol):
 def ranked(query_id: str, scores: Iterable[tuple[str, float]]) -> list[Retrieved]:
     """Passages with their scores, best first, as records."""
     return [Retrieved(query_id, name, rank, score) for rank, (name, score) in enumerate(scores, 1)]
-
-
-def _no_embedder() -> Embedder:
-    raise UsageError("dense retrieval needs --embedder")
-
-
-@dataclass(frozen=True)
-class RetrieverSettings:
-    """What a retriever is made with, besides its argument.
-
-    Attributes:
-        corpus: Parquet shards (schema CORPUS) of what is searched.
-        embedder: makes the embedder of dense retrieval, when it is needed.
-        folder: where its vectors are kept.
-        shard_rows: passages a shard of vectors.
-        retrieve_candidates: what searches them.
-    """
-
-    corpus: list[Path]
-    embedder: Callable[[], Embedder] = _no_embedder
-    folder: Path = field(default_factory=Path)
-    shard_rows: int = SHARD_ROWS
-    retrieve_candidates: FirstStage = retrieve_candidates

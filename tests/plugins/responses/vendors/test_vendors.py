@@ -69,6 +69,21 @@ def test_formats_are_known_by_their_first_line(name: str, tmp_path: Path) -> Non
     assert detect(write_jsonl(tmp_path / "ours.jsonl", [ours])) == "citeforge"
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(rows(name)))
+    with pytest.raises(
+        InputError, match=rf"a\.json: holds an array of responses of {name}, .*jq -c '\.\[\]' a"
+    ):
+        detect(path)
+    path.write_text(json.dumps(rows(name)[0], indent=1))
+    with pytest.raises(
+        InputError, match=rf"holds responses of {name}, not one a line; .*jq -c '\.' a\.json"
+    ):
+        detect(path)
+
+
 def test_anthropic(benchmark: Benchmark) -> None:
     found = read(FILES["anthropic"], benchmark)
     shown = {q: [p.id for p in shown_to(benchmark, q)] for q in ("q01", "q02", "q03", "q04")}
@@ -131,13 +146,16 @@ def test_the_bracket_that_closes_a_link_is_part_of_it(tmp_path: Path, benchmark:
     assert read(path, benchmark)["q01"].output == read(FILES["openai"], benchmark)["q01"].output
 
 
-def test_openais_offsets_count_characters(tmp_path: Path, benchmark: Benchmark) -> None:
-    """Two signs beyond the first plane and a space are 3 characters."""
+@pytest.mark.parametrize("width", [1, 2])
+def test_the_unit_of_openais_offsets_is_told_by_its_links(
+    tmp_path: Path, benchmark: Benchmark, width: int
+) -> None:
+    """Two signs beyond the first plane and a space: 3 characters, 5 units of UTF-16."""
     (row,) = (r for r in rows("openai") if r.get("query_id") == "q01")
     part = row["response"]["output"][0]["content"][0]
     part["text"] = "\U0001f30b\U0001f30b " + part["text"]
     for end in ("start_index", "end_index"):
-        part["annotations"][0][end] += 3
+        part["annotations"][0][end] += 2 * width + 1
     wanted = read(FILES["openai"], benchmark)["q01"]
     found = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)["q01"]
     assert found.output == f"\U0001f30b\U0001f30b {wanted.output}"

@@ -26,9 +26,9 @@ from citeforge.plugins.responses.placing.records import (
     CitedSource,
     Response,
     errors_at,
+    link_span,
     span,
 )
-from citeforge.plugins.responses.vendors.openai import link_span
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.scores import About

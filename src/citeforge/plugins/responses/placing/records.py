@@ -14,6 +14,12 @@ import msgspec
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
 
+_LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
+_MARK = re.compile(
+    rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
+)
+
+
 _PLACE = re.compile(r" - at `\$\.?(.*)`$")
 
 
@@ -188,3 +194,20 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
             allowed="offsets within the text, the end behind the start; was the text changed?",
         )  # fmt: skip
     return first, end
+
+
+def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
+    """The characters of a citation, and whether they are the citation itself.
+
+    ``end_index`` is called the last character; where the bracket that closes a link is just behind
+    it, that is part of the link.
+
+    Returns:
+        (first, behind the last, whether they are a link or another mark).
+    """
+    if first == last:
+        return first, last, True
+    for end in (last, last + 1):
+        if _MARK.fullmatch(text, first, min(end, len(text))):
+            return first, min(end, len(text)), True
+    return first, last, False

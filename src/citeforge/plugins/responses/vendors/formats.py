@@ -29,11 +29,26 @@ _QUESTIONS = ("question", "input", "query")
 
 
 def _looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
-    """Whether the first line of a file is a response of a vendor."""
-    line = start.lstrip().partition(b"\n")[0]
-    if not line.startswith(b"{") or OUTPUT.search(line):
+    """Whether the first line of a file is a response of a vendor.
+
+    Raises:
+        InputError: responses of any vendor, but not one a line.
+    """
+    start = start.lstrip()
+    line = start.partition(b"\n")[0].strip()
+    is_array = start.startswith(b"[")
+    is_in_lines = line != b"{" and not is_array
+    part = line if is_in_lines else start
+    if not part.startswith((b"{", b"[")) or OUTPUT.search(part):
         return False
-    return next((v for v in VENDORS if re.search(v.mark, line)), None) is vendor
+    found = next((v for v in VENDORS if re.search(v.mark, part)), None)
+    if found is None or is_in_lines or b'"docs"' in start:
+        return found is vendor and is_in_lines
+    raise InputError(
+        f"holds {'an array of ' if is_array else ''}responses of {found.name}, not one a line",
+        path=path,
+        allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
+    )
 
 
 def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:

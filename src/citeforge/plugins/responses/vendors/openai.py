@@ -2,12 +2,16 @@
 
 ``url_citation`` has the place of the citation in the text, mostly that of a link that the model
 wrote there; other servers of the same protocol give the words that it is for. ``file_citation``
-has a place only (``index``). Offsets count Unicode characters of the text they belong to.
+has a place only (``index``). Offsets count characters of the text they belong to: the reference
+does not say which (looked up in 2026). Unicode characters and UTF-16 units, which differ behind an
+emoji, are told apart by the links that the offsets enclose; without any it is Unicode characters.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 import msgspec
@@ -17,14 +21,11 @@ from citeforge.plugins.responses.placing.records import (
     CitedSource,
     Response,
     Vendor,
+    link_span,
     span,
 )
 from citeforge.schemas.errors import InputError
 
-_LINK = r"\[[^\[\]\n]*\]\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*\)"
-_MARK = re.compile(
-    rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
-)
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 
 
@@ -132,18 +133,19 @@ def _response(body: _Response) -> Response:
 def _annotated(annotations: Any, response: Response, start: int, place: str) -> None:
     """Add the annotations of the text that starts at an offset of the answer."""
     text = response.text[start:]
+    at = _unit(text, annotations)
     for nth, a in enumerate(annotations):
         where = f"{place}.annotations[{nth}]"
         if a.type == "url_citation":
             inner = a.url_citation or a
             url, title = inner.url, inner.title or ""
-            first, last = span(inner.start_index, inner.end_index, len(text), where)
+            first, last = span(at(inner.start_index), at(inner.end_index), len(text), where)
             source = CitedSource((url,), title, url)
         elif a.type in ("file_citation", "container_file_citation"):
             start_at, end_at = a.start_index, a.end_index
             if start_at is None:
                 start_at = end_at = a.index
-            first, last = span(start_at, end_at, len(text), where)
+            first, last = span(at(start_at), at(end_at), len(text), where)
             source = _file(a.file_id, a.filename, "")
         else:
             continue  # file_path: a file that the model made
@@ -153,28 +155,39 @@ def _annotated(annotations: Any, response: Response, start: int, place: str) -> 
         )
 
 
+def _unit(text: str, annotations: Sequence[_Annotation]) -> Callable[[int | None], int | None]:
+    """What makes Unicode characters of an offset: UTF-16 units are taken where more of the spans
+    then are links."""
+    if text.isascii() or max(text) <= "\uffff":
+        return _as_it_is
+    widths = [2 if letter > "\uffff" else 1 for letter in text]
+    units = {unit: n for n, unit in enumerate(accumulate(widths, initial=0))}
+
+    def of_utf16(offset: int | None) -> int | None:
+        # Within a pair, or behind the text: a place that no text has.
+        return None if offset is None else units.get(offset, len(text) + 1)
+
+    def links(at: Callable[[int | None], int | None]) -> int:
+        spans = [a.url_citation or a for a in annotations]
+        ends = [(at(s.start_index), at(s.end_index)) for s in spans]
+        return sum(
+            link_span(text, first, last)[2]
+            for first, last in ends
+            if first is not None and last is not None and 0 <= first < last <= len(text)
+        )
+
+    return of_utf16 if links(of_utf16) > links(_as_it_is) else _as_it_is
+
+
+def _as_it_is(offset: int | None) -> int | None:
+    return offset
+
+
 def _file(file_id: str, filename: str | None, text: str) -> CitedSource:
     """A file; the name that its owner gave it says more than the id that the service did."""
     name = filename or ""
     ids = dict.fromkeys((_ENDING.sub("", name), name, file_id))
     return CitedSource(tuple(n for n in ids if n), name, text=text)
-
-
-def link_span(text: str, first: int, last: int) -> tuple[int, int, bool]:
-    """The characters of a citation, and whether they are the citation itself.
-
-    ``end_index`` is called the last character; where the bracket that closes a link is just behind
-    it, that is part of the link.
-
-    Returns:
-        (first, behind the last, whether they are a link or another mark).
-    """
-    if first == last:
-        return first, last, True
-    for end in (last, last + 1):
-        if _MARK.fullmatch(text, first, min(end, len(text))):
-            return first, min(end, len(text)), True
-    return first, last, False
 
 
 OPENAI = Vendor(

@@ -1,0 +1,35 @@
+"""What a retriever is made with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.vectors import SHARD_ROWS
+from citeforge.engines.search.exact import FirstStage, retrieve_candidates
+from citeforge.schemas.errors import UsageError
+
+
+def _no_embedder() -> Embedder:
+    raise UsageError("dense retrieval needs --embedder")
+
+
+@dataclass(frozen=True)
+class RetrieverSettings:
+    """What a retriever is made with, besides its argument.
+
+    Attributes:
+        corpus: Parquet shards (schema CORPUS) of what is searched.
+        embedder: makes the embedder of dense retrieval, when it is needed.
+        folder: where its vectors are kept.
+        shard_rows: passages a shard of vectors.
+        retrieve_candidates: what searches them.
+    """
+
+    corpus: list[Path]
+    embedder: Callable[[], Embedder] = _no_embedder
+    folder: Path = field(default_factory=Path)
+    shard_rows: int = SHARD_ROWS
+    retrieve_candidates: FirstStage = retrieve_candidates
