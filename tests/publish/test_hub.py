@@ -362,3 +362,17 @@ def test_errors_of_the_hub_are_one_short_line_without_the_token(
     assert "(no access with [token]; word word" in str(error.value)
     assert "word …)" in str(error.value)
     assert len(str(error.value)) < 800
+
+
+def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
+    first = "The first sentence says what is wrong" + " and why" * 40 + "."
+    rest = "The second one says what to do" + " next" * 70 + "."
+    for said, shown in [
+        (f"{first} Short end.", f"({first} Short end.)"),
+        (f"{first} {rest}", f"({first})"),
+        ("word " * 500, "word …)"),
+    ]:
+        with pytest.raises(InputError) as error, hub_errors("org/x"):
+            raise ConnectionError(said)
+        assert shown in str(error.value)
+        assert len(str(error.value)) < 800

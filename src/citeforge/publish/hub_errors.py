@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from citeforge.schemas.errors import InputError
 
 _MOST_SAID = 600
 """Characters of what an error of the Hub says."""
+_SENTENCE_END = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 
 
 class HubConnectionError(InputError):
@@ -61,9 +63,12 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """What an error says, in one line, without the token."""
-    text, secret = str(error), os.environ.get("HF_TOKEN")
+    """What an error says, without the token, in whole sentences: as many as fit, or the first."""
+    text, secret = " ".join(str(error).split()), os.environ.get("HF_TOKEN")
     text = text.replace(secret, "[token]") if secret else text
+    if len(text) > _MOST_SAID:
+        ends = [end.start() for end in _SENTENCE_END.finditer(text)]
+        text = text[: max((end for end in ends if end <= _MOST_SAID), default=None)]
     return textwrap.shorten(text, _MOST_SAID, placeholder=" …")
 
 
