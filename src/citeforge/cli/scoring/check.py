@@ -10,6 +10,9 @@ from citeforge.cli.options import benchmark_option
 from citeforge.cli.path_options import path_argument
 from citeforge.schemas.models.choices import FINDING, FORMATS, listed
 
+_MOST_PRINTED = 50
+"""Errors, and warnings, that are printed; the others are counted."""
+
 
 @click.command()
 @path_argument("submission")
@@ -39,9 +42,11 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     result = find(submission, loaded, context, file_format)
     for kind, findings in (("error", result.errors), ("warning", result.warnings)):
-        for line, message in findings:
+        for line, message in findings[:_MOST_PRINTED]:
             place = f"{submission}:{line}" if line is not None else f"{submission}"
             click.echo(f"{place}: {kind}: {message}")
+        if (rest := len(findings) - _MOST_PRINTED) > 0:
+            click.echo(f"… and {rest:,} more {kind}s")
     click.echo(result.summary())
     if result.errors:
         raise InputError(count_text(len(result.errors), "error"), path=submission)
