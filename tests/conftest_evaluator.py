@@ -127,7 +127,7 @@ def measure() -> Measure:
             ),
         )
         found: dict[str, Any] = {}
-        rows, missing = compute(inputs, select(names))
+        rows, missing = compute(inputs, select(names), inputs.tools.judge)
         found |= {absent.name: absent.reason for absent in missing}
         for name, measured in ((row.measure.name, row.measured) for row in rows):
             found[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]

@@ -108,7 +108,8 @@ def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
 
 def _options(name: str, folder: Path, package: Package, tmp_path: Path) -> dict[str, Any]:
     if name == "sft":
-        return {"submission": _answers(folder, tmp_path), "min_f1": 1}
+        answers = _answers(folder, tmp_path)
+        return {"submission": answers, "context": package.contexts[0], "min_f1": 1}
     if name.startswith("trec-"):
         answers = _answers(folder, tmp_path)
         context = package.contexts[0]

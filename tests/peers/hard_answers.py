@@ -150,7 +150,7 @@ def make_inputs(
 
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
-    rows, missing = compute(inputs, select(names))
+    rows, missing = compute(inputs, select(names), inputs.tools.judge)
     assert {absent.reason for absent in missing} <= {"no query defines it"}
     samples = {row.measure.name: row.measured.sample for row in rows}
     return {absent.name: float("nan") for absent in missing} | {
@@ -160,7 +160,7 @@ def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
 
 def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     """Values of every row."""
-    rows, missing = compute(inputs, select(names))
+    rows, missing = compute(inputs, select(names), inputs.tools.judge)
     assert not missing
     samples = {row.measure.name: row.measured.sample for row in rows}
     return {name: np.asarray(samples[name].per_query[0]).tolist() for name in names}

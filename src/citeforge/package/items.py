@@ -79,8 +79,8 @@ class Gold:
 class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
-    def _of(self, kind: str) -> tuple[Gold, ...]:
-        return tuple(row for row in self if row.kind == kind)
+    def _of(self, answers: str) -> tuple[Gold, ...]:
+        return tuple(row for row in self if answers == row.kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:

@@ -183,8 +183,8 @@ print(json.dumps(opened))
 
 
 @pytest.mark.parametrize("names", ["rage", "rage,ALCE.Length,retrieval"])
-def test_a_submission_is_opened_three_times(package: Path, tmp_path: Path, names: str) -> None:
-    """To see what it is, for its answers, and for its hash."""
+def test_a_submission_is_opened_four_times(package: Path, tmp_path: Path, names: str) -> None:
+    """To see what it is, for its header, for its answers, and for its hash."""
     benchmark = Benchmark(package)
     path = write_jsonl(
         tmp_path / "s.jsonl", [{"query_id": q, "output": "A [1]."} for q in benchmark.query_ids]
@@ -193,7 +193,7 @@ def test_a_submission_is_opened_three_times(package: Path, tmp_path: Path, names
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     opened = json.loads(done.stdout)
-    assert opened[str(path)] == 3
+    assert opened[str(path)] == 4
 
 
 def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import IO, TypeVar, cast
 
@@ -49,7 +48,7 @@ def open_bytes(path: Path) -> IO[bytes]:
 def read_rows(
     path: Path,
     row_type: type[Row],
-    skip_lines: int = 0,
+    header: re.Pattern[bytes] | None = None,
     on_error: Callable[[InputError], None] | None = None,
     rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
@@ -61,7 +60,7 @@ def read_rows(
     Args:
         path: file to read.
         row_type: msgspec structure of a row; its field types are enforced.
-        skip_lines: lines at the start that hold something else.
+        header: how a first line begins that is no row, and passed over.
         on_error: told of every wrong line, which is then passed over; None to raise.
         rewrite: gives a line that is no such row another form, by file, number and content.
 
@@ -72,7 +71,9 @@ def read_rows(
     decode = decoder.decode
     names = names_in_json(row_type)
     with open_bytes(path) as file, read_errors(path):
-        for number, line in islice(_numbered(file), skip_lines, None):
+        for number, line in _numbered(file):
+            if number == 1 and header is not None and header.match(line):
+                continue
             if line[-2:] == b"}\n":
                 try:
                     row = decode(line)

@@ -51,7 +51,7 @@ def read_header(path: Path) -> dict[str, object] | None:
 def read_answers(
     path: Path, on_error: Callable[[InputError], None] | None = None
 ) -> Iterator[tuple[int, SubmissionLine]]:
-    """All answers with their line numbers.
+    """All answers with their line numbers. A header is passed over: see :func:`read_header`.
 
     Args:
         path: JSON Lines, plain or .gz.
@@ -60,8 +60,7 @@ def read_answers(
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    has_header = read_header(path) is not None
-    yield from read_rows(path, SubmissionLine, skip_lines=int(has_header), on_error=on_error)
+    return read_rows(path, SubmissionLine, HEADER, on_error)
 
 
 class Places:

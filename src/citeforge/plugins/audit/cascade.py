@@ -50,8 +50,8 @@ def decide(
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
-        if flaw.kind in SUSPECT:
-            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
+        if (reason := flaw.kind) in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
     texts_of = texts_to_entail(base)
     pairs_of = {
         (query, passage): [Pair(texts[passage], t) for t in texts_of[query] if passage in texts]

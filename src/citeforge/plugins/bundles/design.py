@@ -22,9 +22,8 @@ def rotation_name(shift: int) -> str:
 
 def cells_of(kind: str, k: int) -> tuple[str, ...]:
     """Cells of a bundle that shows ``k`` passages a cell."""
-    if kind == "position":
-        return tuple(map(rotation_name, range(k)))
-    return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS}[kind]
+    rotations = tuple(map(rotation_name, range(k)))
+    return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS, "position": rotations}[kind]
 
 
 def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
