@@ -38,14 +38,14 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so that
     nothing is paid for twice.
     """
-    from citeforge.cli.running.run import told
+    from citeforge.cli.running.run import print_outcome
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, given), run_options(given, out=out)
     if dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
-    told(out, answer_prompts(prompts, options, how), "prompts")
+    print_outcome(out, answer_prompts(prompts, options, how), "prompts")
 
 
 @llm.command("stats")

@@ -116,10 +116,10 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
         title=parameters["title"],
         endpoint=how,
     )
-    told(parameters["out"], ran)
+    print_outcome(parameters["out"], ran)
 
 
-def told(out: Path, ran: Any, what: str = "queries") -> None:
+def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
     """Say what a run came to.
 
     Args:
