@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import Ranked, from_mapping, retrieved
+from citeforge.builders.authorship.candidates import Ranked, from_mapping, from_retriever
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
@@ -234,7 +234,7 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
 
 
 def ranked(base: Base, spec: str, depth: int = 100) -> Ranked:
-    return retrieved(base, spec, depth, lambda: pytest.fail("nothing is embedded"), Path())
+    return from_retriever(base, spec, depth, lambda: pytest.fail("nothing is embedded"), Path())
 
 
 RUNS = [

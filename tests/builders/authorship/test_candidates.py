@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.candidates import retrieved
+from citeforge.builders.authorship.candidates import from_retriever
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import iter_batches, shard_paths, write_table
@@ -60,7 +60,9 @@ def test_equals_brute_force_with_many_ties(
         query_ids=[f"q{i}" for i in range(distinct)],
         queries=pa.table({"text": [str(i) for i in range(distinct)]}),
     )
-    ranked = retrieved(cast(Base, base), "dense", depth, lambda: Table(vectors), folder / "vectors")
+    ranked = from_retriever(
+        cast(Base, base), "dense", depth, lambda: Table(vectors), folder / "vectors"
+    )
     # Vectors are kept in half precision.
     wide = vectors.astype(np.float16).astype(np.float64)
     wide /= np.linalg.norm(wide, axis=1, keepdims=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.authorship.candidates import Ranked, from_mapping, retrieved
+from citeforge.builders.authorship.candidates import Ranked, from_mapping, from_retriever
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
@@ -89,7 +89,7 @@ def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
     if name not in ("bm25", "dense"):
         name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
     with tempfile.TemporaryDirectory() as folder:
-        return retrieved(
+        return from_retriever(
             base, name, depth, lambda: run_embedder(recipe.embedder, run), Path(folder)
         )
 

@@ -32,7 +32,7 @@ def from_mapping(base: Base) -> Ranked:
     }
 
 
-def retrieved(
+def from_retriever(
     base: Base, spec: str, depth: int, embedder: Callable[[], Embedder], folder: Path
 ) -> Ranked:
     """What a retriever finds in the benchmark's corpus.

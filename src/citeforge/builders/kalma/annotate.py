@@ -57,7 +57,7 @@ def annotate(text: str, pool: Sequence[Triple], domain: Domain, link: Triple) ->
     facts = [t for t in others if t.value not in names and len(t.value) > 2 and t.has_label]
     places: dict[int, Triple] = {}
     for triple in [link, *sorted(facts, key=lambda t: t.qid != link.qid)]:
-        for start, end in mentions.alone(renderings(triple)):
+        for start, end in mentions.places(renderings(triple)):
             is_of_it = mentions.subject(start) == triple.qid
             if triple.key == link.key or (
                 is_of_it and _is_announced(text, start, end, triple.relation, domain)

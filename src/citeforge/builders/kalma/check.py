@@ -54,7 +54,7 @@ def _wrong_places(
     mentions: Mentions, triple: Triple, shapes: Sequence[str], within: slice = slice(None)
 ) -> str | None:
     """Why no mention of a value is one of its entity; a pronoun may be anybody's."""
-    places = mentions.alone(shapes, within)
+    places = mentions.places(shapes, within)
     if not places:
         return f"names {triple.value!r} only inside another name"
     for at, _ in places:

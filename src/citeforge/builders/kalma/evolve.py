@@ -76,7 +76,7 @@ class Evolution:
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
     @property
-    def missing(self) -> list[Triple]:
+    def missing_gold(self) -> list[Triple]:
         """Values that its gold lacks of relations that it has other values of."""
         return missing_values(self.pair.pool, (t for t, _ in self.gold), self.pair.link)
 
@@ -113,7 +113,7 @@ class Evolver:
                 self._extend(number, self.perplexity, specificity)
             self._ask_questions()
         for e in self._active().values():
-            if e.missing:
+            if e.missing_gold:
                 e.dropped = "its gold has a part of a relation's values"
         return list(self._evolutions.values())
 
@@ -187,7 +187,7 @@ class Evolver:
         the gold has a part of; else relations that can still be had as a whole, those that the
         writer has words for where there are any, and uninformative ones only where nothing else
         is there."""
-        if missing := e.missing:
+        if missing := e.missing_gold:
             return missing
         gold_keys = {t.key.compared for t, _ in e.gold}
         wholes = [

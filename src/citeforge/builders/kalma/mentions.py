@@ -87,7 +87,7 @@ class Mentions:
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
-    def alone(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
+    def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
         """Places within a part where a value stands for itself, by each of its shapes."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]

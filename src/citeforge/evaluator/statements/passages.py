@@ -119,7 +119,7 @@ class PassageReading(SubmissionReader):
         n_runs = len(scores.runs if scores is not None else self._items.runs if self._items else ())
         relevant = self.benchmark.relevant_ids if self._relevant is None else self._relevant
         sizes = zip(self._sizes, relevant, strict=False)
-        return self.counted(
+        return self.make_counts(
             n_runs,
             len(self.benchmark.query_ids) * n_runs,
             n_no_relevant=sum(not positions for positions in relevant),

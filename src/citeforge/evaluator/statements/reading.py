@@ -132,7 +132,7 @@ class SubmissionReader(ABC):
     def counts(self) -> Counts:
         """What the submission consists of."""
 
-    def counted(self, n_runs: int, n_keys: int, **more: int) -> Counts:
+    def make_counts(self, n_runs: int, n_keys: int, **more: int) -> Counts:
         """Counts as they stand in score files; ``n_keys`` answers were expected."""
         tally = self.tally
         return Counts(

@@ -65,7 +65,7 @@ class BundleReading(DesignReading):
     def counts(self) -> Counts:
         """What the submission consists of."""
         n, n_runs = len(self.benchmark.query_ids), len(self._answers.runs)
-        return self.counted(n_runs, n * max(n_runs, 1) * len(self.cells))
+        return self.make_counts(n_runs, n * max(n_runs, 1) * len(self.cells))
 
     def options_of(self, measure: Measure, options: str | None) -> str | None:
         """With what the package declares a refusal to be: it is no table, and in no hash."""

@@ -82,7 +82,7 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
     return lost
 
 
-class _Known:
+class _DeclaredScore:
     """A measure of a score file, with what is declared of it: its range in raw values, say."""
 
     def __init__(self, score: MeasureScore) -> None:
@@ -118,7 +118,7 @@ class _Record:
         self.at = int(path.stat().st_mtime)
         self.id = f"{_slug(self.file.benchmark)}/{self.model.replace('/', '_')}/{self.uuid}"
         self.name = f"{self.file.benchmark}.{self.file.context}"
-        self.measures = [_Known(m) for m in self.file.measures if m.value is not None]
+        self.measures = [_DeclaredScore(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
         """Write the aggregate, and the lines where there are any."""
@@ -203,7 +203,7 @@ class _Record:
             source |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
         return source
 
-    def _result(self, measure: _Known) -> dict[str, Any]:
+    def _result(self, measure: _DeclaredScore) -> dict[str, Any]:
         score, scale = measure.score, measure.score.scale
         return {
             "evaluation_result_id": f"{self.id}#{score.name}",

@@ -63,7 +63,7 @@ class CausalModel:
         device = model.device.type
         ((before, cache),) = one_thread_each(self._read, [[head]], device)
 
-        def logs(batch: list[list[int]]) -> list[float]:
+        def log_probabilities(batch: list[list[int]]) -> list[float]:
             import torch
 
             kept = copy.deepcopy(cache)
@@ -82,7 +82,7 @@ class CausalModel:
 
         size = max(1, _TOKENS // max(1, max(map(len, ids), default=0) - len(head)))
         batches = [ids[at : at + size] for at in range(0, len(ids), size)]
-        means = chain.from_iterable(one_thread_each(logs, batches, device))
+        means = chain.from_iterable(one_thread_each(log_probabilities, batches, device))
         return [math.inf if math.isnan(mean) else math.exp(-mean) for mean in means]
 
     def _read(self, rows: list[list[int]], cache: Any = None) -> tuple[Any, Any]:

@@ -16,8 +16,9 @@ from citeforge.engines.llm.records import Call, LlmReply, Result
 from citeforge.engines.llm.stores.replay import ReplayStore, exported_row
 from citeforge.schemas.errors import CiteforgeError, InputError
 
-_MOST = 256 << 20
-_FIXED = 64 << 10
+_LARGEST_ROOM_BYTES = 256 << 20
+# Of an answer beside its request and text.
+_ROW_OVERHEAD_BYTES = 64 << 10
 
 
 class Keeping:
@@ -113,5 +114,5 @@ def room_for(calls: Iterable[Call], model: str, at_once: int) -> int:
     largest = 0
     for call in calls:
         size = len(canonical_json(call.payload(model)).encode("utf-8", "surrogatepass"))
-        largest = max(largest, size + call.reply_bytes + _FIXED)
-    return min(_MOST, at_once * largest)
+        largest = max(largest, size + call.reply_bytes + _ROW_OVERHEAD_BYTES)
+    return min(_LARGEST_ROOM_BYTES, at_once * largest)

@@ -85,7 +85,7 @@ class CellReading(DesignReading):
     def counts(self) -> Counts:
         """What the submission consists of."""
         n = len(self.benchmark.query_ids)
-        return self.counted(
+        return self.make_counts(
             len({run for numbers in self.cells.values() for run in numbers.runs}),
             sum(n * max(len(numbers.runs), 1) for numbers in self.cells.values()),
             n_no_relevant=sum(not positions for positions in self._relevant),

@@ -86,7 +86,7 @@ class GraphReading(SubmissionReader):
     def counts(self) -> Counts:
         """What the submission consists of."""
         n_runs = len(self._runs)
-        return self.counted(n_runs, len(self.benchmark.query_ids) * n_runs)
+        return self.make_counts(n_runs, len(self.benchmark.query_ids) * n_runs)
 
     def grammar_of(self, measure: Measure) -> str:
         """How citations are read."""

@@ -97,7 +97,7 @@ def place_marks(
     ]
     second = Shift(first.text, [])
     if spans_of_words:
-        second = _placed(
+        second = _insert_marks(
             first.text,
             spans_of_words,
             lambda new: strict_statements(new, grammar, segmenter, n_docs),
@@ -157,7 +157,7 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
     return edits
 
 
-def _placed(
+def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
     """Marks for spans of words, where the grammar reads them as meant."""

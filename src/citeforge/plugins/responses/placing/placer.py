@@ -63,7 +63,7 @@ class Matching:
         self._benchmark = benchmark
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
 
-    def shown(self, context: str, query: str) -> tuple[Passage, ...]:
+    def passages_of(self, context: str, query: str) -> tuple[Passage, ...]:
         """What a query shows in a context set; nothing for a query that is not there."""
         if context not in self._shown:
             items = self._benchmark.items(context)
@@ -144,7 +144,7 @@ class CitationPlacer:
             n_shown = len(passages)
         else:
             context = self._context(fields)
-            shown = self.matching.shown(context, query)
+            shown = self.matching.passages_of(context, query)
             positions = [self.matching.find(s, shown) for s in response.sources]
             n_shown = len(shown)
         line = SubmissionLine(
