@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -224,6 +225,14 @@ def test_the_threshold_moves_a_classifier(classifier: Path) -> None:
     asked = pairs(60)
     counts = [sum(v.entailed for v in ask(classifier, asked, threshold=t)) for t in (0.0, 0.5, 1.0)]
     assert counts[0] == 60 > counts[1] > counts[2] == 0
+
+
+def test_weights_that_were_cut_short_are_said_in_one_line(t5: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(t5, tmp_path / "cut"))
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:200])
+    with pytest.raises(InputError, match=r"cut: is not an NLI model that can be loaded .*header"):
+        HfJudge(str(folder), HfOptions(device="cpu", profile="true-t5")).identity()
 
 
 def test_unknown_models(tmp_path: Path) -> None:

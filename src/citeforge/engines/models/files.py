@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -83,7 +83,7 @@ def loading_errors(
     """
     try:
         yield
-    except _UNLOADABLE as error:
+    except (*_UNLOADABLE, *_errors_of(safetensors="SafetensorError")) as error:  # type: ignore[misc]
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
         raise InputError(
             f"{problem} ({reason})", path=path, field=field, allowed=allowed
@@ -92,11 +92,13 @@ def loading_errors(
 
 def http_errors() -> tuple[type[Exception], ...]:
     """Errors of the HTTP libraries that huggingface_hub's versions use; its own are OSErrors."""
+    return _errors_of(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
+
+
+def _errors_of(**names: str) -> tuple[type[Exception], ...]:
+    """Classes of errors, by the library that has each; of those libraries that are installed."""
     errors: list[type[Exception]] = []
-    for name in ("httpx", "httpx2", "requests"):
-        try:
-            module = import_module(name)
-        except ImportError:
-            continue
-        errors.append(getattr(module, "HTTPError", None) or module.RequestException)
+    for library, name in names.items():
+        with suppress(ImportError):
+            errors.append(getattr(import_module(library), name))
     return tuple(errors)

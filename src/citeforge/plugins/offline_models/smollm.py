@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.files import remove_tree, sha256_file, storage_errors
-from citeforge.engines.models.files import Located
+from citeforge.engines.models.files import Located, loading_errors
 from citeforge.plugins.offline_models.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import require
@@ -107,16 +107,9 @@ def loaded() -> tuple[Any, Any]:
         UsageError: see :func:`gguf_file`.
         InputError: see :func:`model_folder`; or what the cache holds is damaged.
     """
-    from safetensors import SafetensorError
-
     folder = model_folder()
-    try:
+    with loading_errors("is damaged", folder, "remove the folder; it is made again"):
         return load_causal(folder, "cpu")
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
-        raise InputError(
-            f"is damaged ({reason})", path=folder, allowed="remove the folder; it is made again"
-        ) from error
 
 
 @cache
