@@ -1,7 +1,5 @@
 """Runs all benchmarks: `python -m benchmarks [NAME…]`."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 

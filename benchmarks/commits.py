@@ -4,8 +4,6 @@ Run it as ``python -m benchmarks.commits OLD NEW``. Both commits use the package
 that runs it, each with its own ``citeforge`` and its own entry points.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """BEIR corpus to Parquet, against `datasets.load_dataset("json").to_parquet()`."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -7,8 +7,6 @@ Parts: raw, repeats, corrected, differences, rates, authorship, null, ranks, cas
 expertqa; all without a name.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import replace

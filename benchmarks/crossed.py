@@ -1,7 +1,5 @@
 """Whether intervals over several runs, judges and repeats hold the value over all there are."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from statistics import NormalDist

@@ -6,8 +6,6 @@
 are those of the wall; processor seconds stand beside them, because others may use the machine.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """ALCE and AutoAIS over real outputs, against judging one pair at a time in reading order."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Corrected values on real labels: ExpertQA's answers, 50 of them labelled, a thousand times."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -1,7 +1,5 @@
 """The answers of 2 systems to 10,000 queries in headless Chromium: first page, brush to list."""
 
-from __future__ import annotations
-
 import shutil
 import statistics
 import sys

@@ -4,8 +4,6 @@ Seconds of processor time, medians, alternating: the whole command, and in one p
 with and without the check.
 """
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What submissions to a board with hidden gold learn of its labels, by the board's own code."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import random

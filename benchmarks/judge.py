@@ -1,7 +1,5 @@
 """Judging with repeats, against one pair at a time through `generate` in reading order."""
 
-from __future__ import annotations
-
 import random
 import sys
 from pathlib import Path

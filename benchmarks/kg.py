@@ -4,8 +4,6 @@ The peer asks as published scripts do: one request for the statements of an enti
 label of every value and one for the label of every relation of each statement.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import tempfile

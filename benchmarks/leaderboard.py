@@ -1,7 +1,5 @@
 """The leaderboard of 1,000 systems and 30 measures in headless Chromium: size, paint, sorting."""
 
-from __future__ import annotations
-
 import gzip
 import shutil
 import sys

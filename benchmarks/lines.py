@@ -3,8 +3,6 @@
 Processor seconds, alternating in one process.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

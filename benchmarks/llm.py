@@ -1,7 +1,5 @@
 """Throughput of the LLM client, store on, against `AsyncOpenAI` with a semaphore."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

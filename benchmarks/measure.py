@@ -1,7 +1,5 @@
 """Runs a function in a process of its own; returns its time and peak memory."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import platform

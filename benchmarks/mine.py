@@ -1,7 +1,5 @@
 """Exact top-10 over vectors on disk, against `faiss.knn` on the same vectors in memory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any

@@ -6,8 +6,6 @@ instructions: ``ATEN_CPU_CAPABILITY=avx2 DNNL_MAX_CPU_ISA=AVX2 MKL_ENABLE_INSTRU
 torch's, ``OPENBLAS_CORETYPE=Haswell FAISS_OPT_LEVEL=AVX2`` FAISS's.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

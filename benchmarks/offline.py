@@ -1,7 +1,5 @@
 """Tokens that the embedded LLM writes in a second, against transformers' own `generate`."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

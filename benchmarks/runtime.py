@@ -5,8 +5,6 @@ read as a cross-encoder, with a head fitted to tell relevant passages of beir_ha
 `PAIRS` in the environment is how many are judged (default 4,000, of at most 64 tokens).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

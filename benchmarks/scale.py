@@ -4,8 +4,6 @@ Not among what `make bench` runs: `python -m benchmarks.scale --vectors 21000000
 500000,5000000 --folder /somewhere` needs 16 GB and 12 GB of disk and leaves nothing there.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Scoring a million answers, and the time per query of rage_toolkit at 500,000 passages."""
 
-from __future__ import annotations
-
 import io
 import random
 from contextlib import redirect_stdout

@@ -6,8 +6,6 @@ texts are the paragraphs of the treebanks, joined by their `SpaceAfter`; counted
 inside a paragraph. A Golden Rule counts when all its sentences are found.
 """
 
-from __future__ import annotations
-
 import ast
 import os
 import time

@@ -1,7 +1,5 @@
 """Simulated answers of which everything is known: what people say, and what a judge says."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Processor seconds of short commands, against a bare click program, and their dearest imports."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

@@ -1,7 +1,5 @@
 """Renders the reference of what ``import citeforge`` offers, with griffe2md."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

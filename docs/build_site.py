@@ -4,8 +4,6 @@ The pages are the Markdown files of this repository where they lie, so that link
 on GitHub, in an editor and on the site.
 """
 
-from __future__ import annotations
-
 import logging
 import sys
 from pathlib import Path

@@ -3,8 +3,6 @@
 `--check` writes nothing and fails when a page is stale.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import sys

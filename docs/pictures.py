@@ -1,7 +1,5 @@
 """Takes README's pictures again, of what `make quickstart` left in `out/`."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory

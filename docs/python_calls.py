@@ -1,7 +1,5 @@
 """What to call in Python instead of each command; `docs/cli.md` shows it beside the command."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 from typing import Any

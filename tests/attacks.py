@@ -1,7 +1,5 @@
 """What somebody does who holds the public half of a benchmark and wants its labels."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

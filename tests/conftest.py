@@ -1,7 +1,5 @@
 """Shared fixtures: small data written here, and one package built from `examples/`."""
 
-from __future__ import annotations
-
 import gc
 import gzip
 import json

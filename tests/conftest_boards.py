@@ -1,7 +1,5 @@
 """Made scores for leaderboards."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile

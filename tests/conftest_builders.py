@@ -1,7 +1,5 @@
 """The quickest benchmark to build, for tests of what stands around a build."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.builders.frozen import build_hagrid

@@ -1,7 +1,5 @@
 """A benchmark of 60 questions with four relevant passages or one, and others; nothing embedded."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

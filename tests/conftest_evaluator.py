@@ -1,7 +1,5 @@
 """Inputs made by hand for measures that look at answers one by one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pages in headless Chromium: what they ask for, what goes wrong in them, axe-core."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Iterator

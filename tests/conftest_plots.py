@@ -1,7 +1,5 @@
 """Score files whose numbers can be followed by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Score files of a hostile system and a plain one."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Sequence

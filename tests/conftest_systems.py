@@ -1,7 +1,5 @@
 """Systems of a package against an endpoint that says what it is told to."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

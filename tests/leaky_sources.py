@@ -1,7 +1,5 @@
 """Sources as careless people make them: ids, orders and metadata tell what is relevant."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A small corpus of overlapping chunks, and benchmarks built of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Seconds that are as long on a slow or busy machine as they are on a quick one."""
 
-from __future__ import annotations
-
 import time
 from functools import cache
 

@@ -1,7 +1,5 @@
 """ScoringSetup by the options that a test names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

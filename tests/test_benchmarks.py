@@ -1,7 +1,5 @@
 """The benchmarks' own data are what citeforge reads; here at a small size."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.score import make_package, prepare_ours, run_ours

@@ -1,7 +1,5 @@
 """docs/definitions.md defines every measure, and what points to it finds its place."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

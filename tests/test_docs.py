@@ -1,7 +1,5 @@
 """Generated pages are fresh; the commands of the README run."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import pydoc

@@ -1,7 +1,5 @@
 """The plugins of docs/extend.md: installed into an environment of their own, used from there."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What is imported is declared, once; what is missing is named with the extra that brings it."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

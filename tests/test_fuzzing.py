@@ -1,7 +1,5 @@
 """The fuzzer of files: a small fixed part of it, and whether it can fail."""
 
-from __future__ import annotations
-
 import math
 import os
 from pathlib import Path

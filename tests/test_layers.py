@@ -1,7 +1,5 @@
 """Habits of the tree: links, small files, no print, nothing heavy at start-up."""
 
-from __future__ import annotations
-
 import ast
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """The notebooks of `examples/` run from top to bottom and say what they say."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

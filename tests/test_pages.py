@@ -1,7 +1,5 @@
 """Prose of the documentation stays short, and its links lead somewhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys

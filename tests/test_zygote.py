@@ -1,7 +1,5 @@
 """Commands forked from a server of the tests are what started ones are."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -3,8 +3,6 @@
 Run it again when the prompt of `build twins` changes: python examples/twins/make_store.py
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import cast

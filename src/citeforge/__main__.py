@@ -1,7 +1,5 @@
 """``python -m citeforge``, and the command ``citeforge``."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """A corpus of overlapping chunks: negatives that are pieces of a relevant passage."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

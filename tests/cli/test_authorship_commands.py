@@ -1,7 +1,5 @@
 """The authorship route as a user takes it: from a benchmark to labels of annotators."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands as a user runs them: exit codes, one clear line, no traceback."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Completion in shells, by what they are given to read."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names and texts of strangers do nothing on terminals, and names that deceive are refused."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ctrl-C ends a command with one line and 130, also while it imports."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """`llm`, `judge` and `doctor` as a user runs them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Help texts that list names are made from the declarations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

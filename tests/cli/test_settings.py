@@ -1,7 +1,5 @@
 """Limits, prices and timeouts from ``citeforge.toml`` and the environment."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

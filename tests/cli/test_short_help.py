@@ -1,7 +1,5 @@
 """``--help`` is short; ``--help-all`` leaves nothing out."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

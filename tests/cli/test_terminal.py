@@ -1,7 +1,5 @@
 """Every command prints on terminals that do not speak Unicode."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

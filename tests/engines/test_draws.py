@@ -1,7 +1,5 @@
 """Keyed draws."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A plugin that raises while it works is named, whatever it gives; errors of ours are not its."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

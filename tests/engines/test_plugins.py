@@ -1,7 +1,5 @@
 """Plugins: found without being imported, named where they break, said where they decided."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

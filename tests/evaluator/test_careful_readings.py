@@ -1,7 +1,5 @@
 """Statements and their citations in outputs made to be hard, read by hand (rules version 2)."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A small part of `make coverage`: intervals of simulated benchmarks cover."""
 
-from __future__ import annotations
-
 import pytest
 from benchmarks.coverage import (
     authorship,

@@ -1,7 +1,5 @@
 """A judge that is asked several times: the score is the mean, and its uncertainty counts it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,7 @@ class Wavering:
     def __init__(self, repeat: int = 0, fails: bool = False) -> None:
         self.repeat, self.fails = repeat, fails
 
-    def repeated(self, repeat: int) -> Wavering:
+    def repeated(self, repeat: int) -> "Wavering":
         return Wavering(repeat, self.fails)
 
     def identity(self) -> dict[str, Any]:
@@ -129,7 +127,7 @@ def test_several_judges_of_one_submission(package: Path) -> None:
     class Stern(Wavering):
         signature = "stern@1"
 
-        def repeated(self, repeat: int) -> Stern:
+        def repeated(self, repeat: int) -> "Stern":
             return Stern(2)
 
     given = answers(package)

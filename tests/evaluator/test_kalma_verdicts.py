@@ -1,8 +1,6 @@
 """``check`` and ``score`` have one verdict on a file; contexts that have no triples; gold that no
 graph has."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable

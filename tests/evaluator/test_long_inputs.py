@@ -4,8 +4,6 @@ A linear reader takes `TIMES` as much of its processor for a text that is `TIMES
 quadratic one the square of that: the ratio decides, on a machine of any speed.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

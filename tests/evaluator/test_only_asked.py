@@ -1,7 +1,5 @@
 """A submission to the first queries: all of them count, or those alone that were asked."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

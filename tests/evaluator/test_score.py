@@ -1,7 +1,5 @@
 """`score`: keys, missing answers, runs, protocols, signatures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A judge of the system's own family is named beside its scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

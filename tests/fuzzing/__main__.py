@@ -3,8 +3,6 @@
 Every failure is printed once, with the command that does it again. Exit code 1 when there is one.
 """
 
-from __future__ import annotations
-
 import argparse
 import itertools
 import os

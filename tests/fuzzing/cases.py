@@ -1,7 +1,5 @@
 """A case: one damaged file, one command, and what is wrong with how it ended."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -3,8 +3,6 @@
 Everything is drawn from the generator that is handed in, so that a seed names a damaged file.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Child processes that outlive what kills or stops one of them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Which files are damaged, and which commands then read them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path

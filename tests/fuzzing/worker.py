@@ -4,8 +4,6 @@ Reads ``{"args": [...], "cwd": ...}`` lines, answers each with ``{"exit", "stdou
 "trace", "where"}``. What no command may do (let an exception out) is told as ``trace``.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

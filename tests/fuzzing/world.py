@@ -3,8 +3,6 @@
 Made with the project's own commands and a few hand-written files in the layouts of others.
 """
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -4,8 +4,6 @@ The folder is frozen. A change of a format gets a folder of its own, and the cod
 reading this one. Usage: ``python tests/golden/make_v1.py FOLDER``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import sys

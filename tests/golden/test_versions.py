@@ -1,7 +1,5 @@
 """Files of every version are still read, and the published schemas describe them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterable

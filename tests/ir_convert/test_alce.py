@@ -1,7 +1,5 @@
 """ALCE items."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """AttriEval's and MS MARCO's rows as a source: what people did not select stays beside it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """BEIR folders: what is read, and every kind of bad input."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zipfile

@@ -1,7 +1,5 @@
 """Passages alone: files of anybody's making, and sources without their queries."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 from typing import Any

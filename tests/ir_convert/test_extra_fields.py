@@ -1,7 +1,5 @@
 """``--extra-fields``: fields of rows that the format does not know."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """BioKaLMA's published JSON: hand-written entries, wrong ones, and the way there and back."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Saved data sets and MS MARCO's rows: declared types, damaged files, lists that do not fit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

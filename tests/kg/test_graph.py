@@ -1,7 +1,5 @@
 """Sub-graphs, names, dates, snapshots and linking on a hand-written graph."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import signal

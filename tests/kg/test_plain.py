@@ -1,7 +1,5 @@
 """Plain RDF through a mapping, against rdflib's own counts of the same file."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kg profile`: what a graph says of a class, and the draft of a domain."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.kg.domain import load_domain

@@ -1,7 +1,5 @@
 """Replies of an endpoint that are not what was asked for: rows or one clear line, nothing else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import random

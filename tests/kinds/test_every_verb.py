@@ -1,7 +1,5 @@
 """Every verb works for every kind of benchmark, or its declaration says why not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every kind is declared whole, and nobody asks for a kind by its name."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

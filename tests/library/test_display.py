@@ -1,7 +1,5 @@
 """What a console and a notebook show of objects: short, escaped, nothing from outside."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """``import citeforge``: the same numbers as the command line, from Python."""
 
-from __future__ import annotations
-
 import json
 import math
 import subprocess

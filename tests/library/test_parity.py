@@ -1,7 +1,5 @@
 """Python takes every option that the command takes."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 from collections.abc import Callable

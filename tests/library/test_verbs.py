@@ -1,7 +1,5 @@
 """What the command line does, Python does by one call: the same files, byte for byte."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

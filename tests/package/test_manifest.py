@@ -1,7 +1,5 @@
 """A stranger's package: its manifest names its own files alone, and its hash is recomputed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 Counted at the functions of the C library, which Python and Arrow share, in a process of its own.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

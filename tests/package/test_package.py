@@ -1,7 +1,5 @@
 """The one reader: what it says of a package is what the tables hold."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -9,8 +9,6 @@ Nothing of theirs is in this repository. ALCE's QA measures need transformers 4.
 ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

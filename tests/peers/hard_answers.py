@@ -1,7 +1,5 @@
 """Answers that are hard to read, and a judge that notices every changed character."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Callable, Sequence

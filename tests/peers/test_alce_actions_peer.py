@@ -1,7 +1,5 @@
 """What ALCE's ``run.py`` does with a model's replies, step by step, beside ours."""
 
-from __future__ import annotations
-
 import json
 import sys
 import types

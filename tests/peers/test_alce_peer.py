@@ -1,7 +1,5 @@
 """ALCE's ``eval.py`` beside our ``reference``."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random

@@ -3,8 +3,6 @@
 ``CITEFORGE_PEERS_PYTHON`` names an interpreter with transformers 4.28.1, which ALCE states.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Attributed-IR's ``citations_eval.py`` beside our ``reference``."""
 
-from __future__ import annotations
-
 import ast
 import json
 import sys

@@ -1,7 +1,5 @@
 """AttriEval's evaluator and our ``reference`` protocol on the same saved outputs."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import random

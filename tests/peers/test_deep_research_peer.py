@@ -6,8 +6,6 @@ their ``stat`` counts. Files of whole runs (``results/fact/*/validated.jsonl``) 
 Their repository, or a fork of it with results, is ``deep_research_bench``.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import random

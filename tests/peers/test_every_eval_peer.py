@@ -1,7 +1,5 @@
 """Records of Every Eval Ever against their own JSON schemas and their own validator."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Attributed-IR's ``query_aggregation.py`` beside our fusion."""
 
-from __future__ import annotations
-
 import importlib
 import random
 import sys

@@ -4,8 +4,6 @@ Their scripts are imported with the heavy modules stubbed, run in a folder laid 
 and their judge replaced by a function that ours asks as well.
 """
 
-from __future__ import annotations
-
 import csv
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """rage_toolkit's evaluator and our ``reference`` protocol on the same answers."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Published tables of every repository that is checked out: no difference lacks its reason."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

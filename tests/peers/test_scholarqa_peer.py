@@ -3,8 +3,6 @@
 Their repository is ``ai2-scholarqa-eval``.
 """
 
-from __future__ import annotations
-
 import math
 import runpy
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """TREC's report measures beside the tracks' own code: RAGDoll, nuggetizer, DRAGUN's scorer."""
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import importlib.util

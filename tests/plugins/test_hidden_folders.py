@@ -1,7 +1,5 @@
 """With any folder of a built-in plugin away, everything else works, and says what is missing."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

@@ -4,8 +4,6 @@ than chance on the public half of one that was built with ``--hidden``.
 Sources, seeds and secrets are fixed, so that every figure here is the same in every run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json
@@ -83,7 +81,7 @@ class Target:
     truth: dict[str, set[str]]
 
     @staticmethod
-    def of(package: Path, public: Path) -> Target:
+    def of(package: Path, public: Path) -> "Target":
         """Of a package and its public half."""
         half, whole = view(public), Package(package)
         items = whole.items(next(iter(half.contexts)))

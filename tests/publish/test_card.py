@@ -1,7 +1,5 @@
 """Cards from what is known, kept sections, licences; Croissant read by its own library."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """Exports: read by each format's own library, and back by ours as the same tables."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """A gold half that somebody else made: its own files alone are taken, and nothing else written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Publishing against a stand-in for the Hub: cuts, kills, refusals, reading back."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

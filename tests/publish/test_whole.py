@@ -1,7 +1,5 @@
 """Exports and sites: whole or not at all, and nothing foreign is replaced."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import subprocess

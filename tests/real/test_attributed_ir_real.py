@@ -1,7 +1,5 @@
 """Published scores of real outputs, reproduced from their files."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """HAGRID's dev set as an authorship benchmark."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Corrected values on ExpertQA's human labels."""
 
-from __future__ import annotations
-
 from benchmarks.expertqa import draw, read
 
 from citeforge.engines.judge.lexical import LexicalJudge

@@ -1,7 +1,5 @@
 """BioKaLMA's real graphs and questions."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

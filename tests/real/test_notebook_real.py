@@ -1,7 +1,5 @@
 """The notebook on published files, run on the published files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The whole path on HAGRID without a network, from the build to the leaderboard."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

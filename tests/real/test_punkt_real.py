@@ -1,7 +1,5 @@
 """Our punkt against NLTK's on real answers and passages."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The done-when of the main job on real HAGRID data."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

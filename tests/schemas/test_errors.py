@@ -1,7 +1,5 @@
 """Errors that say what was probably meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.schemas.errors import UnknownValueError, suggestion

@@ -1,7 +1,5 @@
 """Signatures and what tells two apart."""
 
-from __future__ import annotations
-
 from citeforge.schemas.signature import Signature, differing_parts
 
 

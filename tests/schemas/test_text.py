@@ -1,7 +1,5 @@
 """Normalisations."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 import pytest
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Engines that kill the process that they run in, at a text that says so."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Usage: float_work.py FOLDER THREADS; FOLDER holds models of :func:`make_models`.
 object: name of the work to [sha256 of its results, numbers of threads that modules saw].
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

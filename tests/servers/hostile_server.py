@@ -4,8 +4,6 @@ The first part of the path chooses the mode. `echo` puts what the last message a
 caller's key in the form that it names, where it names. Usage: hostile_server.py; prints the port.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import json

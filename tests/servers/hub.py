@@ -4,8 +4,6 @@ Repositories are git-like: commits of path to blob, branches, tags, and an LFS s
 `cut` closes the connection at the n-th exchange, before it is processed or after.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

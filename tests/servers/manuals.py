@@ -1,7 +1,5 @@
 """What a scripted endpoint writes and answers about `examples/manuals`."""
 
-from __future__ import annotations
-
 FACTS = (
     ("burns birch logs of at most 33 cm", "How long may firewood for the hut's tiled stove be?",
      "at most 33 cm", "The tiled stove burns birch logs of at most 33 cm."),

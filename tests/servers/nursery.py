@@ -1,7 +1,5 @@
 """Commands that are killed or limited while they run; each is a process of its own."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from subprocess import CompletedProcess

@@ -9,8 +9,6 @@ Every request is written to a log before it is answered.
 Usage: openai_server.py LOG CONFIG_JSON; prints the port.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Starts the scripted OpenAI server and reads its log."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Starts `oxigraph serve` on loopback, and the faulty proxy before it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

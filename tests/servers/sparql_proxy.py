@@ -6,8 +6,6 @@ that as an endpoint does that ran out of time. Every request is logged with the 
 Usage: sparql_proxy.py UPSTREAM_URL LOG CONFIG_JSON; prints its port.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """A sentence-transformers model of random weights: BERT of two layers, mean pooling."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A hypothesis is entailed when its key word stands in the premise. The models lea
 to give both verdicts; a random model would always answer alike.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from pathlib import Path

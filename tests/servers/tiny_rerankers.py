@@ -3,8 +3,6 @@
 The one that has learnt finds a passage relevant when it holds the query's word.
 """
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,6 @@ among `FREE` is therefore started as ever, and so is what measures starts, impor
 commands with other variables HF_… the first server forks one before it imports what reads these.
 """
 
-from __future__ import annotations
-
 import atexit
 import gc
 import json

@@ -1,7 +1,5 @@
 """`citeforge bench`, and `cf.run` and `cf.bench`, which it calls."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`run kalma` over what retrieval found, against the scripted endpoint."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

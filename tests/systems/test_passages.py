@@ -1,7 +1,5 @@
 """Copying systems on hand-made HAGRID and ALCE benchmarks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Citations found afterwards, and packages whose candidates are frozen."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

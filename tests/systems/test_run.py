@@ -1,7 +1,5 @@
 """`citeforge run SYSTEM --llm` as a user runs it, against the scripted endpoint."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

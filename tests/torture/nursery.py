@@ -6,8 +6,6 @@ and what the command printed. ``at`` 0 counts and kills nothing; ``largest`` is 
 a file may have, 0 for no limit.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import hashlib

@@ -8,8 +8,6 @@ its final name.
 ``python -m torture.sweep --points 2000 --minutes 60 --seed 1 [COMMAND …]`` from ``tests/``.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

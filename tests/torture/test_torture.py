@@ -1,7 +1,5 @@
 """A small fixed part of `make torture`: kills, full disks, read-only disks."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The commands under torture, and the world that they run in."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

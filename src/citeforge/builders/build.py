@@ -1,7 +1,5 @@
 """Building any kind of benchmark by its recipe."""
 
-from __future__ import annotations
-
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.runner import make_runner
 from citeforge.package.kind import Kind

@@ -1,7 +1,5 @@
 """``build hagrid`` and ``build alce``: contexts are the data set's own passages."""
 
-from __future__ import annotations
-
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building

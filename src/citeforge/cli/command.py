@@ -3,8 +3,6 @@
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

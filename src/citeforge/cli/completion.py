@@ -1,7 +1,5 @@
 """Completion in shells: commands, options, and the names that options take."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Shared output of commands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

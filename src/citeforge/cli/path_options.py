@@ -1,7 +1,5 @@
 """Options and arguments of commands that name files and folders."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Options of a command, generated from a record."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``SECTIONS`` is the one place that says which options are not for the first page.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

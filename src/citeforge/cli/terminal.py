@@ -1,7 +1,5 @@
 """Output on terminals: in their encoding, and without what texts of strangers could do there."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import re

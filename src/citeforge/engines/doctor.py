@@ -1,7 +1,5 @@
 """A look at the installation: in plain lines, with what to type next."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable, Iterator

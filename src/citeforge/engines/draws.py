@@ -5,8 +5,6 @@ was drawn before. ``random.Random`` seeded with an integer gives the same number
 platform and Python version that citeforge runs on.
 """
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Collection, Sequence

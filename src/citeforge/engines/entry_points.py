@@ -4,8 +4,6 @@
 each package, which is half of what ``citeforge --help`` would take.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

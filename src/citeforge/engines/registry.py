@@ -1,7 +1,5 @@
 """Names to things: what is declared here, then what plugins give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """Engines as recipes and run options ask for them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores corrected for the errors of a judge, which a plugin does: what the core asks of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

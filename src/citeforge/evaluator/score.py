@@ -1,7 +1,5 @@
 """``score``: from options and submissions to scores, one way for all kinds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What measures may need besides the data."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -41,6 +39,6 @@ class Tools:
         keeps = self.options.details
         return self.segmenter is not None if keeps is None else keeps
 
-    def with_options(self, **changes: object) -> Tools:
+    def with_options(self, **changes: object) -> "Tools":
         """The same with other options."""
         return replace(self, options=self.options.model_copy(update=changes))

@@ -1,7 +1,5 @@
 """ALCE items: ASQA, QAMPARI and ELI5 questions with their retrieved documents."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator
@@ -143,7 +141,7 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
     )
 
 
-def open_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSource:
+def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
     """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items; with a judge of ELI5 items, too.
 
     Raises:
@@ -160,7 +158,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSou
     return source
 
 
-def load_alce(argument: str, split: str | None, options: ReadOptions) -> AlceSource:
+def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
     """Any ALCE file, ELI5 included.
 
     Raises:

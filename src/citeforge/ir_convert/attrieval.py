@@ -1,7 +1,5 @@
 """AttriEval's saved data sets, and MS MARCO's QA rows: ``passages{passage_text, is_selected}``."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

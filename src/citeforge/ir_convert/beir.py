@@ -1,7 +1,5 @@
 """BEIR folders: ``corpus.jsonl``, ``queries.jsonl``, ``qrels/<split>.tsv``, plain or .gz."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -40,7 +38,7 @@ class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     metadata: msgspec.Raw = _NO_JSON
 
 
-def open_beir(argument: str, split: str | None, options: ReadOptions) -> BeirSource:
+def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSource":
     """Open ``beir:PATH``, a folder or a zip file of one.
 
     Raises:

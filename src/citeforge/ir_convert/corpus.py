@@ -1,7 +1,5 @@
 """Passages alone, in files of anybody's making: ``corpus:PATH``, to mine from."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
@@ -47,7 +45,7 @@ class PassageRow(msgspec.Struct, gc=False):
         return next((v for v in (self.text, self.contents, self.passage) if v is not None), "")
 
 
-def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> CorpusFiles:
+def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> "CorpusFiles":
     """Open ``corpus:PATH``.
 
     Raises:

@@ -1,7 +1,5 @@
 """HAGRID: questions with judged quotes and human-checked answers that cite them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -73,7 +71,7 @@ class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
-def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
+def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
     """Open ``hagrid:PATH``, a JSON Lines file in HAGRID's layout.
 
     Raises:
@@ -88,7 +86,7 @@ def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> Hagri
     return HagridSource(path, info, options)
 
 
-def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> HagridSource:
+def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
     """Open ``hagrid-hub:SPLIT``: the file of that split in the Hub repository.
 
     The repository is script-based, which ``datasets`` 4 and later refuse; its files are plain.

@@ -1,7 +1,5 @@
 """A source of queries, judgements and passages from anywhere; formats fill it in."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice

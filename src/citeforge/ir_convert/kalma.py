@@ -1,7 +1,5 @@
 """BioKaLMA's published JSON: ``[question, [graph, …]]``, and its gold, read and written."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Passages of sources: none without an id or a text, no id twice, repeated ones merged."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator

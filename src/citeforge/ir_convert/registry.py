@@ -1,7 +1,5 @@
 """The sources that citeforge reads. A new one is a file here and an entry below and in ``data``."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Data sets that ``datasets`` saved to disk, row by row, in declared types."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """What a domain is: nothing in the code is specific to people but ``data/people.yaml``."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self

@@ -1,7 +1,5 @@
 """Where queries are answered: an embedded store, an endpoint, or what an endpoint once said."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One interface to any knowledge graph in Wikidata's RDF model."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The baseline's retrieval: names in a question to sub-graphs (KaLMA, sections 3.1 and 3.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """How a domain asks: words for its relations, and frames by what facts are about."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 

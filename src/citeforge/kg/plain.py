@@ -7,8 +7,6 @@ else sees one model. Entities get ids in the order of their IRIs (``Q1``, …; t
 are ``Q0``), relations in the order of the mapping (``P1``, …; ``P0`` is the class).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a graph says of a class: the relations that a domain may have words for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

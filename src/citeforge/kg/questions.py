@@ -1,7 +1,5 @@
 """Entities that the questions of a file name, and how many of those expected are among them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path

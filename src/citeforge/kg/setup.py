@@ -1,7 +1,5 @@
 """A knowledge graph as recipes and run options ask for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

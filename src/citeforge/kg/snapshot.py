@@ -1,7 +1,5 @@
 """Freezing sub-graphs as N-Triples in Wikidata's RDF model."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Iterable, Iterator

@@ -1,8 +1,6 @@
 """Triples as sentences: three templates by the relation's form (KaLMA, appendix A.3), and one more
 for verbs that take an object."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

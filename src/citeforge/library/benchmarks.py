@@ -1,7 +1,5 @@
 """Opening benchmarks by folder or Hub name, joined with hidden gold where somebody has it."""
 
-from __future__ import annotations
-
 import tempfile
 import weakref
 from pathlib import Path

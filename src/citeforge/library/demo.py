@@ -1,7 +1,5 @@
 """A first look: the example data that come with the package, and what to do with them."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

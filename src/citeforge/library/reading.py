@@ -1,7 +1,5 @@
 """How an output is read: its citations, and its statements."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from citeforge.engines.text.segment import Segmenter

@@ -1,7 +1,5 @@
 """Score files in Python: compare systems, and report on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers that live in memory, given the form of a submission file."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager

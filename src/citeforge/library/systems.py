@@ -1,7 +1,5 @@
 """Running systems from Python, and several of them with scores, comparison and report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, combinations

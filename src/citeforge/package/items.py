@@ -1,7 +1,5 @@
 """What a query of a benchmark consists of: what systems are shown, and what would be right."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -62,7 +60,7 @@ class Gold:
     answer_type: str | None = None
 
     @staticmethod
-    def of(row: dict[str, Any]) -> Gold:
+    def of(row: dict[str, Any]) -> "Gold":
         """From a row of the schema GOLD."""
         return Gold(
             kind=row["kind"],

@@ -1,7 +1,5 @@
 """What every kind of benchmark says of itself, and what it does in its own way."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from pathlib import Path

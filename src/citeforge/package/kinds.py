@@ -1,7 +1,5 @@
 """The kinds of benchmarks that there are: entry points of citeforge itself, then of plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from citeforge.engines import plugins

@@ -1,7 +1,5 @@
 """The manifest of a package: read, and held against the files."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Items of a context set, read as its kind reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """``export card``: everything that is said about a package, rendered again from what is known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

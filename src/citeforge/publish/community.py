@@ -4,8 +4,6 @@ Format: https://huggingface.co/docs/hub/eval-results. A task is a measure on a c
 answer with values in their own repositories.
 """
 
-from __future__ import annotations
-
 import re
 
 import yaml

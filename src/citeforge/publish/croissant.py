@@ -1,7 +1,5 @@
 """``croissant.json``: Croissant 1.1 with the Responsible AI vocabulary."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Publishing without gold: what systems see in one repository, what scores them in another."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

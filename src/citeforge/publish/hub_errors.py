@@ -1,7 +1,5 @@
 """Errors of the Hugging Face Hub, in one line that says what to do next."""
 
-from __future__ import annotations
-
 import os
 import re
 import textwrap

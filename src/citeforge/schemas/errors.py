@@ -3,8 +3,6 @@
 Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

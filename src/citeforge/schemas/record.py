@@ -1,7 +1,5 @@
 """What records are made of: they take no field that they do not declare."""
 
-from __future__ import annotations
-
 from pydantic import BaseModel, ConfigDict
 
 

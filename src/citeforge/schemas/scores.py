@@ -1,7 +1,5 @@
 """The score file that ``citeforge score --out`` writes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, get_args
 
 from pydantic import (
@@ -100,7 +98,7 @@ class Variance(Record):
     values: list[list[float]] = []
 
     @model_validator(mode="after")
-    def _fits(self) -> Variance:
+    def _fits(self) -> "Variance":
         """Whether all sources are there, and as many values.
 
         Raises:
@@ -390,7 +388,7 @@ class ScoreFile(Record):
     gold: Gold = "public"
 
     @model_validator(mode="after")
-    def _lists_fit(self) -> ScoreFile:
+    def _lists_fit(self) -> "ScoreFile":
         """Whether all lists that belong together have one length, and names come once.
 
         Raises:

@@ -1,7 +1,5 @@
 """The one-line recipe printed with every score (after sacreBLEU's habit)."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """A system's submission: one JSON line for each (query, context set, run)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, Literal
 

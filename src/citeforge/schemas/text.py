@@ -1,7 +1,5 @@
 """Text normalisations. Each has one definition, used by every module."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterable

@@ -3,8 +3,6 @@
 A measure of bias is worth something only if it finds the one and not the other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Baselines for KaLMA benchmarks: sentences made of triples, with their citations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from random import Random
 from typing import Any

@@ -1,7 +1,5 @@
 """Options of systems: records from which command lines and headers of submissions are made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Systems that only copy: HAGRID's own answers, and ALCE's shortcuts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Baselines for RAGE benchmarks: a lower and an upper bound."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Systems by name: each is declared beside the code and the options of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

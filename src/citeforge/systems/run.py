@@ -1,7 +1,5 @@
 """Running a system: what it answers, as a submission."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Parts of `build alce`: the greedy choice, cutting, matching, and what replies say."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pyarrow as pa

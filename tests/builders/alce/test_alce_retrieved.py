@@ -1,7 +1,5 @@
 """`build alce` from questions and a corpus."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path

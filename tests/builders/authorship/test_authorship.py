@@ -1,7 +1,5 @@
 """`build authorship`: one list of passages in every cell, labels that mean what they say."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import Counter

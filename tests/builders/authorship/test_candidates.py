@@ -1,7 +1,5 @@
 """Candidates by embedding against brute force, on vectors made to be awkward."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from types import SimpleNamespace

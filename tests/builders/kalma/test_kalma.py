@@ -1,7 +1,5 @@
 """`build kalma`: selection, scores by hand, checks of the writer, contexts, a second domain."""
 
-from __future__ import annotations
-
 import json
 import math
 import signal

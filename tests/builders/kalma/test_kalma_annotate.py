@@ -1,7 +1,5 @@
 """What the template writer marks in a seed: facts that it states, where it states them."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.builders.kalma import check

@@ -1,7 +1,5 @@
 """Checks of what a writer wrote, and the context sets of KaLMA benchmarks."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.builders.kalma import check

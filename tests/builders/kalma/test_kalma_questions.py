@@ -1,7 +1,5 @@
 """Questions of the template writer: they read like questions, and do not say their answers."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Sentences that a model adds to a seed: its marks, its facts, and the tokens of a reply."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.builders.kalma import check

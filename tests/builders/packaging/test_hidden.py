@@ -1,7 +1,5 @@
 """Builds with ``--hidden``: a secret decides what a seed decides elsewhere, and stays private."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Prompts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

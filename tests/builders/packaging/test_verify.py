@@ -1,7 +1,5 @@
 """`verify` finds every flipped byte and every disagreement."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

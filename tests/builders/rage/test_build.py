@@ -1,7 +1,5 @@
 """`build rage`: what the tables hold."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`build rage --compute`: lists of int8's two stages and of float32; what a manifest keeps."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Mining against brute force, on vectors made to be awkward."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Frozen contexts."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

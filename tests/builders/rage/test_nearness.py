@@ -1,7 +1,5 @@
 """Mined negatives that are no nearer to their query than random passages are."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`build rage` with negatives out of a run, and with relevance by a judge."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

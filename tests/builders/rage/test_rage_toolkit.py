@@ -1,7 +1,5 @@
 """rage_toolkit, unchanged, runs on our package; our reference scores are its scores."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """`build rage --vectors`: what others embedded, mined as our own vectors are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A finished package is taken on --resume only when its recipe is the same."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence

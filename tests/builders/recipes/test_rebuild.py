@@ -1,7 +1,5 @@
 """A package is made again from its manifest alone; a recipe file and Python build the same."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """SIGKILL at many points, and the world changing between two runs."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 from pathlib import Path

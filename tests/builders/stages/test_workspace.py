@@ -1,7 +1,5 @@
 """What may be replaced, who may build, and what a finished package is taken for."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

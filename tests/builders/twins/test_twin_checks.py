@@ -1,7 +1,5 @@
 """Each acceptance check of twins, on rewrites written here."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

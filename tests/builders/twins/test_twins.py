@@ -1,7 +1,5 @@
 """`build twins`: retries, replacements, drops, replay, kills."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """`build demo`: what it types can be typed, and nothing of it needs a model."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Options of `citeforge build …` are the fields of the recipes, and the other way round."""
 
-from __future__ import annotations
-
 import re
 import string
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The embedded model and its errors."""
 
-from __future__ import annotations
-
 import hashlib
 import subprocess
 import sys

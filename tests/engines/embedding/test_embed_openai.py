@@ -1,7 +1,5 @@
 """Vectors of a served model, in a build."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The embedded encoder gives sentence-transformers' vectors to the bit, without its imports."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from copy import deepcopy

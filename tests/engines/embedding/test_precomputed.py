@@ -1,7 +1,5 @@
 """Vectors that were made elsewhere: every layout, and what cannot be right."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Vector shards and exact search."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Unsafe archives."""
 
-from __future__ import annotations
-
 import stat
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Compressed files that unpack to more than anybody meant: refused in bounded memory."""
 
-from __future__ import annotations
-
 import gzip
 import subprocess
 import sys

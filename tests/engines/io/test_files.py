@@ -1,7 +1,5 @@
 """Atomic files."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

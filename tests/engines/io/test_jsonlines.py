@@ -1,7 +1,5 @@
 """JSON Lines: exact lines for every fault, and the same rows at every block size."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import sys

@@ -1,7 +1,5 @@
 """Parquet files that unpack to more than anybody meant, and honest ones of every encoding."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lines about long work, for logs."""
 
-from __future__ import annotations
-
 import contextvars
 import io
 import json

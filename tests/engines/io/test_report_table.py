@@ -1,7 +1,5 @@
 """The table of reports."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

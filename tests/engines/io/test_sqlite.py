@@ -1,7 +1,5 @@
 """Stores: one writer at a time, and what a killed program leaves."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

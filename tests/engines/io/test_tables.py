@@ -1,7 +1,5 @@
 """Parquet tables."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """Lines, CSV and YAML of users: what cannot be meant is refused with file and line."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Long premises in chunks."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """Real `transformers` code paths on tiny models trained here."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """A judge profile is what its file says, wherever that lies."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

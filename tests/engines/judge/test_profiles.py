@@ -4,8 +4,6 @@ What the projects' own code builds is written out beside each case, as we read i
 in the profile's ``source``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sessions, the embedded judge, tables, and an LLM as judge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

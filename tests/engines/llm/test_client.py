@@ -1,7 +1,5 @@
 """The client against a scripted server: answers, failures, budget, secrets."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The client under faults, and under SIGKILL."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sqlite3

@@ -1,7 +1,5 @@
 """Servers that say the key back, drip, or never end."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

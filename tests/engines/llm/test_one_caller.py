@@ -1,7 +1,5 @@
 """Store, budget and counted failures under every kind of call, against a server process."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

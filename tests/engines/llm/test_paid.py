@@ -1,7 +1,5 @@
 """What was paid for is kept when the store cannot be written, and two runs pay once."""
 
-from __future__ import annotations
-
 import json
 import os
 import sqlite3

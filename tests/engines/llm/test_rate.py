@@ -1,7 +1,5 @@
 """Rates that users set hold on a real clock."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Our client against a server of the protocol that is not ours: `transformers serve`."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Replay stores: round trips, two processes, and everything that can be wrong with the file."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is computed in follows from the processor and from what is installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.engines.models import compute

@@ -1,7 +1,5 @@
 """The number of threads changes no bit of anything that is computed in floats."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Listening to a model's layers: shares of a batch, and nothing else about it changes."""
 
-from __future__ import annotations
-
 import torch
 
 from citeforge.engines.io.progress import ProgressCounter

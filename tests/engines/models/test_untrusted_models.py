@@ -1,7 +1,5 @@
 """Model folders of strangers: Python files in them are never run, whoever loads the folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

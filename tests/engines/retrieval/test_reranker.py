@@ -1,7 +1,5 @@
 """Rerankers beside the libraries that their models come from."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Retrieval: hand-worked scores, ties, empty corpora and runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Retrieving candidates by matrix products: what FAISS finds, whatever the blocks and ties."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

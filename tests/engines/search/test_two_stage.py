@@ -1,7 +1,5 @@
 """Two stages against brute force over the exact vectors."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

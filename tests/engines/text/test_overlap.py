@@ -1,7 +1,5 @@
 """Text that two passages share, against difflib and plain sets."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

@@ -1,7 +1,5 @@
 """Our punkt against NLTK's own reading of its own data format."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which spaCy model a name means, and what the one of the extra `ner` finds."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.builders.twins.facts import Entities

@@ -1,7 +1,5 @@
 """Templates of users are bounded in steps and in the size of what they make."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

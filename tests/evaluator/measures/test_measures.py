@@ -1,7 +1,5 @@
 """Measures as objects: a stranger's, names with parameters, what is collected."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What an audit found among the negatives, in reports and leaderboards."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What was not computed is said once a reason."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Controls are reference lines: shown behind the systems, never ranked, never the best."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

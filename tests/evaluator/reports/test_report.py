@@ -1,7 +1,5 @@
 """Reports as tables, and the command that writes any."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

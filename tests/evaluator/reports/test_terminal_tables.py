@@ -1,7 +1,5 @@
 """Tables on a terminal: one measure a row or one system a row, never wider than asked."""
 
-from __future__ import annotations
-
 import pytest
 from rich.cells import cell_len
 

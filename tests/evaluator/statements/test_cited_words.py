@@ -1,7 +1,5 @@
 """Words that a system itself cites for, by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.engines.text.sentences import SentenceSegmenter

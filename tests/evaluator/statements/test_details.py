@@ -1,7 +1,5 @@
 """Answers in statements, as score files keep them: those that were scored."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

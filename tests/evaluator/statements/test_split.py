@@ -1,7 +1,5 @@
 """Which citation belongs to which statement, written by hand."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

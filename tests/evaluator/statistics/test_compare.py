@@ -1,7 +1,5 @@
 """Comparisons."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

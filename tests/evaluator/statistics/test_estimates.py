@@ -1,7 +1,5 @@
 """Means, ratios and intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Differences of values that are not means: harmonic means, and ratios of sums."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

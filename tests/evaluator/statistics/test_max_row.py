@@ -1,7 +1,5 @@
 """The MAX row of retrieval tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simultaneous rank intervals: by hand, against scipy pair by pair, and in simulations."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

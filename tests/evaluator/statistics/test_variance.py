@@ -1,7 +1,5 @@
 """Where uncertainty comes from: closed formulas, statsmodels, and intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """`check` reports everything with its line and changes nothing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

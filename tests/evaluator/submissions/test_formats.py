@@ -1,7 +1,5 @@
 """Outside prediction files, written here in their own layouts."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

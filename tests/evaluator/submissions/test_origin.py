@@ -1,7 +1,5 @@
 """Answers that were made on another build of the benchmark are not scored as if they were its."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Citations over a retriever of one's own get CiteP and CiteR from the benchmark's judgements."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The Hub's layouts, read by `datasets` from local folders of the same layout."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """The endpoint engine against a real SPARQL server, behind a proxy that misbehaves."""
 
-from __future__ import annotations
-
 import itertools
 import socket
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Requests that end, whatever a server sends: slow, endless, elsewhere, in circles."""
 
-from __future__ import annotations
-
 import json
 import socket
 import threading

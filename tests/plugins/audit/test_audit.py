@@ -1,7 +1,5 @@
 """Flaws planted by hand, each found; the estimate, the ratchet, and builds without suspects."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

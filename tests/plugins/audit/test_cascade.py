@@ -1,7 +1,5 @@
 """Suspects decided by rules, a strong judge and people; the share of false negatives by strata."""
 
-from __future__ import annotations
-
 import csv
 import json
 from math import sqrt

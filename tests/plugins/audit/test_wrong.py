@@ -1,7 +1,5 @@
 """Classes of unsupported citations, by hand: passages and statements are sets of letters."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

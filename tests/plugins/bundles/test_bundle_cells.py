@@ -1,7 +1,5 @@
 """Cells of bundles: what is shown, and what must hold between them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Each bundle finds its biased control, with 60 queries, at p < .001; and not the null."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

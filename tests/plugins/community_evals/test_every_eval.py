@@ -1,7 +1,5 @@
 """Records of Every Eval Ever; the peers' tests hold them against their own schema and validator."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import uuid

@@ -1,7 +1,5 @@
 """Community Evals: leaderboards of a published benchmark, values in a model's pull request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """PDF files of a few lines each, written by hand."""
 
-from __future__ import annotations
-
 
 def pdf(*pages: str) -> bytes:
     """A PDF with the lines of each page; an empty page draws nothing, as a scan without text."""

@@ -1,7 +1,5 @@
 """``build documents``: each bad question is taken by its check, and no sound one is."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Files to passages: nothing is lost, and what cannot be read is named and counted."""
 
-from __future__ import annotations
-
 import io
 import json
 from pathlib import Path

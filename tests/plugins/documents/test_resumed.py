@@ -1,7 +1,5 @@
 """Builds from the command line: priced beforehand, killed, resumed, scored."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

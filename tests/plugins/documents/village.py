@@ -5,8 +5,6 @@ them, and every other time one with an error; it reads as a careful reader would
 words of a question ask of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

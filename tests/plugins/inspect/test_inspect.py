@@ -1,7 +1,5 @@
 """Tasks and scorers for inspect_ai: the same answers give the same numbers there and here."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """A solver for `inspect eval`: its mock model says what stands in a submission."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

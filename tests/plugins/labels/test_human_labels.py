@@ -1,7 +1,5 @@
 """Corrected scores: labels of people, read and held against answers, with hand-worked values."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

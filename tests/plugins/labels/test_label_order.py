@@ -1,7 +1,5 @@
 """What labels say does not depend on the order of their lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

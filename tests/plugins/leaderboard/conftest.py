@@ -1,7 +1,5 @@
 """Sites that several files of tests look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One verdict of ``add --check`` and ``add``; score files without a submission behind them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

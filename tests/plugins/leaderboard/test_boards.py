@@ -1,7 +1,5 @@
 """Several benchmarks on one site: the matrix in headless Chromium, its file, its refusals."""
 
-from __future__ import annotations
-
 import re
 from hashlib import sha256
 from pathlib import Path

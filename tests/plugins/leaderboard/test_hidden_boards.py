@@ -1,7 +1,5 @@
 """Boards with hidden gold: what they refuse, what they do not tell, what an attacker learns."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``leaderboard init`` and ``add``: from an empty folder to a site, refusals, two at once."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

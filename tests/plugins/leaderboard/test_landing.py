@@ -1,7 +1,5 @@
 """The first page of a benchmark: what it is, by whom, how large, and what its columns show."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The site in headless Chromium: ranking, keyboard, phone, dark, accessibility, size."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

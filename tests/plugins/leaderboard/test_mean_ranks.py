@@ -1,7 +1,5 @@
 """Mean ranks over benchmarks: by hand, against scipy, and in simulations."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import stats
 

@@ -1,7 +1,5 @@
 """The list of a site's queries in headless Chromium."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

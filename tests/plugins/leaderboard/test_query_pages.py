@@ -1,7 +1,5 @@
 """The pages of queries: passages by label, twins, sub-graphs, scores."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A leaderboard marks a measure that any citation satisfies."""
 
-from __future__ import annotations
-
 from citeforge.evaluator.reports.missing import trivial_lines
 from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix

@@ -1,7 +1,5 @@
 """Which token is next: worked logits, and draws that nobody else's row can change."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 

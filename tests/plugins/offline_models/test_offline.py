@@ -1,7 +1,5 @@
 """The embedded language model: the same answers as transformers' own, whatever is asked beside."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import os

@@ -1,7 +1,5 @@
 """Perplexity: by hand for an endpoint, against transformers' own loss for a model."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reading ahead and packed weights: the same numbers as transformers and torch without them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

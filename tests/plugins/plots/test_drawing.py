@@ -1,7 +1,5 @@
 """The drawing program under the limits of a system."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

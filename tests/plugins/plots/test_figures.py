@@ -1,7 +1,5 @@
 """What plots show, by hand; their bytes; their colours."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Plots in a report, in headless Chromium."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import math

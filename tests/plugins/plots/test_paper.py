@@ -1,7 +1,5 @@
 """Tables for papers: what is bold, what is marked, and LaTeX that a parser reads."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

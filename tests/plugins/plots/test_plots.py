@@ -1,7 +1,5 @@
 """Plots of single queries and answers, by hand."""
 
-from __future__ import annotations
-
 import csv
 import io
 

@@ -1,7 +1,5 @@
 """Pages of reports: nothing from outside runs, nothing is fetched, everything is there."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

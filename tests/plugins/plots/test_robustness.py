@@ -1,7 +1,5 @@
 """Orders of systems under several definitions, worked out by hand."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """One small Ray cluster for all tests of this folder, on loopback."""
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -1,7 +1,5 @@
 """Work on a real Ray: the same bytes as here, whatever dies meanwhile."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

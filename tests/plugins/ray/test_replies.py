@@ -1,7 +1,5 @@
 """Replies of workers that are wrong; no Ray is started."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any

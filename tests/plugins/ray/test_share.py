@@ -1,7 +1,5 @@
 """How a cluster is shared out, and which addresses are taken; no Ray is started."""
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 

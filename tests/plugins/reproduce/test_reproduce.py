@@ -1,7 +1,5 @@
 """Published tables, computed again from files that a server on loopback or a folder has."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """When a number is the one that a paper prints."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.plugins.reproduce.verdicts import cut_digits, is_printed_as, rounded_as_printed

@@ -1,7 +1,5 @@
 """Rewards for trainers: equal to scores, whatever form completions come in."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Training data: only answers that cite well, never a held-out question, and TRL trains on it."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re

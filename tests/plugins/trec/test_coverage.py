@@ -1,7 +1,5 @@
 """Nuggets, rubrics and DRAGUN's reports: labels in, figures out, by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs of TREC's report tracks: read, held against the tracks' rules, written."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Runs of TREC's tracks, written from answers in sentences of their own and read again."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """TREC RAG's weighted precision and recall, by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

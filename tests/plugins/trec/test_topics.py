@@ -1,7 +1,5 @@
 """TREC's topics, one a line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The strict grammar against a table written by hand (docs/definitions.md#citations)."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Citations of triples: whatever a relation or value holds, a rendered triple comes back."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

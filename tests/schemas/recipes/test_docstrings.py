@@ -1,7 +1,5 @@
 """Texts below the fields of records, as help and as descriptions."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import ConfigDict, Field

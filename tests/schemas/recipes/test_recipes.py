@@ -1,7 +1,5 @@
 """Recipes: what they allow, and how manifests keep them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names of systems: what nobody sees in them is refused, and names that look the same are twins."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.schemas.systems.names import fault_of, twin_of

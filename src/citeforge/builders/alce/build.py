@@ -1,7 +1,5 @@
 """``build alce`` with retrieval, oracle passages, sub-claims, summaries and snippets."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

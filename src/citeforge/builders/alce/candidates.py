@@ -3,8 +3,6 @@
 Candidates are retrieved from the corpus, or the documents that items bring.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

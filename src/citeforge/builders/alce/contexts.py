@@ -1,7 +1,5 @@
 """Context sets of retrieved passages, and which of these are relevant."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

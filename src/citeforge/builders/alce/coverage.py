@@ -1,7 +1,5 @@
 """What retrieved passages hold of a query's gold, and how much that is (ALCE, Tables 12 to 14)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Questions with their gold."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Does what was retrieved and condensed agree with queries and corpus?"""
 
-from __future__ import annotations
-
 from citeforge.builders.packaging.verify import Problems, missing_passages
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package

@@ -1,7 +1,5 @@
 """What a language model writes for a benchmark of ALCE: sub-claims, summaries and snippets."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """``build authorship``: the same passages in every cell of the design, labelled otherwise."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Ranked passages of each query, from which contexts are made (section 4, appendices D and E)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

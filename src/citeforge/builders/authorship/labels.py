@@ -1,7 +1,5 @@
 """Label sets: who a prompt says wrote a passage (section 3.1, appendices B and C)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache

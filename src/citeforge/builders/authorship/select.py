@@ -1,7 +1,5 @@
 """Which queries enter, and which passages each of them is shown, in which order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What must hold between the cells of an authorship benchmark, and between twins."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import pyarrow as pa

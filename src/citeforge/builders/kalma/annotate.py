@@ -1,7 +1,5 @@
 """The seed with its facts marked, as the template writer does it: only what it really states."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

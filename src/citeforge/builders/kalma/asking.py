@@ -1,7 +1,5 @@
 """Asking a writer until what it says can be taken, and who writes where it cannot."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

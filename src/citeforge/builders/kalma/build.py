@@ -1,7 +1,5 @@
 """``build kalma``: from a graph, or from BioKaLMA's published files."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial

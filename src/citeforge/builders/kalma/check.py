@@ -1,7 +1,5 @@
 """Is what the writer wrote what it was asked for? Every reason is one line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

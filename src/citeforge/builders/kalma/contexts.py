@@ -5,8 +5,6 @@ are missing. ``retrieval_p`` is its retrieval accuracy (section 5.5): p % of all
 right ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Five rounds: annotate the seed, then add the best triple four times (KaLMA, appendix A.3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Which names a text holds, and whether a value stands there for itself."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter
@@ -82,7 +80,7 @@ class Mentions:
         self._qids = [qid for _, qid in rows]
 
     @classmethod
-    def of(cls, text: str, pool: Iterable[Triple]) -> Mentions:
+    def of(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
         """Those of the entities and values of triples."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))

@@ -1,7 +1,5 @@
 """A KaLMA benchmark as tables."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """Questions as people ask them: one clause a fact, in a frame that their topic chooses."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

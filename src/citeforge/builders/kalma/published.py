@@ -1,7 +1,5 @@
 """BioKaLMA's published files as questions and sub-graphs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.builders.kalma.contexts import KalmaQuestion

@@ -1,7 +1,5 @@
 """What the baseline's own retrieval finds for every question (KaLMA, sections 3.1 and 3.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext

@@ -1,7 +1,5 @@
 """The best next triple (KaLMA, appendix A.3, equation 1)."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

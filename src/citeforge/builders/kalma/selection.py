@@ -1,7 +1,5 @@
 """Which pairs of entities questions are about (KaLMA, appendices A.1 and A.2)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the writer is asked, and what the template writer answers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What must hold between the tables of a KaLMA benchmark."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 

@@ -4,8 +4,6 @@ Rendered from the manifest, the statistics, and what lies beside them: ``audit.j
 ``reference_scores.json`` and the hand-written ``card.md``. Nothing in it is kept by hand but that.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -47,7 +45,7 @@ class Beside:
     by_hand: str = ""
 
     @staticmethod
-    def read(folder: Path, changed: Mapping[str, str] | None = None) -> Beside:
+    def read(folder: Path, changed: Mapping[str, str] | None = None) -> "Beside":
         """Read it from a package.
 
         Args:

@@ -5,8 +5,6 @@ are often numbered as they come. What is left tells nothing: ids are keyed hashe
 sorted by them, and each context stands in an order of its own.
 """
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any

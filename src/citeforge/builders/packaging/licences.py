@@ -3,8 +3,6 @@
 Not legal advice: a rule of thumb over SPDX identifiers that stops the obvious mistakes.
 """
 
-from __future__ import annotations
-
 from citeforge.schemas.benchmarks.manifest import Manifest
 
 _RANKS = (

@@ -1,7 +1,5 @@
 """Writing a package: tables, stats, card and manifest."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Prompts: one text a query, with the passages of its frozen context."""
 
-from __future__ import annotations
-
 import json
 import re
 import traceback

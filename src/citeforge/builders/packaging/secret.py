@@ -4,8 +4,6 @@ Order, draws and ids of a package depend on a seed that anybody may guess, unles
 on a number that nobody can guess. It lies beside the gold and in no public file.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

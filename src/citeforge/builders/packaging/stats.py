@@ -1,7 +1,5 @@
 """Descriptive statistics of a package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Is a package what its manifest says, and does it agree with itself?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec

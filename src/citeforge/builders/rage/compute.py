@@ -1,7 +1,5 @@
 """What makes the vectors of a RAGE build, and in which numbers it computes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """Which passages may not stand as negatives of which query."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a RAGE build works on once its sources are read: records, and the corpus as Parquet."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

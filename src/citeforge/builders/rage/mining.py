@@ -1,7 +1,5 @@
 """Mining of seemingly relevant and irrelevant passages (RAGE, section 3.1)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice

@@ -1,7 +1,5 @@
 """Frozen contexts: which passages, in which order, a system is shown (RAGE, section 3.2)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Whether mined negatives are nearer to their queries than random passages are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The mapping stage: which passages are irrelevant or seemingly relevant to which query."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Candidates that are no negatives by their text: it holds an answer, or a relevant passage's."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The sources of a RAGE build, opened: what its manifest says before there is a table."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a build is told, compared with what is there already."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line that makes a benchmark again, from its manifest."""
 
-from __future__ import annotations
-
 import shlex
 
 from citeforge.builders.recipes.changes import recipe_of

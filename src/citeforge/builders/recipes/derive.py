@@ -1,7 +1,5 @@
 """A finished package as the start of another one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path

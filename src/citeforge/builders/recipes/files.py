@@ -1,7 +1,5 @@
 """Recipes as files: YAML or JSON with a line for everything that is wrong."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

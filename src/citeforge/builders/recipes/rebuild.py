@@ -1,7 +1,5 @@
 """Making a package again from its manifest alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -12,8 +12,6 @@ on, another one is refused) → stages with keys → tables → stats, card, man
         return build.finish(draft, writer, {"queries": table.num_rows}, contexts=contexts)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ Stats = dict[str, object]
 
 
 @contextmanager
-def building(recipe: Recipe, run: RunOptions) -> Iterator[Build]:
+def building(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
     """Hold the folder of a build; its package appears there when the block ends well.
 
     Raises:

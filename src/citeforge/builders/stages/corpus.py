@@ -1,7 +1,5 @@
 """The corpus stage: passages of all sources, merged, as Parquet."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 

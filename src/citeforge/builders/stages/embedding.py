@@ -1,7 +1,5 @@
 """Vectors of a corpus and its queries, and the search over them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

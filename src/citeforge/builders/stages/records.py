@@ -1,7 +1,5 @@
 """The small tables of a source, cut to the queries of one build."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import pyarrow as pa

@@ -7,8 +7,6 @@ mine.json                   what mining depends on besides
 mined-I-of-N/, ….json       seemingly relevant passages of the queries of one share
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

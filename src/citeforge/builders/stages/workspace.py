@@ -5,8 +5,6 @@ A build of ``OUT`` works in ``OUT.partial`` beside it; only a finished package t
 build takes a stage only when the key is the same, and a finished package only when its recipe is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -58,7 +56,7 @@ class Workspace:
         self._taken: Manifest | None = None
 
     @contextmanager
-    def building(self) -> Iterator[Workspace]:
+    def building(self) -> "Iterator[Workspace]":
         """Hold the folder; publish when the block ends well, unless a finished package was taken.
 
         On an error nothing is left behind that helps nobody.

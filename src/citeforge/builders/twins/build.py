@@ -1,7 +1,5 @@
 """``build twins``: a benchmark whose passages have LLM-written twins."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence

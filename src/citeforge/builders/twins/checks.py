@@ -4,8 +4,6 @@ The paper had two experts look at its twins (appendix A); these checks are ours.
 name and, when it fails, one line that says why.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a rewrite has to keep: numbers, dates, quotations, named entities, and the language."""
 
-from __future__ import annotations
-
 import re
 from functools import cache, cached_property
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Asking a writer for twins, and asking again for those that fail a check."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``citeforge build --from`` and ``--print-recipe``: recipes of packages that exist."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``citeforge build …``: one command a recipe, its options generated from the record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

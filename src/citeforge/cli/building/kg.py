@@ -1,7 +1,5 @@
 """``citeforge kg …``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

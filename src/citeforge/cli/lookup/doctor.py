@@ -1,7 +1,5 @@
 """``citeforge doctor``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """``citeforge list …``."""
 
-from __future__ import annotations
-
 from itertools import groupby
 
 import click

@@ -1,7 +1,5 @@
 """``citeforge export card DIR``."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

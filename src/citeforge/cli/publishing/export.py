@@ -1,7 +1,5 @@
 """``citeforge export FORMAT …``: one command an export, its options generated from its record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``citeforge bench``."""
 
-from __future__ import annotations
-
 import shutil
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``citeforge run SYSTEM``: one command a system, its options generated from its record."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

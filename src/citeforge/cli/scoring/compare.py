@@ -1,7 +1,5 @@
 """``citeforge compare A.json B.json``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from shutil import get_terminal_size
 from typing import Any

@@ -1,7 +1,5 @@
 """``citeforge score SUBMISSION…``."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Embedders: what turns texts into unit vectors."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Embeddings from an OpenAI-compatible endpoint: ``--embedder openai:MODEL``."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each row is checked (numbers, a direction, the passage it is of) before anything
 Files are streamed: memory does not grow with them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path

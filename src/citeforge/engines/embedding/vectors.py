@@ -1,7 +1,5 @@
 """Vectors on disk: float16 shards, each with a marker that says what it was made from."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

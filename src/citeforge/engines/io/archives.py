@@ -1,7 +1,5 @@
 """Archives from outside, unpacked without leaving their folder."""
 
-from __future__ import annotations
-
 import errno
 import lzma
 import shutil

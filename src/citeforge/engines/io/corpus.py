@@ -1,7 +1,5 @@
 """Reading a corpus of Parquet shards by blocks, rows and ids; memory grows with what is taken."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

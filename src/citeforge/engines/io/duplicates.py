@@ -1,7 +1,5 @@
 """Duplicate detection over millions of ids in eight bytes each."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """Fields that a row has beside those of its format: refused, ignored, or kept as metadata."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that appear under their name only when they are whole, and their hashes."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import hashlib

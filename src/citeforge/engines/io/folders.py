@@ -4,8 +4,6 @@
 its name in one rename. A lock is the operating system's: it dies with its process.
 """
 
-from __future__ import annotations
-
 import errno
 import json
 import os

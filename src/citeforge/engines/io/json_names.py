@@ -3,8 +3,6 @@
 And says what is wrong with a document where the parser's own message misleads.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """JSON Lines: decoded by msgspec, errors at the right line, nothing repaired."""
 
-from __future__ import annotations
-
 import gzip
 import re
 import zlib

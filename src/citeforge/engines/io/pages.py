@@ -4,8 +4,6 @@ A file's footer may say anything; a page that unpacks to another size than its o
 refused by Arrow. No text is longer than the page, or the page of the dictionary, that it stands in.
 """
 
-from __future__ import annotations
-
 import mmap
 from collections.abc import Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Lines are written by a thread of their own: work that is stuck, or slow to do it
 what somebody who reads a log wants to know of.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 import time
@@ -112,7 +110,7 @@ class Lines:
         self._lock, self._over = Lock(), Event()
         self._clock = Thread(target=self._tick, daemon=True)
 
-    def __enter__(self) -> Lines:
+    def __enter__(self) -> "Lines":
         self._clock.start()
         return self
 

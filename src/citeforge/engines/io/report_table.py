@@ -1,7 +1,5 @@
 """The one table of reports, and how it is written: for a terminal, Markdown, LaTeX, CSV, HTML."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math
@@ -79,7 +77,7 @@ class Table:
             lines += [*texts[: len(head)], *rule, *texts[len(head) :]]
         return lines
 
-    def transposed(self) -> Table:
+    def transposed(self) -> "Table":
         """The same values with rows for columns; the title of the first column stays."""
         columns = list(zip(*self.rows, strict=True))
         names = [str(name) for name in columns[0]] if columns else []

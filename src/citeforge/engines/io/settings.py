@@ -1,7 +1,5 @@
 """Settings of a machine: limits, prices and timeouts that every command takes from one file."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """SQLite stores: one process writes at a time, and each fault of the file has one clear line."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

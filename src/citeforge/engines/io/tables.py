@@ -1,7 +1,5 @@
 """Parquet tables in shards: written whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Lines, CSV and YAML files of users; what is wrong is said with file and line."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """One class an architecture of judge models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace

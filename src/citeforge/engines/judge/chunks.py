@@ -1,7 +1,5 @@
 """Long premises in chunks, and hypotheses in sentences, as the models' own code cuts them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Judge models of Hugging Face, asked as their profiles say."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -128,7 +126,7 @@ class HfJudge:
         ))  # fmt: skip
 
     @cached_property
-    def _exact(self) -> HfJudge:
+    def _exact(self) -> "HfJudge":
         """The same model in float32, for what a rougher type cannot tell."""
         return HfJudge(self.name, replace(self.options, dtype="float32"))
 

@@ -1,7 +1,5 @@
 """The embedded baseline: containment of words and numbers. Not comparable with published scores."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """An LLM as judge: asked as its profile says, through the client that never pays twice."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -75,7 +73,7 @@ class LlmJudge:
             return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
         return f"openai:{self.llm.model}@{self.profile.name}@{profile_digest(self.profile)}"
 
-    def repeated(self, repeat: int) -> LlmJudge:
+    def repeated(self, repeat: int) -> "LlmJudge":
         """The same judge, asked once more: its replies and verdicts have keys of their own."""
         return LlmJudge(self.llm, self.profile, repeat)
 

@@ -1,7 +1,5 @@
 """What all local judge models have in common: texts to tokens, tokens to margins."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Judge profiles by name, by model, or out of a file."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

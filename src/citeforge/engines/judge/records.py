@@ -1,7 +1,5 @@
 """Pairs, verdicts, and what a judge is."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol

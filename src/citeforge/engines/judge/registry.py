@@ -1,7 +1,5 @@
 """Judges by name."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Asking a judge: duplicates once, stored pairs never, failures counted."""
 
-from __future__ import annotations
-
 import math
 import re
 import time

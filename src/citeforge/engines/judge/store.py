@@ -1,7 +1,5 @@
 """Verdicts on disk: no pair is judged twice by the same judge."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

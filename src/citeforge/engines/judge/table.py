@@ -1,7 +1,5 @@
 """Verdicts made elsewhere: ``table:FILE``."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a run will cost, and stopping before it costs too much."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Chat completions of an endpoint: nothing that is stored is asked again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

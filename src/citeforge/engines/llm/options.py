@@ -1,7 +1,5 @@
 """How to reach an endpoint."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Writers that need no endpoint, and how a writer is named."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Models that correctness measures use: BERTScore and MAUVE's features."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """What numbers a local model computes in, by what the processor can do."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable

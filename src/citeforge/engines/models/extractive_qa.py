@@ -4,8 +4,6 @@ It calls transformers 4.28's question-answering pipeline, which later versions d
 are decoded here the same way (tests compare the two).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Finding a model's files: a folder on this disk, or a Hub repository."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass

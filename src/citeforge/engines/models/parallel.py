@@ -4,8 +4,6 @@ A sum of floats depends on how threads share it out. A piece that one thread com
 the number of cores can change the time that a list of pieces takes, and never a bit of the results.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor

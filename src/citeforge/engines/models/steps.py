@@ -1,7 +1,5 @@
 """How far a batch is while a model computes it: a share after each of the model's linear layers."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """BM25 by bm25s, over title and text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -46,7 +44,7 @@ class Bm25:
             self._index.index(tokens, show_progress=False)
 
     @staticmethod
-    def of(corpus: list[Path]) -> Bm25:
+    def of(corpus: list[Path]) -> "Bm25":
         """Index a corpus of Parquet shards (schema CORPUS)."""
         ids = [i for b in iter_batches(corpus, ["_id"]) for i in b["_id"].to_pylist()]
         texts = (t for chunk in embedding_texts(corpus, SHARD_ROWS) for t in chunk.to_pylist())

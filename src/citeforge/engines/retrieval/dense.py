@@ -1,7 +1,5 @@
 """Dense retrieval: the highest cosines, exactly, in float64 to 6 decimals; ties by id."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -63,7 +61,7 @@ class DenseCorpus:
             )  # fmt: skip
 
     @staticmethod
-    def of(settings: RetrieverSettings) -> DenseCorpus:
+    def of(settings: RetrieverSettings) -> "DenseCorpus":
         """The one that settings ask for."""
         return DenseCorpus(
             settings.corpus,

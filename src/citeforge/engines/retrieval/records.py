@@ -1,7 +1,5 @@
 """What a retriever gives: ranked passages of each query."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol

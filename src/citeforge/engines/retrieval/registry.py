@@ -1,7 +1,5 @@
 """Retrievers by their names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.engines.registry import Registry, expected

@@ -1,7 +1,5 @@
 """Rerankers: models that read a query and a passage together, and score the pair."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """TREC runs: what another engine retrieved."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What a retriever is made with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -5,8 +5,6 @@ blocking. Each pair is then rescored in float64 in a fixed order and rounded, an
 decides: which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

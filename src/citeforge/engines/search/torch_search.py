@@ -1,7 +1,5 @@
 """Retrieving candidates by matrix products of torch, on any device it knows."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

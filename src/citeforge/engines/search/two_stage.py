@@ -7,8 +7,6 @@ most its rough score and that margin. So a query first nominates few, whose exac
 the last of its list scores at least; then only passages that can reach that get exact vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """How much of one text stands literally in another: overlapping chunks, pieces of a passage."""
 
-from __future__ import annotations
-
 import re
 from zlib import crc32
 

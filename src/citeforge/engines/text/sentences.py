@@ -5,8 +5,6 @@ ends of other scripts, quotations that go on, enumerators, abbreviations before 
 sentences. Measured beside its peers by `benchmarks/segment.py`.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """spaCy pipelines of users, and the one of the extra ``ner``."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import Any
 

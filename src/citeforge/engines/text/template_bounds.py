@@ -1,7 +1,5 @@
 """Templates of users run in a sandbox that bounds their steps and the size of what they make."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Values by (run, query row), between bounds where a judgement failed, as samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -28,26 +26,26 @@ class Value:
     high: float
 
     @staticmethod
-    def exact(value: float) -> Value:
+    def exact(value: float) -> "Value":
         """One that nothing leaves open."""
         return Value(value, value)
 
     @staticmethod
-    def mean(values: Sequence[Value]) -> Value:
+    def mean(values: "Sequence[Value]") -> "Value":
         """Their mean, of decisions the share that hold; 0 of none."""
         n = len(values) or 1
         return Value(sum(v.low for v in values) / n, sum(v.high for v in values) / n)
 
     @staticmethod
-    def best(values: Iterable[Value]) -> Value:
+    def best(values: "Iterable[Value]") -> "Value":
         """The highest; 0 of none."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
-    def __add__(self, other: Value) -> Value:
+    def __add__(self, other: "Value") -> "Value":
         return Value(self.low + other.low, self.high + other.high)
 
-    def __truediv__(self, divisor: float) -> Value:
+    def __truediv__(self, divisor: float) -> "Value":
         return Value(self.low / divisor, self.high / divisor)
 
 

@@ -1,7 +1,5 @@
 """Measures to samples: those that are computed together, in one call."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

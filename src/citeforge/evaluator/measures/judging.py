@@ -1,7 +1,5 @@
 """Citation recall and precision by a judge, as ALCE asks for them (Gao et al. 2023, section 3)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """All measures, collected from the files that declare and compute them, when somebody asks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """ROUGE-Lsum, by rouge-score."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

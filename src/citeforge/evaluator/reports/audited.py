@@ -1,7 +1,5 @@
 """What a benchmark's audit tells of its negatives, for reports and leaderboards."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Comparisons as files: a page, data, tables."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

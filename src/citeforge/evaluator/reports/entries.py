@@ -1,7 +1,5 @@
 """Entries of score files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

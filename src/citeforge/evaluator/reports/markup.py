@@ -1,7 +1,5 @@
 """What pages are made of: templates, and data that cannot leave their element."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What was not computed, and what makes scores doubtful, said once a reason."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from citeforge.evaluator.statistics.judges import over_judges, values_by_layer

@@ -1,8 +1,6 @@
 """Formats of reports; and pages, plots and tables for papers, which a plugin makes: what the core
 asks of it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Reports as plain tables; pages, plots, and tables that mark what is best are a plugin's."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace

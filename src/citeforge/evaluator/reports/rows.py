@@ -1,7 +1,5 @@
 """What tells the rows of a report apart, and whether they may be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 
 from citeforge.engines.io.textfiles import count_text

@@ -1,7 +1,5 @@
 """The tables that ``score`` and ``compare`` print."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby

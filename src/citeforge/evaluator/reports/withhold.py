@@ -1,7 +1,5 @@
 """Score files of hidden gold: what may leave the maintainer's hands."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

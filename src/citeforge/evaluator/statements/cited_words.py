@@ -1,7 +1,5 @@
 """Which words of an answer its system cites for, and what it quotes: places for pages to mark."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

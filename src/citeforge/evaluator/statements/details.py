@@ -1,7 +1,5 @@
 """Answers in statements, kept in score files for reports."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from citeforge.engines.judge.records import JudgeFailure, Pair

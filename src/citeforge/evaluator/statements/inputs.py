@@ -1,7 +1,5 @@
 """What answer-by-answer measures see: each answer with its passages and its gold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers that cite passages, of a frozen context set or of their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from citeforge.evaluator.measures.compute import Results, compute, not_computed

@@ -5,8 +5,6 @@ text gives statements. Marks belong to the statement that contains them, else to
 mark that opens a line whose text follows belongs to what follows (docs/definitions.md#statements).
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterable

@@ -11,8 +11,6 @@ An entry of the list of references is a line that starts with a number (``[7]``,
 and has a URL, there or in the lines before the next entry. The list itself is no statement.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Comparing score files pairwise (docs/definitions.md#comparisons)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Means, ratios, standard errors and intervals (docs/definitions.md#intervals)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +23,12 @@ from citeforge.evaluator.statistics.variance import SOURCES, Spread, spread_of
 from citeforge.schemas.scores import MeasureScore
 
 
-def column(values: Sequence[float | None]) -> Floats:
+def column(values: Sequence[float | None]) -> "Floats":
     """Raw values as an array, NaN where there is none."""
     return np.array([math.nan if v is None else v for v in values], np.float64)
 
 
-def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
+def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
     """Raw values, shape (queries,), whose mean is the measure's value; NaN where not defined."""
     if entry.influence is None or entry.value is None:
         return column(entry.per_query)
@@ -39,7 +37,7 @@ def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
     return values
 
 
-def change(a: MeasureScore, b: MeasureScore) -> Floats:
+def change(a: MeasureScore, b: MeasureScore) -> "Floats":
     """Second minus first of each query, as displayed; NaN where not defined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
@@ -71,7 +69,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
     return math.isclose(entry.scale * float(np.mean(values)), entry.value, abs_tol=1e-6)
 
 
-def _influence(entry: MeasureScore) -> Floats | None:
+def _influence(entry: MeasureScore) -> "Floats | None":
     """What each query does to the value, NaN where it does not enter; None where nobody knows."""
     if entry.influence is not None:
         return column(entry.influence)

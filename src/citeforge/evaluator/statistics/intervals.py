@@ -1,7 +1,5 @@
 """95 % intervals of a value with a standard error, by what values the measure can have."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

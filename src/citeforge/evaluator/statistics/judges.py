@@ -1,7 +1,5 @@
 """A value by several judges: what score files of one submission say together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

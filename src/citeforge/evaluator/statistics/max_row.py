@@ -1,7 +1,5 @@
 """The ``MAX`` row of retrieval tables: per query the best of several rankings."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace

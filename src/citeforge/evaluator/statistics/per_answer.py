@@ -1,7 +1,5 @@
 """A few numbers of each answer: all that is kept of a million of them."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks of systems with simultaneous intervals (Mogstad, Romano, Shaikh & Wilhelm 2024)."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

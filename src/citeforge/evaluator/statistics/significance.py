@@ -1,7 +1,5 @@
 """Tests of paired differences, and Holm's correction of their p-values (Holm 1979)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Whether the values of a score file agree with each other."""
 
-from __future__ import annotations
-
 import math
 
 from citeforge.schemas.scores import MeasureScore, ScoreFile

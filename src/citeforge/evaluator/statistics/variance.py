@@ -5,8 +5,6 @@ analysis of variance. Mean squares of all other sources are pooled (Satterthwait
 that make coverage .95 in normal theory join them with those of queries (docs/definitions.md).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A benchmark as the evaluator sees it: queries, and the context of each."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from dataclasses import dataclass
@@ -94,7 +92,7 @@ class Benchmark(Package):
         """Runs that a submission may make."""
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS
 
-    def first(self, n: int) -> Benchmark:
+    def first(self, n: int) -> "Benchmark":
         """The same benchmark, of which only the first n queries are looked at."""
         part = Benchmark(self.folder, self.manifest)
         part.also_known = self.also_known

@@ -1,7 +1,5 @@
 """``check``: what is wrong with a submission. It never changes a file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

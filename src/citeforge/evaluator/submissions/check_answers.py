@@ -1,7 +1,5 @@
 """What ``check`` finds in one answer: marks of passages, or citations of triples."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 

@@ -3,8 +3,6 @@
 A plugin declares a :class:`Format` as an entry point of the group ``citeforge.formats``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field

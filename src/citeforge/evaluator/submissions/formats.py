@@ -1,7 +1,5 @@
 """Outside prediction files, read as they are: ALCE's, Attributed-IR's, AttriEval's, …"""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path

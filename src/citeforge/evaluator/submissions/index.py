@@ -1,7 +1,5 @@
 """A submission, opened: what it is, and its answers, read as few times as can be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain

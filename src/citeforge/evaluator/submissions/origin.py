@@ -1,7 +1,5 @@
 """Whether a submission answers this benchmark, where its header is silent: what citations tell."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Passages that answers bring themselves: which of them does the benchmark know?"""
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -31,7 +29,7 @@ class _Key(NamedTuple):
     text: bytes
     title: bytes = b""
 
-    def differs(self, own: _Key | None) -> bool:
+    def differs(self, own: "_Key | None") -> bool:
         """Whether it says something else than the corpus, where both say something."""
         return own is not None and any(
             mine and theirs and mine != theirs

@@ -1,7 +1,5 @@
 """Reading submissions: streamed, with the line of everything that is wrong."""
 
-from __future__ import annotations
-
 import re
 from array import array
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Where the scores of each submission are written."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reading from the Hugging Face Hub, with errors that say what to do offline."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +49,7 @@ class Repository:
     content: str | None = None
 
     @classmethod
-    def named(cls, name: str, revision: str | None = None) -> Repository:
+    def named(cls, name: str, revision: str | None = None) -> "Repository":
         """Look whether it is a folder, and read what it holds."""
         folder = Path(name)
         return cls(name, revision, digest_folder(folder) if folder.is_dir() else None)

@@ -1,7 +1,5 @@
 """Data sets in the Hub's layouts, read through ``datasets``: BEIR's and RAGE's."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -30,13 +28,13 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 _BATCH = 4096
 
 
-def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``beir-hub:REPO[@revision]``: configs ``corpus`` and ``queries``, qrels in
     ``REPO-qrels``, a data set of its own."""
     return _open_judged("beir-hub", argument, split, options, "-qrels", ("default",))
 
 
-def open_mteb(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+def open_mteb(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
     return _open_judged("mteb", argument, split, options, "", ("default", "qrels"))
 
@@ -48,7 +46,7 @@ def _open_judged(
     options: ReadOptions,
     ending: str,
     configs: Sequence[str],
-) -> HubSource:
+) -> "HubSource":
     """A data set whose judgements are in one of some configs: its own, or of another data set,
     whose name has an ending more."""
     if options.passages_only:
@@ -65,7 +63,7 @@ def _open_judged(
 
 def open_corpus_hub(
     argument: str, split: str | None, options: ReadOptions, kind: str = "corpus-hub"
-) -> HubSource:
+) -> "HubSource":
     """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
     in its only one."""
     repo = Repository.named(*split_revision(argument))
@@ -73,17 +71,17 @@ def open_corpus_hub(
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
-def open_rage(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+def open_rage(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``rage:PATH``, a local package in RAGE's layout."""
     return _open_rage("rage", argument, Repository.named(argument), options)
 
 
-def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> HubSource:
+def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
     return _open_rage("rage-hub", argument, Repository.named(*split_revision(argument)), options)
 
 
-def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> HubSource:
+def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> "HubSource":
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
         raise InputError("has no mapping of relevant passages", path=repo.name)

@@ -3,8 +3,6 @@
 Wikidata's query service grants 60 seconds of processing a minute and 30 errors a minute.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from typing import NamedTuple

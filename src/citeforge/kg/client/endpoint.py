@@ -1,7 +1,5 @@
 """A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Replies of an endpoint, kept with the time at which they came."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """A request over HTTP that ends: a deadline and a bound of bytes for the whole, no redirects."""
 
-from __future__ import annotations
-
 import re
 import ssl
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Dates as far as they are known: Wikibase's time values as text, and back."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """RDF terms of results, and text that goes safely into a query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

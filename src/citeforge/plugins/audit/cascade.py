@@ -5,8 +5,6 @@ theirs. Who decided what is kept row by row. The share of negatives that are rel
 from labels that were drawn at random within strata, for suspects are few and hold most of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
@@ -154,7 +152,7 @@ def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tup
     return tally
 
 
-def _shares(strata: dict[str, Stratum], by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
+def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
     """Share of negatives that are relevant: of all, and of what stays when the decided ones go.
 
     What stays: the strata that nobody calls relevant, without what people found there, and what

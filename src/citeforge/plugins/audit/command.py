@@ -1,7 +1,5 @@
 """The command ``audit``, declared without its code."""
 
-from __future__ import annotations
-
 import click
 
 from citeforge.cli.command import Command

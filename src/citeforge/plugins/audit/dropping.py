@@ -1,7 +1,5 @@
 """``build rage --drop-suspects`` and ``--decided``: negatives that are probably relevant leave."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Flaws of a benchmark, each with the rows that have it."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Auditing benchmarks from Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

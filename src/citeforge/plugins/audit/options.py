@@ -1,7 +1,5 @@
 """What ``audit`` is asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Self
 

@@ -1,7 +1,5 @@
 """``audit``: all checks over one package, the estimate from labels, and the ratchet."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path

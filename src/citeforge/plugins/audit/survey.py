@@ -1,7 +1,5 @@
 """One pass over a corpus: everything that an audit learns from it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``build deflection|faithfulness|position``: the cells of an experiment, frozen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

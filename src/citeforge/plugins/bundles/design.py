@@ -1,7 +1,5 @@
 """Bundles: experiments whose cells a package freezes, one question each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """Measures of the bundles: refusals, faithful citations, positions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Reads the answers to all cells of a bundle."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from citeforge.evaluator.measures.compute import Results, compute, not_computed

@@ -1,7 +1,5 @@
 """Control systems for bundles: one that has what the bundle looks for, one that has not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random

@@ -1,7 +1,5 @@
 """What must hold between the cells of a bundle."""
 
-from __future__ import annotations
-
 from pydantic import ValidationError
 
 from citeforge.builders.packaging.verify import Problems

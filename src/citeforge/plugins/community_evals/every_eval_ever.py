@@ -3,8 +3,6 @@
 Format: https://github.com/evaleval/every_eval_ever, schema 0.3.0 of both kinds of records.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

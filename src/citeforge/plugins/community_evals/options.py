@@ -1,7 +1,5 @@
 """What is said of scores that go to a model's page."""
 
-from __future__ import annotations
-
 import re
 from typing import Annotated, Self
 

@@ -1,7 +1,5 @@
 """Requests to the LLM that writes questions and tries to answer them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple

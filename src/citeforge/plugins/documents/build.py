@@ -1,7 +1,5 @@
 """``build documents``: from documents to a package, by way of questions that stood all checks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

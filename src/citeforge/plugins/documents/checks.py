@@ -1,7 +1,5 @@
 """Checks of a question that need no model, and the names of all checks in their order."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher

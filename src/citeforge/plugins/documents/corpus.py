@@ -1,7 +1,5 @@
 """The stage in which documents become a corpus: read once, and taken again by a resumed build."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which passages questions are written about, in which order."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Measures of abstention, and how answers to a benchmark of documents are read."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A question with its answer and evidence, read from replies of an LLM and labels of people."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """``build documents``: everything that its tables depend on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 

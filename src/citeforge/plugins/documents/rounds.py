@@ -1,7 +1,5 @@
 """Rounds of questions: as many as are still wanted, until there are enough or no more tries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from citeforge.engines.io.progress import progress

@@ -1,7 +1,5 @@
 """Checks by an LLM that tries to answer, and by a judge."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

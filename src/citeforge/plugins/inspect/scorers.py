@@ -1,7 +1,5 @@
 """Our measures as a scorer and a metric of inspect_ai."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores of single answers and of all, by the one way that ``citeforge score`` goes."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -62,7 +60,7 @@ class InMemoryBenchmark(Benchmark):
             )
         )
 
-    def only(self, queries: Iterable[str]) -> InMemoryBenchmark:
+    def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
         """The same benchmark with these queries alone, in its own order."""
         part = InMemoryBenchmark(self)
         part._whole_table, part._whole_texts = self._whole_table, self._whole_texts

@@ -1,7 +1,5 @@
 """A benchmark as a task of inspect_ai: one sample a query and context set."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from inspect_ai import Task, task

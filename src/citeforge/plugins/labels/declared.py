@@ -1,7 +1,5 @@
 """What corrects scores, declared without its code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 """Files of labels: of ``labels import``, in ExpertQA's layout, ALCE's human evaluation, and rows
 of a claim with its references (AttributionBench's layout)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

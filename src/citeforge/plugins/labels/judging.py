@@ -1,7 +1,5 @@
 """Pairs and verdicts as JSON Lines."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the commands about labels are asked for, one record each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Statements that people labelled, with what they cite: what a judge is measured on."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

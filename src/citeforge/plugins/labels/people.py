@@ -1,7 +1,5 @@
 """Labels of people, held against the answers of one submission."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """What ``labels …`` prints, and what stands beside corrected values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

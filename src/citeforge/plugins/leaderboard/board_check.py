@@ -1,7 +1,5 @@
 """What a board asks of a submission, beside what its benchmark does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file

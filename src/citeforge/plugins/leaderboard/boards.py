@@ -1,7 +1,5 @@
 """A leaderboard of one or several benchmarks: what ``leaderboard.yaml`` says."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Self
@@ -122,7 +120,7 @@ class Boards(Part):
         """The board of a name; None where there is none."""
         return next((b for b in self.boards if b.name == name), None)
 
-    def below(self, folder: Path) -> Boards:
+    def below(self, folder: Path) -> "Boards":
         """The same with every folder named from ``folder``, where the file stands."""
 
         def placed(spec: str) -> str:

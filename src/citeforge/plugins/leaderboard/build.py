@@ -1,7 +1,5 @@
 """Sites: of one benchmark, or of several with a matrix before them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What a board has scored: one line a submission, which limits and replacements are told by."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path

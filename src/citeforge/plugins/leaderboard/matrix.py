@@ -1,7 +1,5 @@
 """Systems by benchmarks: one column a benchmark, mean ranks, what submissions say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The pages of one benchmark."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

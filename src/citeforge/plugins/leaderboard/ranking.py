@@ -1,7 +1,5 @@
 """Rankings with intervals and rank intervals, in the compact form that the page carries."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

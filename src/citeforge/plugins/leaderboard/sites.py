@@ -1,7 +1,5 @@
 """Leaderboards in Python: sites of the benchmarks that a file names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``leaderboard init``: the files of a repository that keeps a leaderboard."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Taking submissions into a leaderboard: one verdict on each, scores, site again."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ What all texts of a call begin with (a paragraph, and one candidate sentence aft
 read once; what follows is read behind the kept keys and values.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import os

@@ -1,7 +1,5 @@
 """Which token a local model writes next, row by row of a batch, and how surely."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

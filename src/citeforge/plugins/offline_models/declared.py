@@ -1,7 +1,5 @@
 """The embedded LLM, and perplexity by models, as entry points name them."""
 
-from __future__ import annotations
-
 from citeforge.engines.llm.writers import LlmSettings
 from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
 from citeforge.plugins.offline_models.endpoint import EndpointModel

@@ -1,7 +1,5 @@
 """What ``citeforge doctor`` says of the embedded LLM."""
 
-from __future__ import annotations
-
 from citeforge.engines.doctor import Examination, Finding
 from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
 from citeforge.schemas.errors import CiteforgeError

@@ -3,8 +3,6 @@
 Asked with ``echo`` as vLLM and llama.cpp answer it; chat endpoints do not give them.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 It shows the way that any model takes through citeforge; it is no contender.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial

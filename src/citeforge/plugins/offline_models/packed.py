@@ -5,8 +5,6 @@ oneDNN on processors of AMD and for the few rows of a step of generation (docs/p
 torch's own compiler packs weights like that; here it is done without compiling.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

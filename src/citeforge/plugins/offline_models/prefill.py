@@ -5,8 +5,6 @@ and what is kept of a text does not depend on the texts beside it. A beginning t
 read once.
 """
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Sequence

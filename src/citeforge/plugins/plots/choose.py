@@ -1,7 +1,5 @@
 """Which plots score files have, by name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """What the plugin gives to the core, declared without its code."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A figure: what it shows in words, its data, and its drawing."""
 
-from __future__ import annotations
-
 import json
 import re
 import resource
@@ -76,7 +74,7 @@ class Figure:
         words = " ".join([self.title, self.alt, *self.columns])
         return _pattern_of(measure).search(words) is not None
 
-    def renamed(self, measure: str, name: str) -> Figure:
+    def renamed(self, measure: str, name: str) -> "Figure":
         """The same with another name of a measure in all that people read."""
 
         def words(text: str) -> str:

@@ -1,7 +1,5 @@
 """The plots as a part of a page: inlined drawings, buttons to save them, nothing from outside."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec

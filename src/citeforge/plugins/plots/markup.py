@@ -1,7 +1,5 @@
 """Templates, style sheets and scripts of these pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

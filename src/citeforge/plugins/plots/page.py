@@ -1,7 +1,5 @@
 """A report as a page: one HTML file, or one with its data in chunks beside it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables for papers: chosen columns, the best in bold, marks of significance with their test."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What a plot declares: the core's in ``choose.py``, others in plugins."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reports that are pages, plots, or what a plot writes itself."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

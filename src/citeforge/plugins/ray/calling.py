@@ -4,8 +4,6 @@ Store, budget, rate and retries stay with the driver; only the connection is els
 named ``localhost`` is thus a server on each worker's machine.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,7 +111,7 @@ class ClusterTransport:
         for actor in self._actors:
             self._ray.kill(actor)
 
-    async def __aenter__(self) -> ClusterTransport:
+    async def __aenter__(self) -> "ClusterTransport":
         return self
 
     async def __aexit__(self, *_: object) -> None:

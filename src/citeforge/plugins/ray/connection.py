@@ -1,7 +1,5 @@
 """One connection of this process to a Ray cluster, or to a Ray of its own on this machine."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

@@ -1,7 +1,5 @@
 """What ``citeforge doctor`` says of Ray."""
 
-from __future__ import annotations
-
 from importlib.metadata import PackageNotFoundError, version
 
 from citeforge.engines.doctor import Examination, Finding

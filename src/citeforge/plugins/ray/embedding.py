@@ -1,7 +1,5 @@
 """Embedding by the workers of a cluster, a shard at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Judging by the workers of a cluster; the model is only there, verdicts are kept here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """How a Ray cluster is reached and shared out."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from citeforge.schemas.recipes.base import Part

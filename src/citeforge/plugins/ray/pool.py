@@ -6,8 +6,6 @@ go on. A worker has one piece at a time, so that its death tells which piece is 
 wait ends: who says nothing for too long is taken for dead.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections import deque

@@ -1,7 +1,5 @@
 """Nomination by the workers of a cluster: a shard of vectors is searched by one worker."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial

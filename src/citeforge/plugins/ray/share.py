@@ -1,7 +1,5 @@
 """How a cluster is shared out among workers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """What runs in a worker process: piece after piece, by something that stays loaded."""
 
-from __future__ import annotations
-
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass

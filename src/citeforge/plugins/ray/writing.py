@@ -1,7 +1,5 @@
 """A local LLM in the workers of a cluster; answers are kept here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial

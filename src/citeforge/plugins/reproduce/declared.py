@@ -1,7 +1,5 @@
 """A published table: what is printed where, and what each number is made of."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Self

@@ -1,7 +1,5 @@
 """Files of other people's repositories: below ``--data``, else fetched by commit and kept."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import quote

@@ -1,7 +1,5 @@
 """What ``citeforge reproduce`` shows: lines, a page, Markdown and JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables computed again: every printed number beside ours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory

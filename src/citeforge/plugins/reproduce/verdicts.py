@@ -1,7 +1,5 @@
 """A printed number beside ours, and tables of them."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A reward for training loops: the score of one answer, in microseconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from citeforge.evaluator.measures.rage.citations import strict_scorer

@@ -1,7 +1,5 @@
 """Training data (RAGE, section 4): answers that cite well, prompts for reinforcement learning."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

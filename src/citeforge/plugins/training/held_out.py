@@ -1,7 +1,5 @@
 """Questions that training data must not hold: those of other benchmarks, by id and by text."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

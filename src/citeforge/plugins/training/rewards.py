@@ -5,8 +5,6 @@ here needs TRL, and nothing is read from disk: what an answer is held against co
 sample, in the column ``contexts`` that ``citeforge export rl-prompts`` writes.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache

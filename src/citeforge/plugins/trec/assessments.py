@@ -10,8 +10,6 @@ runs, or nothing but what an answer should say; then a judge labels.
 - CSV: DRAGUN's labels, one short answer a row.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

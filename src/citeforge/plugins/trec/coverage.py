@@ -14,8 +14,6 @@ what nobody labelled is open between bounds. ``reference`` counts what nobody la
 authors' code does: as no support; DRAGUN leaves it out of the mean.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

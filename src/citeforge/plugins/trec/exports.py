@@ -1,7 +1,5 @@
 """Submissions as runs of TREC's report tracks."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """TREC folders and MIRACL: topics TSV, TREC qrels, corpus JSON Lines with docid, title, text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Formats of TREC's report tracks, one a track."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Assessments as measures see them: read once a submission, and named in signatures."""
 
-from __future__ import annotations
-
 from collections.abc import Sized
 
 from citeforge.engines.io.files import digest, digest_folder, sha256_file

@@ -1,7 +1,5 @@
 """Runs of TREC's report tracks: read, and turned into answers of a benchmark."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count

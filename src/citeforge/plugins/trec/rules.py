@@ -1,7 +1,5 @@
 """What a track asks of a report, errors apart from warnings."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

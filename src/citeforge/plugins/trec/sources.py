@@ -1,7 +1,5 @@
 """Sources of ad hoc retrieval: TREC folders, MIRACL, and the catalogue of ir_datasets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any

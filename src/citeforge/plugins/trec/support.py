@@ -14,8 +14,6 @@ citation of what is none of the passages, or has no text, is judged by nobody.
 all statements; what was not shown supports nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 

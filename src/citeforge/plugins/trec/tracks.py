@@ -4,8 +4,6 @@ What is an error and what a warning follows autojudge-base 1.0.0 where it knows 
 ``track_specs.yml``); the guidelines otherwise. A new track is a block here.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

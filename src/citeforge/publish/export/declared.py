@@ -3,8 +3,6 @@
 A plugin declares an :class:`Export` as an entry point of the group ``citeforge.exports``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

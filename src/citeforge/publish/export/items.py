@@ -1,7 +1,5 @@
 """Layouts of one row a question: ALCE, AttriEval, Attributed-IR, and KaLMA's JSON."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Exports that there are, ours and those of plugins, and the way from a name to a folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Layouts of whole data sets: BEIR, MTEB, RAGE, CSV."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What an audit finds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 

@@ -5,8 +5,6 @@ Retrieval-Augmented Large Language Models"), section 3. The ``first`` label of a
 human authorship, the ``second`` for LLM authorship; other metadata use the two sides likewise.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field, model_validator
@@ -48,7 +46,7 @@ class LabelSet(FrozenRecord):
     by_lot: bool = False
 
     @model_validator(mode="after")
-    def _check(self) -> LabelSet:
+    def _check(self) -> "LabelSet":
         for side in (self.first, self.second):
             if any(not label.strip() or "\n" in label for label in side):
                 raise ValueError("a label is empty or has several lines")

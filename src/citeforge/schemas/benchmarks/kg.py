@@ -4,8 +4,6 @@ Terms of Li et al. 2024 (KaLMA, section 2): a citation is a triple of a centre e
 relation and a value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
@@ -58,7 +56,7 @@ class Key(NamedTuple):
         return all(self)
 
     @property
-    def compared(self) -> Key:
+    def compared(self) -> "Key":
         """What two keys are compared by; see :func:`relation_key`."""
         value = " ".join(self.value.split())
         return Key(self.qid.upper(), relation_key(self.relation), value)

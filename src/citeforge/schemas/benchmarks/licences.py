@@ -3,8 +3,6 @@
 Source: "Licenses" in the documentation of the Hub.
 """
 
-from __future__ import annotations
-
 from typing import Annotated
 
 from pydantic import AfterValidator

@@ -1,7 +1,5 @@
 """The manifest: provenance of a benchmark and the sha256 of every file in it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

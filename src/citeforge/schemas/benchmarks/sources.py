@@ -1,7 +1,5 @@
 """Records that describe where a benchmark's data come from."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

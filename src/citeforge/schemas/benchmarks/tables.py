@@ -4,8 +4,6 @@ Splits of one config share one schema, because ``datasets.load_dataset`` refuses
 splits differ in columns. Column names with hyphens are those of RAGE's Hub data sets.
 """
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from citeforge.schemas.benchmarks.kg import (

@@ -5,8 +5,6 @@ One object serves every measure. ``strict`` reads the forms that real systems wr
 rules ``strict2`` (docs/definitions.md#citations).
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Citation marks by themselves, whatever was shown: what ``logprobs`` are counted over."""
 
-from __future__ import annotations
-
 import re
 import sys
 from bisect import bisect_right

@@ -4,8 +4,6 @@ A list follows a heading such as "References", or is a run of lines at the end t
 numbers that the text has cited. Lines that start with a mark and say something are no list.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import lru_cache

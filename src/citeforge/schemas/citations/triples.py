@@ -5,8 +5,6 @@ and values of the shown graph, then all relations of the benchmark — is theref
 longest first, and only the rest is read by its punctuation.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

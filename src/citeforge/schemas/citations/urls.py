@@ -1,7 +1,5 @@
 """When two URLs are one page."""
 
-from __future__ import annotations
-
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 TRACKING = frozenset(

@@ -1,7 +1,5 @@
 """What commands other than ``build`` are told: one record a command, as recipes are for builds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal, Self
 

@@ -1,7 +1,5 @@
 """Which share of the work is one process's."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

@@ -4,8 +4,6 @@ segmenters, knowledge graphs and formats of prediction files.
 Help texts, error messages and lookups all come from these declarations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a judge model was trained to read and to say: one declaration a model family."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Literal, Self
 

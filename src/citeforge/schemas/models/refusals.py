@@ -1,7 +1,5 @@
 """How refusals are detected: rules of several languages, or a question for a judge."""
 
-from __future__ import annotations
-
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pt", "zh")
 """Languages that there are rules for."""
 VERSION = 2

@@ -1,7 +1,5 @@
 """``build hagrid`` and ``build alce``."""
 
-from __future__ import annotations
-
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator

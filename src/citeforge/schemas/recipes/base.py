@@ -1,7 +1,5 @@
 """What every recipe is: a frozen record of all that the tables of a benchmark depend on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 

@@ -1,7 +1,5 @@
 """The numbers that a local model computes in, and the library that computes them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Chosen = Literal["fp32", "bf16", "int8"]

@@ -4,8 +4,6 @@ pydantic's ``use_attribute_docstrings`` reads it whenever a class is made, which
 the time of a short command, and a third where much had been imported before.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import textwrap

@@ -1,7 +1,5 @@
 """A record as options of a command line, and back: one flattening for every kind."""
 
-from __future__ import annotations
-
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

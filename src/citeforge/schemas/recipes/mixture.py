@@ -1,7 +1,5 @@
 """How many passages of each label a context holds."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -49,7 +47,7 @@ class Mixture(Part):
         return match.groupdict()
 
     @model_validator(mode="after")
-    def _holds_some(self) -> Mixture:
+    def _holds_some(self) -> "Mixture":
         if self.name in RESERVED:
             raise ValueError(
                 f"{self.name!r} cannot be scored: submissions call by that name answers "

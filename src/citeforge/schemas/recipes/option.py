@@ -1,7 +1,5 @@
 """How a field of a recipe is said in one word of a command line."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """The recipes of all kinds, for what builds; what needs one record alone imports its module."""
 
-from __future__ import annotations
-
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe

@@ -1,7 +1,5 @@
 """What a build is told that its tables do not depend on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 

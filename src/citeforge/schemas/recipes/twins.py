@@ -1,7 +1,5 @@
 """``build twins``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, ClassVar
 

@@ -1,7 +1,5 @@
 """What is declared of a system that answers benchmarks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """Names of systems: what may stand in one, and which two of them look the same."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """``llm run``: prompts of a file to a submission."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Asking an LLM for all answers of a system."""
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

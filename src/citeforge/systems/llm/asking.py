@@ -1,7 +1,5 @@
 """Systems of one prompt, which ``citeforge export prompts`` writes, too."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from citeforge.builders.packaging.prompts import PromptDoc

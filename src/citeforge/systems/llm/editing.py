@@ -1,8 +1,6 @@
 """Answers edited after they were written (ALCE, section 3.2): the best of several, and citations
 for statements that have none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

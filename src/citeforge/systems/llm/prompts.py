@@ -1,7 +1,5 @@
 """Prompts of systems: Jinja files, known by their hashes, and cut to what a model can hold."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence

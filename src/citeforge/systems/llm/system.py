@@ -12,8 +12,6 @@ tasks move together, so that every round is one concurrent call of the LLM::
         return steps
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -66,7 +64,7 @@ class Reply:
     meta: dict[str, Any] | None = None
 
     @staticmethod
-    def of(answer: LlmReply) -> Reply:
+    def of(answer: LlmReply) -> "Reply":
         """What an LLM said, as it is."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs)
 

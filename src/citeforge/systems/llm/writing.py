@@ -1,7 +1,5 @@
 """Lines of a submission that an LLM answers, and the file that they make."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Perplexity of n-grams, by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules of refusals: what their files hold, and what every match of a rule holds."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

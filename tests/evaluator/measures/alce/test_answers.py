@@ -4,8 +4,6 @@ Passages are sets of capital letters and statements need the letters that they n
 says A, passage 2 says B, passage 3 says C, unless a test says otherwise.
 """
 
-from __future__ import annotations
-
 from itertools import combinations
 from statistics import fmean
 from typing import Any

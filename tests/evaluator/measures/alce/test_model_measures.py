@@ -1,7 +1,5 @@
 """BERTScore, MAUVE and extractive QA on tiny models made here; retrieval by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

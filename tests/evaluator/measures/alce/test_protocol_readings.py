@@ -4,8 +4,6 @@ Columns: strict; rage_toolkit (`[n]` only); ALCE (the first number of a bracket)
 (`[n]` and `[n, m]`). Numbers as written, in order, repeats kept; five passages are shown.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.evaluator.measures.alce.answers import _MARK as ALCE

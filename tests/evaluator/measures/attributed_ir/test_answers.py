@@ -1,7 +1,5 @@
 """Attributed-IR's measures, by hand in both protocols (docs/definitions.md#attributed_ir)."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

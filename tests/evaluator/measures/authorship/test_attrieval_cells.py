@@ -1,7 +1,5 @@
 """AttriEval's own output folders on an authorship benchmark, cell by cell."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One answer in one cell: exact match, the marks of log probabilities, odd numbers."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """CAS, CAB, AC and the rest on answers worked out by hand, in every cell of the design."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

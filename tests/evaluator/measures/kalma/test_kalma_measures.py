@@ -1,7 +1,5 @@
 """KaLMA's measures by hand, in both protocols."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

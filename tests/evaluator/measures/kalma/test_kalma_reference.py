@@ -1,7 +1,5 @@
 """What KaLMA's own code reads, in worked examples; each was found by running it beside ours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """RAGE's measures, worked by hand (docs/definitions.md#rage)."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """A judge against people: one reader of labels for `meta-eval` and `calibrate`."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Pairwise preferences of people against a measure."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Orders of systems by two judges."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

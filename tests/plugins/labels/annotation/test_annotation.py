@@ -1,7 +1,5 @@
 """Annotation: blind exports, labels back, agreement by hand."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

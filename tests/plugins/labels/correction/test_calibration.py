@@ -1,7 +1,5 @@
 """`calibrate`: a judge's error rates, kept in a package, and scores corrected by them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

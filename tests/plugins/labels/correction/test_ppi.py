@@ -1,7 +1,5 @@
 """Prediction-powered inference: against ppi-python, by hand, and by simulation."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What narrows an interval most for its cost."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

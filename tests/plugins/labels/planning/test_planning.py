@@ -1,7 +1,5 @@
 """Plans: power against statsmodels, labels against what corrected intervals turn out to be."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Classifiers and cross-encoders computed by OpenVINO, beside torch and CrossEncoder itself."""
 
-from __future__ import annotations
-
 import random
 from importlib.util import find_spec
 from pathlib import Path

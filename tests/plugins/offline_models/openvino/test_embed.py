@@ -1,7 +1,5 @@
 """Embedders computed by OpenVINO, beside sentence-transformers itself."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from importlib.util import find_spec

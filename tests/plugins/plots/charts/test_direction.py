@@ -1,7 +1,5 @@
 """Which systems are best where a lower value is better, and where neither direction is."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

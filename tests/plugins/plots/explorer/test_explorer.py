@@ -1,7 +1,5 @@
 """The explorer: its data by hand, and what one does with it in headless Chromium."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

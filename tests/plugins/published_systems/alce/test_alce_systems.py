@@ -1,7 +1,5 @@
 """ALCE's systems and what is edited afterwards, against the scripted endpoint."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from re import escape as literal

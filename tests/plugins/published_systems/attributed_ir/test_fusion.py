@@ -1,7 +1,5 @@
 """Fusion by hand, and beside ranx."""
 
-from __future__ import annotations
-
 import math
 import random
 

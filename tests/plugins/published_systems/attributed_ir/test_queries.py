@@ -1,7 +1,5 @@
 """Sub-queries in what models reply."""
 
-from __future__ import annotations
-
 import pytest
 
 from citeforge.plugins.published_systems.attributed_ir.query_gen import read_queries, shots

@@ -1,7 +1,5 @@
 """An embedder that reads query and passage apart."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

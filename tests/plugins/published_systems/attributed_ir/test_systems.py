@@ -1,7 +1,5 @@
 """Attributed-IR's systems by the words that a user types, against the scripted endpoint."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Shares of a build, done by real processes that know nothing of each other but a folder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

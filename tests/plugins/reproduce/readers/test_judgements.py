@@ -1,7 +1,5 @@
 """Labels of people beside a judge's values: what a table of anybody prints of them."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

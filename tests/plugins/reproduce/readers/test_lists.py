@@ -1,7 +1,5 @@
 """Statistics of rows that a table of anybody prints."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 """FACT: which statements cite which pages, and what is counted of them."""
 
 # ruff: noqa: E501 (cases, one a line)
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

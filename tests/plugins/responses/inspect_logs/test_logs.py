@@ -1,7 +1,5 @@
 """Logs of inspect_ai as submissions: epochs, errors, other benchmarks, damage."""
 
-from __future__ import annotations
-
 import json
 import struct
 import zipfile

@@ -1,7 +1,5 @@
 """Spans of words become marks, and marks are read as the spans meant."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st

@@ -4,8 +4,6 @@
 are installed (``pip install google-genai langchain-core``).
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,8 +1,6 @@
 """Responses of vendors as submissions, and what is said of those that are wrong."""
 
 # ruff: noqa: E501, RUF043 (cases, one a line)
-from __future__ import annotations
-
 import json
 from copy import deepcopy
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Replies end: no more than so many bytes are read of any."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from typing import Any
 

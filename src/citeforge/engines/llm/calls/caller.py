@@ -1,7 +1,5 @@
 """One call to an endpoint, tried until it is settled."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Awaitable, Callable

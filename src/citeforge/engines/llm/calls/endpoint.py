@@ -1,7 +1,5 @@
 """One caller: store, budget, rate, retries and counted failures under every paid call."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """When a request may be sent: a rate of requests and tokens, and what a 429 asks for."""
 
-from __future__ import annotations
-
 import asyncio
 import email.utils
 import math

@@ -3,8 +3,6 @@
 A server may say the key back whole or in part, in plain text, in a URL, in base64, or escaped.
 """
 
-from __future__ import annotations
-
 import base64
 import html
 import json

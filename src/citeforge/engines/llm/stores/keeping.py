@@ -1,7 +1,5 @@
 """How a run keeps what it pays for, whatever happens to the store."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """The replay store: every answer paid for, found again by the hash of its request."""
 
-from __future__ import annotations
-
 import glob
 import json
 import sqlite3
@@ -316,7 +314,7 @@ def decode_answer(text: str) -> LlmReply:
     return msgspec.json.decode(text, type=LlmReply, dec_hook=_numbers)
 
 
-def _numbers(kind: Any, values: Any) -> array[float]:
+def _numbers(kind: Any, values: Any) -> "array[float]":
     return array("d", msgspec.convert(values, list[float]))
 
 

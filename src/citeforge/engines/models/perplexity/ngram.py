@@ -1,7 +1,5 @@
 """The embedded model: interpolated trigrams with Witten-Bell smoothing, through nltk.lm."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Sequence

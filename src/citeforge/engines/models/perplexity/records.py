@@ -1,7 +1,5 @@
 """What measures perplexity, and how it is named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

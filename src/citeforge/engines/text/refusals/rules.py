@@ -1,7 +1,5 @@
 """Whether an answer is a refusal, by the regular expressions of its language."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """ALCE's reading of answers (Gao et al. 2023, sections 3 and 4, and their code)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Citation quality of ALCE: recall, precision, F1, and what they consist of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 

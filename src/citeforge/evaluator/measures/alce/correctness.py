@@ -1,7 +1,5 @@
 """Correctness that ALCE reads from the words of an answer: short answers, lists, length, ROUGE."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Correctness that ALCE leaves to models: MAUVE, a QA model, and a judge of gold claims."""
 
-from __future__ import annotations
-
 import string
 from collections import Counter
 from collections.abc import Sequence

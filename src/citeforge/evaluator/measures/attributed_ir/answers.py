@@ -1,7 +1,5 @@
 """Attributed-IR's reading of answers (Djeddal et al. 2024, and their code)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers against gold answers (Attributed-IR): corpus BLEU-4, ROUGE-Lsum, BERTScore."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Overlap of cited passages with those of the gold answer (Attributed-IR)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

@@ -1,8 +1,6 @@
 """Citation quality of Attributed-IR, by a judge that sees passage texts without titles: the best
 citation, or shown passage, of each statement (AutoAIS), and ALCE's questions (NLI)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """What one answer in one cell is worth."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter

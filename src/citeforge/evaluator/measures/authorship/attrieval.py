@@ -1,7 +1,5 @@
 """AttriEval's own outputs, one saved data set a cell, as lines of one submission."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path

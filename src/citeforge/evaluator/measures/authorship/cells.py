@@ -1,7 +1,5 @@
 """Answers to all cells of an authorship benchmark."""
 
-from __future__ import annotations
-
 from citeforge.builders.rage.exclusions import short_answers
 from citeforge.evaluator.measures.authorship.answers import CellNumbers
 from citeforge.evaluator.measures.authorship.measures import Cells

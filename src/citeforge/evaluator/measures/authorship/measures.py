@@ -1,7 +1,5 @@
 """Measures of all cells of the design, and what labels change: CAS, CAB, their significance."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Tables laid out as in Abolghasemi et al. 2025, of one or several systems."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Correctness, precision and recall of citations (KaLMA, section 4.2)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """An LLM's marks for text (G-Eval in KaLMA, section 4.1), and whether a sentence answers at all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Answers that cite triples of a graph."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Answers with the graph that was shown, the minimum knowledge set, and what was absent."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Alignment and [NA] (KaLMA, sections 4.3 and 4.4): what statements entail."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

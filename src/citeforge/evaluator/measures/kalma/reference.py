@@ -4,8 +4,6 @@ Its reading is by punctuation alone: a bracket ends at the first ``]`` of its li
 at colons, and a relation is what follows the last comma before a colon.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

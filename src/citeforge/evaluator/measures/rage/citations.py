@@ -1,7 +1,5 @@
 """RAGE's measures (docs/definitions.md#rage): a few numbers of one answer at a time."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

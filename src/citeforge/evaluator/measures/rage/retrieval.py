@@ -1,7 +1,5 @@
 """Quality of the ranking that was shown: P@k, R@k and nDCG@k, for any k."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 

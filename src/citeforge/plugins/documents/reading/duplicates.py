@@ -1,7 +1,5 @@
 """Passages that repeat, or nearly repeat, an earlier one."""
 
-from __future__ import annotations
-
 import hashlib
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Readers of text, Markdown, HTML, PDF and JSON Lines: a file to pages of text."""
 
-from __future__ import annotations
-
 import codecs
 import logging
 import re

@@ -1,7 +1,5 @@
 """Pages to passages: cut at headings, then between sentences, never longer than a limit."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """``folder:PATH``: the documents of a folder as passages."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -101,7 +99,7 @@ class Document:
     notes: Notes = field(default_factory=Notes)
 
 
-def open_folder(argument: str, split: str | None, options: ReadOptions) -> DocumentFolder:
+def open_folder(argument: str, split: str | None, options: ReadOptions) -> "DocumentFolder":
     """Open ``folder:PATH``."""
     return DocumentFolder(Path(argument))
 

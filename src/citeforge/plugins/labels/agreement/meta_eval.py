@@ -1,7 +1,5 @@
 """How well a judge agrees with people (docs/definitions.md#agreement)."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Sequence

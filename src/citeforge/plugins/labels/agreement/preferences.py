@@ -4,8 +4,6 @@ A comparison is one question, two systems, and a value of each by people and by 
 tie where their values are equal, the measure where its values are at most a threshold apart.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections import Counter

@@ -1,7 +1,5 @@
 """Do two judges order systems alike? Rank correlations with intervals over queries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Agreement between annotators: raw, Cohen's kappa, Krippendorff's alpha."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Labels coming back from annotators, kept beside the benchmark."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

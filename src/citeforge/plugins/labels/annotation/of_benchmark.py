@@ -1,7 +1,5 @@
 """Rows for annotators that come from a benchmark, not from score files."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path

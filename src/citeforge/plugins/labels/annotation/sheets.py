@@ -1,7 +1,5 @@
 """Blind, shuffled samples for annotators, as files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Annotation tasks. A new one is an entry in ``data/tasks.toml``."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 

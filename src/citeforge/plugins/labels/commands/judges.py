@@ -1,7 +1,5 @@
 """``citeforge labels calibrate`` and ``judge``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Error rates of a judge, kept in a package, so that its scores can be corrected there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

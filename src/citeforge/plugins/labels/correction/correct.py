@@ -1,7 +1,5 @@
 """A judge's scores, corrected: by labels of these answers, or by the judge's known error rates."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

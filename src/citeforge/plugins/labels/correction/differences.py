@@ -1,7 +1,5 @@
 """Differences of two systems, corrected as differences: what both answers to a query share goes."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Shares corrected by error rates of a judge, from labels of other answers (Rogan & Gladen)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

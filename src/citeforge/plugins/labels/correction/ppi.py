@@ -4,8 +4,6 @@ PPI++ (Angelopoulos, Duchi & Zrnic 2023, arXiv 2311.01453) of whatever is a func
 answers: means, harmonic means of means, ratios of sums (delta method over the sums).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Order of systems by corrected values: claimed by simultaneous rank intervals alone."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Which of more queries, runs, judges, repeats or labels narrows an interval most for its cost."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

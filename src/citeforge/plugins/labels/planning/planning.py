@@ -1,7 +1,5 @@
 """How many queries a difference needs, and how many labels a corrected value needs."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

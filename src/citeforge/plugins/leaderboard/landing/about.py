@@ -1,7 +1,5 @@
 """What the pages say of a benchmark: what it is, how large, by whom, and where more stands."""
 
-from __future__ import annotations
-
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Presentation(Part):
                 raise ValueError(f"{name}: {address!r} is no address; begin with https://")
         return links
 
-    def of_hub(self, spec: str) -> Presentation:
+    def of_hub(self, spec: str) -> "Presentation":
         """The same, completed by the place of a benchmark on the Hub; nothing for a folder."""
         place = parse_hub(spec)
         if place is None:

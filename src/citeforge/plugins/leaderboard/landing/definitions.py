@@ -1,7 +1,5 @@
 """The definitions of all measures as a page of the site, and where each measure stands on it."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

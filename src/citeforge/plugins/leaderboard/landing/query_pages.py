@@ -1,7 +1,5 @@
 """What the viewer shows of each query: passages with labels, twins, sub-graphs."""
 
-from __future__ import annotations
-
 import difflib
 import math
 from collections.abc import Collection, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Models of torch to OpenVINO's format, in float32 and, calibrated, in int8; nothing is fetched."""
 
-from __future__ import annotations
-
 import io
 import logging
 import warnings

@@ -1,7 +1,5 @@
 """OpenVINO, as entry points name it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

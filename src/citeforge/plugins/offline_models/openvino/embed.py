@@ -1,7 +1,5 @@
 """Embedders computed by OpenVINO: one in float32 that decides, one in int8 that nominates."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -53,7 +51,7 @@ class FastEmbedder(TransformerEmbedder):
     def fingerprint(self) -> dict[str, Any]:
         return {**super().fingerprint(), "engine": engine_name()}
 
-    def quantized(self, calibration: Sequence[str]) -> RoughEmbedder:
+    def quantized(self, calibration: Sequence[str]) -> "RoughEmbedder":
         """The same model in int8.
 
         Args:
@@ -135,7 +133,7 @@ class RoughEmbedder(FastEmbedder):
         """The int8 model, for where it is not to be made again."""
         return {p.name: p.read_bytes() for p in self._weights().parent.glob("int8.*")}
 
-    def sent(self, files: Files) -> RoughEmbedder:
+    def sent(self, files: Files) -> "RoughEmbedder":
         """The same with a model that was quantised elsewhere."""
         return RoughEmbedder(self._exact, self._texts, files)
 

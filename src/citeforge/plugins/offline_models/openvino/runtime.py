@@ -1,7 +1,5 @@
 """OpenVINO: one thread a request, as many requests as threads, and nobody told about it."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Sequence

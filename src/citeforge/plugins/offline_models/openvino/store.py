@@ -1,7 +1,5 @@
 """Converted models on this disk, by the hash of what they were made from."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Scores against what answers are like: where the relevant passage stood, how many citations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Citation bias towards an author (CAB) with intervals, beside that of labels that mean nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the plots share: values of a measure, units, encodings of systems."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import compress
 from typing import Any

@@ -1,7 +1,5 @@
 """Forest plots: names on the left, values with intervals on one axis below."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Values of a measure with their intervals: a forest plot."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where the labels of dots stand: beside their own, over nothing else."""
 
-from __future__ import annotations
-
 import json
 import math
 import textwrap
@@ -28,7 +26,7 @@ class Box:
     width: float
     height: float
 
-    def overlaps(self, other: Box) -> bool:
+    def overlaps(self, other: "Box") -> bool:
         """Whether the two are less than a hair apart."""
         return (
             self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2

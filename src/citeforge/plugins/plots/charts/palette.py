@@ -6,8 +6,6 @@ with protanopia and deuteranopia (simulated as in Machado et al. 2009). Colour n
 systems differ in shape, too.
 """
 
-from __future__ import annotations
-
 LIGHT = ("#004166", "#7a3600", "#00664a", "#c76b9e", "#b87f00", "#1f1f1f")
 """On white, in the order of systems."""
 DARK = ("#0aa7ff", "#f56c00", "#d6fff4", "#de91bc", "#ffd985", "#666666")

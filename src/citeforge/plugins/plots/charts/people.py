@@ -1,7 +1,5 @@
 """A judge beside people: how its values relate to theirs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

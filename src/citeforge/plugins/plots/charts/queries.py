@@ -1,7 +1,5 @@
 """Values of single queries: their distribution, and the differences of two systems."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Collection, Sequence
 from typing import Any

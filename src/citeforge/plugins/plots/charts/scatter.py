@@ -1,7 +1,5 @@
 """Two values of each system against each other: precision and recall, cost and score."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

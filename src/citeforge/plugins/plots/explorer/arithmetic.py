@@ -1,7 +1,5 @@
 """How a measure's value of one answer comes about, where that can be told in one line."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,8 +1,6 @@
 """The explorer as a part of a page, and its data in pieces, inside the page or in files beside it:
 a page loads what it shows, from a disk as from a server."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Ranks of systems under every definition, as a figure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from citeforge.plugins.plots.charts.common import mark_size, system_encodings

@@ -1,7 +1,5 @@
 """How far the order of systems hangs on the definition of citation quality, protocol and judge."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A comparison of definitions as text, table, data or page."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Sequence

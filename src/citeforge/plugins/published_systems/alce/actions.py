@@ -1,7 +1,5 @@
 """What a model does next, where it answers step by step (ALCE, section 3.1 and appendix C)."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

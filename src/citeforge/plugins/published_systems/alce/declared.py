@@ -1,7 +1,5 @@
 """ALCE's systems, as entry points name them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Worked examples that prompts show before the question (ALCE, section 3.1)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

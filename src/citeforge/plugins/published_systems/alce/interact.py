@@ -1,7 +1,5 @@
 """``interact`` and ``inline-search``: answers that are written step by step (ALCE, section 3.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Options of ALCE's systems."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """ALCE's systems of one prompt (Gao et al. 2023, section 3.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Passages of a query that a system may search: its candidates, and which of them it was shown."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache

@@ -1,7 +1,5 @@
 """Attributed-IR's scenarios, as entry points name them."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A ranking is a list of (passage id, score), best first. Ties are broken by id; s
 rounding alone are ties.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

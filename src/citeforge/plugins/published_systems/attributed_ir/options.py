@@ -1,7 +1,5 @@
 """Options of Attributed-IR's systems."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator

@@ -1,8 +1,6 @@
 """``rtg-query-gen``: the LLM writes sub-queries, whose rankings are fused with that of the query
 (Attributed-IR, sections 2.3 and 2.4)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@
 then retrieves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Retrieval for systems: two stages over the corpus, or over a query's own few passages."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """``citeforge shard …``: one share of a build, for several processes or machines at once."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import click

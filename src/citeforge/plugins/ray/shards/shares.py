@@ -5,8 +5,6 @@ all vectors. Each is what a plain build computes, so that the build that takes t
 the same bytes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Answers to HAGRID's questions, as Attributed-IR publishes them, and the questions themselves."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """BioKaLMA's published questions and graphs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

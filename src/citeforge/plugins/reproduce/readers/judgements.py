@@ -1,7 +1,5 @@
 """Labels of people beside the values of a judge, or of a second person: how well they agree."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence

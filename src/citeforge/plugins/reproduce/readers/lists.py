@@ -1,7 +1,5 @@
 """Rows of CSV, TSV, JSON and JSON Lines: counts, means and shares of what authors decided."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

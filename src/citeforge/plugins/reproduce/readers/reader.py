@@ -1,7 +1,5 @@
 """What a reader is: files of one table become the values that its numbers are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -11,8 +11,6 @@ Pairs are read from the report's markup, not by an LLM, and only statements that
 without verdicts.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Statement–URL pairs of a report: what FACT asks a judge about (arXiv 2506.11763, section 3.2)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ The texts of pages come from ``pages`` (``url``, ``text``, ``title``), or from
 is read on demand.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from functools import partial

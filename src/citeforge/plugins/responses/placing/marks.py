@@ -5,8 +5,6 @@ before the full stop. A citation with a place and no extent becomes a mark at th
 comes out is read again, so that the measures read what was meant.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence

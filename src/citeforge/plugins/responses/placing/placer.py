@@ -1,7 +1,5 @@
 """Answers of vendors as lines of submissions: sources are found, citations become marks."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import cached_property

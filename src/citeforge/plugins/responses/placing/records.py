@@ -1,7 +1,5 @@
 """What the readers of vendors' responses have in common: an answer, its sources, its citations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager

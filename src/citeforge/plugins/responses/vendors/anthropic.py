@@ -5,8 +5,6 @@ document), ``page_location`` (pages from 1), ``content_block_location`` and
 ``search_result_location`` (blocks from 0), ``web_search_result_location``.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -4,8 +4,6 @@ A line says which query it answers: ``query_id``, the ``custom_id`` or ``key`` o
 question itself. The response stands in ``response``, where batches have it, or is the line.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from functools import partial

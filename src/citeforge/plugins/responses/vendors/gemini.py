@@ -6,8 +6,6 @@ one behind the other. Both spellings of field names are read, ``groundingChunks`
 and ``grounding_chunks`` of the Python client.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -6,8 +6,6 @@ text, or ``{"answer", "citations"}`` with the numbers of documents, from 0, or `
 "quote"}`` objects.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

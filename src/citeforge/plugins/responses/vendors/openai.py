@@ -7,8 +7,6 @@ does not say which (looked up in 2026). Unicode characters and UTF-16 units, whi
 emoji, are told apart by the links that the offsets enclose; without any it is Unicode characters.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from itertools import accumulate
