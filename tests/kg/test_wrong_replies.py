@@ -119,6 +119,8 @@ def mutated(body: bytes, rng: random.Random) -> bytes:
     return json.dumps(content).encode()
 
 
+PEOPLE = load_domain("people")
+
 ASKED: dict[str, Callable[[KnowledgeGraph], Any]] = {
     "subgraphs": lambda kg: kg.subgraphs(["Q901", "Q902", "Q903"]),
     "find": lambda kg: kg.find(["Marie Curie", "Sorbonne"]),
@@ -133,13 +135,13 @@ ASKED: dict[str, Callable[[KnowledgeGraph], Any]] = {
 def test_every_reply_is_rows_or_one_line(server: Server, asked: str) -> None:
     options = EndpointOptions(timeout=3600, attempts=1, pause=0.0)
     server.mutate = lambda body: body
-    whole = ASKED[asked](KnowledgeGraph(EndpointEngine(server.url, options), load_domain("people")))
+    whole = ASKED[asked](KnowledgeGraph(EndpointEngine(server.url, options), PEOPLE))
     assert whole
     refused = 0
     for seed in range(60):
         rng = random.Random(f"{asked} {seed}")
         server.mutate = lambda body, rng=rng: mutated(body, rng)
-        kg = KnowledgeGraph(EndpointEngine(server.url, options), load_domain("people"))
+        kg = KnowledgeGraph(EndpointEngine(server.url, options), PEOPLE)
         try:
             ASKED[asked](kg)
         except CiteforgeError as error:
@@ -248,7 +250,7 @@ def test_a_reply_to_another_query_is_no_empty_answer(
     server.mutate = mutate
     engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
     with pytest.raises(InputError, match="not of this query") as error:
-        ASKED[asked](KnowledgeGraph(engine, load_domain("people")))
+        ASKED[asked](KnowledgeGraph(engine, PEOPLE))
     assert server.url in str(error.value)
 
 
@@ -268,7 +270,7 @@ def test_ids_of_another_graph_are_refused(
     server.mutate = changed(variable, value)
     engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
     with pytest.raises(InputError, match=r"not below http://www\.wikidata\.org/entity/") as error:
-        ASKED[asked](KnowledgeGraph(engine, load_domain("people")))
+        ASKED[asked](KnowledgeGraph(engine, PEOPLE))
     assert server.url in str(error.value)
 
 
