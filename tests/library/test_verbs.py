@@ -10,7 +10,7 @@ from pydantic import ValidationError
 import citeforge as cf
 from citeforge import InputError, UsageError
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.stores.replay import ReplayStore, export_store, import_store
+from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions

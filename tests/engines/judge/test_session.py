@@ -15,9 +15,8 @@ from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.judge.store import VerdictStore
 from citeforge.engines.judge.table import text_hash
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 from servers.running import openai_server
 

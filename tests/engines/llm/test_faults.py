@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from conftest import sampled
 from patience import patience
 from servers.running import Running, openai_server
@@ -134,7 +133,7 @@ import openai, openai.resources.chat.completions
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 for line in sys.stdin:
     url, path, n = line.rstrip("\\n").split("\\t")
     child = os.fork()

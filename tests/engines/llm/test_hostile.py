@@ -7,13 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from citeforge.engines.llm.calls import bounds
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.calls.secrets import PIECE, Redactor, public_url
+from citeforge.engines.llm import options as bounds
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.secrets import PIECE, Redactor, public_url
 from citeforge.schemas.errors import InputError
 from conftest import Cli
 from servers.hostile_server import FORMS

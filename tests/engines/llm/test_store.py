@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Token
-from citeforge.engines.llm.stores.replay import ReplayStore, decode_answer, encode_answer
+from citeforge.engines.llm.replay import ReplayStore, decode_answer, encode_answer
 from citeforge.schemas.errors import InputError
 
 tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))

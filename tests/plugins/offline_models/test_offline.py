@@ -14,7 +14,7 @@ import torch
 
 from citeforge.engines import plugins
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.plugins.offline_models import smollm
 from citeforge.plugins.offline_models.choice import TokenChooser

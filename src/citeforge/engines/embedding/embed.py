@@ -14,7 +14,7 @@ from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vecto
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.progress import Advance, ProgressCounter
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import batched, one_thread_each

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.perplexity.ngram import NgramModel
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.models.choices import PERPLEXITY as CHOICES
