@@ -10,8 +10,7 @@ from citeforge.builders.packaging.package import manifest_digest, render_manifes
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl

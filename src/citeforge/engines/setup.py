@@ -82,7 +82,7 @@ def judge_session(
         return None
     from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.judge.registry import make_judge
-    from citeforge.engines.judge.store import VerdictStore
+    from citeforge.engines.judge.session import VerdictStore
 
     hf = HfOptions(
         revision=judging.revision,

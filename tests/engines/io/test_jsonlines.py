@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.io import json_names
-from citeforge.engines.io.json_names import require_unique_names
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io import jsonlines as json_names
+from citeforge.engines.io.jsonlines import read_rows, require_unique_names
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 

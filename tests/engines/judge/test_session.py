@@ -9,12 +9,10 @@ import pytest
 
 from citeforge.engines.judge import registry
 from citeforge.engines.judge.hf import HfOptions
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
-from citeforge.engines.judge.table import text_hash
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError

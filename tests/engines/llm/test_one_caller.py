@@ -15,7 +15,7 @@ from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Price, Request
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES
 from servers.running import openai_server

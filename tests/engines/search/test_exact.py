@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.search import exact as search
-from citeforge.engines.search.exact import Faiss, choose_first_stage, rescore, retrieve_candidates
-from citeforge.engines.search.torch_search import Best, TorchSearch
+from citeforge.engines.search.exact import (
+    Best,
+    Faiss,
+    TorchSearch,
+    choose_first_stage,
+    rescore,
+    retrieve_candidates,
+)
 from citeforge.schemas.errors import InputError
 
 PRODUCTS: Callable[[Any], Any] = partial(TorchSearch, device="cpu")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
-from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import InputError
 from servers.running import openai_server
 from servers.tiny_nli import train_causal

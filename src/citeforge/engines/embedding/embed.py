@@ -12,13 +12,12 @@ import numpy as np
 
 from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.progress import Advance, ProgressCounter
+from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import batched, one_thread_each
-from citeforge.engines.models.steps import layer_steps
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
@@ -194,7 +193,7 @@ class TransformerEmbedder:
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
-        """The same; ``advance`` is told how far it is, layer by layer."""
+        """The same; ``advance`` is told of every batch."""
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
@@ -203,20 +202,13 @@ class TransformerEmbedder:
             return np.empty((0, 0), np.float32)
         advance(0, "loading the model")
         vectors: Vectors | None = None
-        counter = ProgressCounter(advance, len(texts))
-        with layer_steps(self._model, counter.share) as begin:
-
-            def work(tokens: dict[str, Any]) -> Vectors:
-                begin(len(next(iter(tokens.values()))))
-                return self._embed_batch(tokens)
-
-            tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
-            results = one_thread_each(work, tokens, self.device)
-            for rows, unit in zip(batches, results, strict=True):
-                if vectors is None:
-                    vectors = np.empty((len(texts), unit.shape[1]), np.float32)
-                vectors[rows] = unit
-                counter.done(len(rows))
+        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+        results = one_thread_each(self._embed_batch, tokens, self.device)
+        for rows, unit in zip(batches, results, strict=True):
+            if vectors is None:
+                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
+            vectors[rows] = unit
+            advance(len(rows))
         assert vectors is not None
         return vectors
 

@@ -48,13 +48,8 @@ class PairParts(Generic[T]):
         for i, whole in enumerate(wholes):
             for part in dict.fromkeys(part for row in whole for part in row):
                 self._owners.setdefault(part, []).append(i)
-        self._sizes = Counter(i for owners in self._owners.values() for i in owners)
-        self._missing = self._sizes.copy()
+        self._missing = Counter(i for owners in self._owners.values() for i in owners)
         self.parts = list(self._owners)
-
-    def share(self, part: Pair) -> float:
-        """How many pairs a part makes up."""
-        return sum(1 / self._sizes[i] for i in self._owners[part])
 
     def add(self, part: Pair, value: T) -> list[tuple[int, list[list[T]]]]:
         """Take what was decided of a part.
@@ -107,7 +102,7 @@ def _gathered(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[
 
 @cache
 def _punkt() -> Callable[[str], list[tuple[int, int]]]:
-    from citeforge.engines.text.punkt import PunktSegmenter
+    from citeforge.engines.text.segmenters import PunktSegmenter
 
     return PunktSegmenter().split
 

@@ -15,7 +15,7 @@ from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.client import Usage
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.records import Failure, LlmReply, Result
-from citeforge.engines.models.perplexity.records import PerplexitySettings
+from citeforge.engines.models.perplexity import PerplexitySettings
 
 _LARGEST = 700.0
 """Mean negative log probability whose exponential is still a number."""

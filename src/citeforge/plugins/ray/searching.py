@@ -10,8 +10,7 @@ import numpy.typing as npt
 from citeforge.engines.embedding.embedder import FailedShard
 from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.search.exact import Searcher, choose_first_stage
-from citeforge.engines.search.torch_search import Best, Floats
+from citeforge.engines.search.exact import Best, Floats, Searcher, choose_first_stage
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.worker import Worked
