@@ -29,7 +29,8 @@ def seconds(way: Any, queries: Any, corpus: Any) -> float:
 
     best, begun = Best(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
-        way.search(corpus[start : start + BLOCK], start, best)
+        scores, rows = way(corpus[start : start + BLOCK], NOMINATIONS)
+        best.add(scores, rows + start)
     return time.process_time() - begun
 
 

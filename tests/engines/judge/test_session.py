@@ -313,7 +313,7 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
 
 
 def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
-    from citeforge.engines.judge.llm import combined
+    from citeforge.engines.judge.chunks import combined
 
     no, yes, nothing = Verdict(False), Verdict(True), Verdict(False, undecided=True)
     assert combined([[nothing, no]]) == no

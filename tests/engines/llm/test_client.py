@@ -234,7 +234,7 @@ def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
     with ReplayStore(tmp_path / "s.db") as store:
         for model in ("a", "b"):
             request = ask("x")
-            store.put(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
+            store.keep(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
     with pytest.raises(InputError, match=r"2 models \(a, b\)"):
         ReplayLlm(tmp_path / "s.db")
     (answer,) = make_llm(f"replay:{tmp_path / 's.db'}#b").complete([ask("x")])

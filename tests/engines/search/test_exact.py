@@ -90,7 +90,8 @@ def blockwise(way: Any, k: int, sizes: tuple[int, ...] = (2048, 2048, 904)) -> B
     """The best of a corpus that is searched block by block."""
     best, start = Best(len(way.queries), k), 0
     for size in sizes:
-        way.search(CORPUS[start : start + size], start, best)
+        scores, rows = way(CORPUS[start : start + size], min(k, size))
+        best.add(scores, rows + start)
         start += size
     return best
 

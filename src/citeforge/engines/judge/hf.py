@@ -178,7 +178,8 @@ class HfJudge:
         Returns:
             The pairs whose margin is below ``least``: they are left to be asked again.
         """
-        whole = PairParts[tuple[float | None, bool]]([self._model.parts(p) for p in pairs])
+        mean = self.profile.sentences == "mean"
+        whole = PairParts([self._model.parts(p) for p in pairs], mean)
         encoded = self._model.encode(whole.parts)
         # The longest first, so that memory runs out at the start or not at all.
         order = sorted(range(len(encoded)), key=lambda i: (-len(encoded[i].ids), whole.parts[i]))
@@ -192,9 +193,10 @@ class HfJudge:
         for rows, margins in zip(batches, margins_of, strict=True):
             decided = []
             for row, margin in zip(rows, margins, strict=True):
-                value = margin, encoded[row].truncated
-                for i, values in whole.add(whole.parts[row], value):
-                    decision = self._combined(values)
+                part: Decision = JudgeFailure("out of memory on this pair alone")
+                if margin is not None:
+                    part = Verdict(margin > 0, margin, encoded[row].truncated)
+                for i, decision in whole.add(whole.parts[row], part):
                     if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < least:
                         close.append(i)
                     else:
@@ -202,18 +204,3 @@ class HfJudge:
             if decided:
                 keep(decided)
         return close
-
-    def _combined(self, rows: list[list[tuple[float | None, bool]]]) -> Decision:
-        """The best chunk for each sentence, then the least sentence, or the mean over them.
-
-        Args:
-            rows: margin, None where memory did not suffice, and whether the premise was cut.
-        """
-        best = []
-        for row in rows:
-            margins = [margin for margin, _ in row if margin is not None]
-            if len(margins) < len(row):
-                return JudgeFailure("out of memory on this pair alone")
-            best.append(max(margins))
-        margin = sum(best) / len(best) if self.profile.sentences == "mean" else min(best)
-        return Verdict(margin > 0, margin, any(cut for row in rows for _, cut in row))

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -66,14 +66,13 @@ class TorchSearch:
         # Queries a product; halved when memory runs out.
         self._at_once = min(len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU)
 
-    def search(self, block: Floats, start: int, best: Best) -> None:
-        """Add what a block has to the best so far.
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """See :data:`BlockSearch`.
 
         Raises:
             InputError: memory does not suffice for a single query.
         """
         right = self._torch.from_numpy(block).to(self.device).T
-        k = min(best.k, len(block))
         tops: list[Any] = []
         first = 0
         while first < len(self.queries):
@@ -84,7 +83,7 @@ class TorchSearch:
                 tops.append(top)
                 first += self._at_once
         scores, rows = (self._torch.cat(parts).numpy() for parts in zip(*tops, strict=True))
-        best.add(scores, rows + start)
+        return scores, rows
 
     def _top(self, left: Any, right: Any, k: int) -> tuple[Any, Any] | None:
         """Scores and rows, best first; None where memory does not suffice."""
@@ -130,10 +129,8 @@ FirstStage = Callable[
 """:func:`retrieve_candidates`, wherever it is done."""
 
 
-class Searcher(Protocol):
-    """Adds the best of a block, which begins at a position of the corpus, to the best so far."""
-
-    def search(self, block: Floats, start: int, best: Best) -> None: ...
+BlockSearch = Callable[[Floats, int], tuple[Floats, npt.NDArray[np.int64]]]
+"""(a block, k) to scores and rows of the k best of each query, shape (n queries, k)."""
 
 
 def retrieve_candidates(
@@ -164,7 +161,8 @@ def retrieve_candidates(
     search = choose_first_stage(queries, work, device)
     start = 0
     for block in iter_blocks(shards, block_rows):
-        search.search(block, start, best)
+        scores, rows = search(block, min(k, len(block)))
+        best.add(scores, rows + start)
         start += len(block)
         advance(len(block))
     return best.scores, best.where
@@ -182,14 +180,12 @@ class Faiss:
         self._faiss = faiss
         self._resources = faiss.StandardGpuResources() if has_gpu() else None
 
-    def search(self, block: Floats, start: int, best: Best) -> None:
-        """See :class:`Searcher`."""
-        k, metric = min(best.k, len(block)), self._faiss.METRIC_INNER_PRODUCT
-        if self._resources is not None:
-            neighbours = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
-        else:
-            neighbours = self._faiss.knn(self.queries, block, k, metric=metric)
-        best.add(neighbours[0], neighbours[1] + start)
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """See :data:`BlockSearch`."""
+        metric = self._faiss.METRIC_INNER_PRODUCT
+        if self._resources is None:
+            return self._faiss.knn(self.queries, block, k, metric=metric)
+        return self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
 
 
 def has_gpu() -> bool:
@@ -199,7 +195,7 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Searcher:
+def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
     """What retrieves candidates: a GPU where there is one, else matrix products or FAISS.
 
     On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
