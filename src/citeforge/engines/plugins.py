@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,16 +61,9 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 
 
-def load_entries(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]:
-    """Load everything that plugins give to a group, with its origin; what is broken is told of.
-
-    Args:
-        group: of GROUPS.
-        but: names that are not asked for, and not loaded.
-    """
+def load_entries(group: str) -> Iterator[tuple[object, str]]:
+    """Load everything that plugins give to a group, with its origin; what is broken is told of."""
     for entry in entries_of(group):
-        if entry.name in but:
-            continue
         try:
             value = _loaded(entry)
         except InputError as error:
@@ -113,10 +106,7 @@ def entry_names(group: str) -> Iterator[tuple[str, str]]:
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """Everything that plugins give to a group; nothing is imported."""
-    return (
-        *_installed(group),
-        *(e for entries, _ in _files() for e in entries if e.group == group),
-    )
+    return tuple(e for e in _entries() if e.group == group and has_code(e))
 
 
 def built_in(group: str, name: str, what: str) -> object:
@@ -233,18 +223,12 @@ def _loaded(entry: PluginEntry) -> object:
 
 
 def _entries() -> list[PluginEntry]:
-    installed = (e for group in GROUPS for e in _installed(group))
-    return [*installed, *(e for entries, _ in _files() for e in entries)]
+    return [*_declared(), *(e for entries, _ in _files() for e in entries)]
 
 
 @cache
 def _declared() -> tuple[PluginEntry, ...]:
     return tuple(sorted(entry_points(), key=lambda e: (e.group, e.name)))
-
-
-@cache
-def _installed(group: str) -> tuple[PluginEntry, ...]:
-    return tuple(e for e in _declared() if e.group == group and has_code(e))
 
 
 def has_code(entry: PluginEntry) -> bool:

@@ -144,8 +144,8 @@ def scarce(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
 def test_memory_that_runs_out_halves_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = scarce(monkeypatch, 4)
     best = blockwise(PRODUCTS(QUERIES), 5, (40, 3, 57))
-    # 13 // 2 = 6, 6 // 2 = 3; then four products of 3 and one of 1, for each of three blocks.
-    assert tried == [13, 6, *[3, 3, 3, 3, 1] * 3]
+    # 13 = 7 + 6, 7 = 4 + 3, 6 = 3 + 3; for each of three blocks.
+    assert tried == [13, 7, 4, 3, 6, 3, 3] * 3
     assert (best.where == np.argsort(-EXACT[:, :100], axis=1)[:, :5]).all()
 
 

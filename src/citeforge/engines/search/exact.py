@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
+from citeforge.engines.models.parallel import in_halves
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
 
@@ -63,8 +64,6 @@ class TorchSearch:
 
         self._torch = torch
         self._left = torch.from_numpy(self.queries).to(self.device)
-        # Queries a product; halved when memory runs out.
-        self._at_once = min(len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU)
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
         """See :data:`BlockSearch`.
@@ -73,41 +72,29 @@ class TorchSearch:
             InputError: memory does not suffice for a single query.
         """
         right = self._torch.from_numpy(block).to(self.device).T
-        tops: list[Any] = []
-        first = 0
-        while first < len(self.queries):
-            top = self._top(self._left[first : first + self._at_once], right, k)
-            if top is None:
-                self._halve()
-            else:
-                tops.append(top)
-                first += self._at_once
-        scores, rows = (self._torch.cat(parts).numpy() for parts in zip(*tops, strict=True))
-        return scores, rows
 
-    def _top(self, left: Any, right: Any, k: int) -> tuple[Any, Any] | None:
-        """Scores and rows, best first; None where memory does not suffice."""
+        def best_of(rows: slice) -> tuple[Any, Any]:
+            values, places = (self._left[rows] @ right).topk(k, dim=1)
+            return values.cpu(), places.cpu()
+
+        n, at_once = len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU
+        parts = [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]
         # Products of TensorFloat-32 would be too rough for the bound of candidates.
         before = self._torch.get_float32_matmul_precision()
         self._torch.set_float32_matmul_precision("highest")
         try:
-            values, rows = (left @ right).topk(k, dim=1)
-            return values.cpu(), rows.cpu()
-        except self._torch.OutOfMemoryError:
-            return None
+            tops = [top for rows in parts for top in in_halves(best_of, rows, self.device)]
         finally:
             self._torch.set_float32_matmul_precision(before)
-
-    def _halve(self) -> None:
-        if self.device.startswith("cuda"):
-            self._torch.cuda.empty_cache()
-        if self._at_once == 1:
+        fitting = [top for top in tops if top is not None]
+        if len(fitting) < len(tops):
             raise InputError(
                 "memory does not suffice to search one block for one query",
                 path=self.device,
                 allowed="--device cpu, or a device that nothing else uses",
             )
-        self._at_once //= 2
+        scores, rows = (self._torch.cat(pieces).numpy() for pieces in zip(*fitting, strict=True))
+        return scores, rows
 
 
 BLOCK_ROWS = 1 << 14
