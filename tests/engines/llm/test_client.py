@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +16,9 @@ from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 KEY = "sk-test-0123456789abcdef"
 FAST = RetryPolicy(attempts=6, throttled_attempts=30, base=0.01, cap=0.05)
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with openai_server(tmp_path_factory.mktemp("server") / "log") as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: Running) -> Running:
-    """A server without faults, that has been asked nothing yet."""
-    running.log.write_text("")
-    return running
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ReplayStore]:
-    with ReplayStore(tmp_path / "s.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def ask(text: str, sample: int = 0, **params: Any) -> Request:

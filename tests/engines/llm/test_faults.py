@@ -21,13 +21,7 @@ from conftest import sampled
 from patience import patience
 from servers.running import Running, openai_server
 
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
+pytestmark = pytest.mark.usefixtures("key")
 QUICK_FAULTS = ("429s", "429d", "429", "500", "503", "cut", "garbage", "close", "408")
 """All that do not need a timeout to be noticed: a busy machine must not add any."""
 

@@ -1,7 +1,6 @@
 """Store, budget and counted failures under every kind of call, against a server process."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -21,33 +20,9 @@ from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES
 from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 FAST = RetryPolicy(attempts=2, base=0.01, cap=0.02)
 TEXTS = [f"text number {i}" for i in range(40)]
-
-
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with openai_server(tmp_path_factory.mktemp("server") / "log") as server:
-        yield server
-
-
-@pytest.fixture
-def server(running: Running) -> Running:
-    """A server without faults, that has been asked nothing yet."""
-    running.log.write_text("")
-    return running
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[ReplayStore]:
-    with ReplayStore(tmp_path / "s.db") as opened:
-        yield opened
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def test_perplexity_is_paid_for_once(server: Running, tmp_path: Path) -> None:

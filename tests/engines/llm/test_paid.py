@@ -21,13 +21,8 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 N, AT_ONCE = 40, 16
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def requests(size: int = 10) -> list[Request]:
