@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from citeforge.engines.llm import options as bounds
+from citeforge.engines.llm import options as llm_options
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, Request
@@ -115,7 +115,7 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(bounds, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(llm_options, "MOST_BYTES", 4 << 20)
     assert ClientOptions(timeout=120).deadline == 600  # 5 * 120
     if mode == "drip":
         monkeypatch.setattr(ClientOptions, "deadline", 0.5)
