@@ -144,9 +144,13 @@ def absent_plugin(what: str) -> InputError:
     )
 
 
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
 def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
     """The error of a plugin whose own code failed."""
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    reason = _in_one_line(error)
     if not origin:
         return InputError(
             f"{what} cannot be had: this copy of citeforge is damaged ({reason})",
@@ -178,10 +182,9 @@ def plugin_error(error: BaseException) -> InputError | None:
     (hook, _), (last, line) = theirs[0], theirs[-1]
     entry = origins[_top(hook.f_globals["__name__"])]
     listed = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return InputError(
         f"the plugin {entry.origin} ({listed}) is broken: {hook.f_code.co_qualname} ended in "
-        f"{reason}",
+        f"{_in_one_line(error)}",
         path=last.f_code.co_filename,
         line=line,
         allowed=f"mend the plugin, or uninstall it; with {TRACEBACK}=1 the traceback is shown",
@@ -265,8 +268,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        problem = f"the plugin {path} is broken ({reason})"
+        problem = f"the plugin {path} is broken ({_in_one_line(error)})"
         warn(problem)
         return (), problem
 

@@ -17,6 +17,7 @@ _REAL = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _PUBLIC = re.compile(r"(?:sk|pk|hf|gsk|xai|nvapi)[-_](?:(?:proj|ant|or|svcacct|admin)-)?(?:v1-)?")
 MARK = "[key]"
+_LONGEST_MESSAGE = 300
 
 
 class Redactor:
@@ -40,12 +41,12 @@ class Redactor:
         """A text with every trace of the key replaced by ``[key]``."""
         return spliced(text, ((start, end, MARK) for start, end in self._spans(text)))
 
-    def message(self, message: str, longest: int = 300) -> str:
+    def message(self, message: str) -> str:
         """One line for people: redacted, then cut."""
         text = " ".join(self.text(message).split())
         if self._key and len(self._key) < _REAL:
             text = text.replace(self._key, MARK)
-        return text[:longest]
+        return text[:_LONGEST_MESSAGE]
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         hits = []
