@@ -100,17 +100,12 @@ class ClassifierModel(NliModel):
         if settings.openvino is not None:
             openvino = require_openvino(settings.device, "--runtime openvino")
             located = Located(settings.folder, settings.openvino)
-            self._fast = openvino.classifier(located, self.model, self._example(), self._pad())
+            # Two pairs of different lengths.
+            texts = ["one premise", "another one"], ["a text", "a longer second text"]
+            example = self.tokenizer(*texts, padding=True, return_tensors="pt")
+            pad = int(self.tokenizer.pad_token_id or 0)
+            self._fast = openvino.classifier(located, self.model, example, pad)
             self.engine = openvino.version()
-
-    def _pad(self) -> int:
-        return int(self.tokenizer.pad_token_id or 0)
-
-    def _example(self) -> dict[str, Any]:
-        """Two pairs of different lengths, tokenised."""
-        texts = ["one premise", "another one"], ["a text", "a longer second text"]
-        example: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
-        return example
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
         from transformers import AutoModelForSequenceClassification
