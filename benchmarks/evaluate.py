@@ -65,8 +65,7 @@ def build(folder: Path, data: Path) -> str:
 
 def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) -> Any:
     from citeforge.engines.judge.hf import HfJudge, HfOptions
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.engines.judge.store import VerdictStore
+    from citeforge.engines.judge.session import JudgeSession, VerdictStore
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.score import ScoringSetup, score

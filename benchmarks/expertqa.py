@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.statistics.estimates import Floats

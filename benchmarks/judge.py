@@ -34,8 +34,7 @@ def make_pairs() -> list[tuple[str, str]]:
 def prepare_ours(model: str, store: str) -> Any:
     from citeforge.engines.judge.hf import HfJudge, HfOptions
     from citeforge.engines.judge.records import Pair
-    from citeforge.engines.judge.session import JudgeSession
-    from citeforge.engines.judge.store import VerdictStore
+    from citeforge.engines.judge.session import JudgeSession, VerdictStore
 
     session = JudgeSession(
         HfJudge(model, HfOptions(device="cpu", profile="true-t5")), VerdictStore(Path(store))

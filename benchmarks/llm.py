@@ -22,7 +22,7 @@ def prepare_ours(url: str, folder: str) -> Any:
     from citeforge.engines.llm.client import OpenAiLlm
     from citeforge.engines.llm.options import ClientOptions
     from citeforge.engines.llm.records import Request
-    from citeforge.engines.llm.stores.replay import ReplayStore
+    from citeforge.engines.llm.replay import ReplayStore
 
     os.environ["OPENAI_API_KEY"] = "sk-bench"
     store = ReplayStore(Path(folder) / "s.db")

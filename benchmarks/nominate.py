@@ -25,11 +25,12 @@ def unit(vectors: Any) -> Any:
 
 def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
-    from citeforge.engines.search.torch_search import Best
+    from citeforge.engines.search.exact import Best
 
     best, begun = Best(len(queries), NOMINATIONS), time.process_time()
     for start in range(0, len(corpus), BLOCK):
-        way.search(corpus[start : start + BLOCK], start, best)
+        scores, rows = way(corpus[start : start + BLOCK], NOMINATIONS)
+        best.add(scores, rows + start)
     return time.process_time() - begun
 
 
@@ -39,8 +40,7 @@ def main() -> None:
     import faiss
     import torch
 
-    from citeforge.engines.search.exact import Faiss, choose_first_stage
-    from citeforge.engines.search.torch_search import TorchSearch
+    from citeforge.engines.search.exact import Faiss, TorchSearch, choose_first_stage
 
     faiss.omp_set_num_threads(1)
     torch.set_num_threads(1)

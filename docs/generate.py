@@ -16,7 +16,7 @@ from python_calls import call_of
 
 from citeforge.cli.main import cli
 from citeforge.cli.short_help import SHOW_ALL
-from citeforge.engines.llm.stores.replay import ExportedRow
+from citeforge.engines.llm.replay import ExportedRow
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import SOURCES

@@ -9,8 +9,8 @@ import pytest
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.engines.text.punkt import PunktSegmenter
 from citeforge.engines.text.segment import Segmenter
+from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select

@@ -11,7 +11,7 @@ from citeforge.builders.twins.checks import Checker, SourcePassage, Thresholds
 from citeforge.builders.twins.facts import Entities
 from citeforge.builders.twins.write import Attempts, TwinWriter
 from citeforge.engines.llm.records import Llm, LlmReply
-from citeforge.engines.llm.stores.replay import encode_answer
+from citeforge.engines.llm.replay import encode_answer
 
 HERE = Path(__file__).parent
 MODEL = "hand-written"

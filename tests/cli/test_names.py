@@ -11,7 +11,7 @@ from citeforge.cli.main import cli
 from citeforge.engines.embedding.embed import EMBEDDERS
 from citeforge.engines.judge.registry import JUDGES
 from citeforge.engines.llm.writers import LLMS
-from citeforge.engines.models.perplexity.records import PERPLEXITY
+from citeforge.engines.models.perplexity import PERPLEXITY
 from citeforge.engines.registry import Registry
 from citeforge.engines.retrieval.registry import RETRIEVERS
 from citeforge.engines.text.segmenters import SEGMENTERS

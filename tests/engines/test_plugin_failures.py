@@ -1,8 +1,9 @@
 """A plugin that raises while it works is named, whatever it gives; errors of ours are not its."""
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,7 @@ from citeforge.builders.packaging.package import manifest_digest, render_manifes
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
@@ -78,7 +78,7 @@ RAGE = ("--licence", "cc0-1.0", "--n-seemingly", 2, "--n-irrelevant", 2, "--out"
 def plugin(tmp_path: Path) -> Iterator[Path]:
     path = tmp_path / "bad.py"
     path.write_text(BAD)
-    cached = (plugins._declared, plugins._installed, plugins._read_file, plugins.warn)
+    cached = (plugins._declared, plugins._read_file, plugins.warn)
     for function in cached:
         function.cache_clear()
     yield path
@@ -124,10 +124,20 @@ def test_the_plugin_is_named(
     assert "ended in KeyError: 'nothing here'; mend the plugin" in done.stderr
 
 
-def test_the_traceback_on_request(cli: Cli, plugin: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def judged(cli: Cli, plugin: Path, tmp_path: Path) -> Callable[..., Any]:
+    """Asks a judge about a pair, with the plugin's file as it is by then."""
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
-    args = ("labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl")
-    done = cli("--plugin", plugin, *args, CITEFORGE_TRACEBACK="1")
+
+    def judged(name: str = "bad", **env: str) -> Any:
+        args = ("labels", "judge", "pairs.jsonl", "--judge", name, "--out", "v.jsonl")
+        return cli("--plugin", plugin, *args, **env)
+
+    return judged
+
+
+def test_the_traceback_on_request(judged: Callable[..., Any]) -> None:
+    done = judged(CITEFORGE_TRACEBACK="1")
     assert done.returncode == 1
     assert "Traceback" in done.stderr
     assert "KeyError: 'nothing here'" in done.stderr
@@ -187,48 +197,32 @@ def test_a_judge_that_lies_about_its_decisions(
 
 
 @pytest.mark.parametrize("place", ["decide", "factory"])
-@pytest.mark.parametrize("end", ["SystemExit(0)", "GeneratorExit()", "BrokenPipeError(32, 'x')"])
-def test_a_plugin_that_ends_the_process_is_named(
-    cli: Cli, plugin: Path, tmp_path: Path, place: str, end: str
+@pytest.mark.parametrize(
+    "end",
+    ["SystemExit(0)", "GeneratorExit()", "BrokenPipeError(32, 'x')", "OSError(28, 'its own disk')"],
+)
+def test_a_plugin_that_ends_the_process_or_has_a_full_disk_is_named(
+    judged: Callable[..., Any], plugin: Path, place: str, end: str
 ) -> None:
-    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
     ended = f'    raise {end}\n    return {{}}["nothing here"]'
     text = BAD.replace('    return {}["nothing here"]', ended)
     plugin.write_text(
         text.replace("settings: Judge()", "*_: fail()") if place == "factory" else text
     )
-    done = cli(
-        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
-    )
+    done = judged()
     assert (done.returncode, "Traceback" in done.stderr) == (1, False)
     assert "the plugin bad.py 7" in done.stderr
     assert f"{end.split('(')[0]}:" in done.stderr
 
 
-def test_an_operating_system_error_of_a_plugin_is_not_of_our_disk(
-    cli: Cli, plugin: Path, tmp_path: Path
-) -> None:
-    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
-    plugin.write_text(BAD.replace('return {}["nothing here"]', "raise OSError(28, 'its own disk')"))
-    done = cli(
-        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
-    )
-    assert done.returncode == 1
-    assert "the plugin bad.py 7" in done.stderr
-
-
-def test_a_name_of_ours_is_not_taken_silently(cli: Cli, plugin: Path, tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
+def test_a_name_of_ours_is_not_taken_silently(judged: Callable[..., Any], plugin: Path) -> None:
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice("lexical"'))
-    args = ("labels", "judge", "pairs.jsonl", "--judge", "lexical", "--out", "v.jsonl")
-    done = cli("--plugin", plugin, *args)
+    done = judged("lexical")
     assert done.returncode == 0
     assert "warning: bad.py 7: there is a judge 'lexical' already; ours is used" in done.stderr
 
 
-def test_names_that_are_no_texts(cli: Cli, plugin: Path, tmp_path: Path) -> None:
+def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> None:
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice(5'))
-    done = cli(
-        "--plugin", plugin, "labels", "judge", "pairs.jsonl", "--judge", "bad", "--out", "v.jsonl"
-    )
-    assert "is broken (ValueError: PLUGINS names something of judges 5; a text)" in done.stderr
+    message = "is broken (ValueError: PLUGINS names something of judges 5; a text)"
+    assert message in judged().stderr

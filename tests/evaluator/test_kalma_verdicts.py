@@ -11,7 +11,7 @@ import pytest
 
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.packaging.verify import verify
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import setup_of

@@ -424,7 +424,7 @@ def _stores() -> None:
     shutil.copy(EXAMPLES / "twins" / "replay.jsonl", "replay.jsonl")
     model = "hand-written"
     from citeforge.engines.llm.records import LlmReply
-    from citeforge.engines.llm.stores.replay import encode_answer
+    from citeforge.engines.llm.replay import encode_answer
     from citeforge.schemas.commands.command_options import PromptingOptions
     from citeforge.systems.llm.answering import read_prompts, requests_of
 

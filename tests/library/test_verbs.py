@@ -10,7 +10,7 @@ from pydantic import ValidationError
 import citeforge as cf
 from citeforge import InputError, UsageError
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.stores.replay import ReplayStore, export_store, import_store
+from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.link import Linker
 from citeforge.kg.questions import link_questions, read_questions
@@ -166,7 +166,7 @@ def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
         for n, request in enumerate(requests):
             cut = "length" if n == 0 else None
             answer = LlmReply("So [1]." if n else "", finish_reason=cut)
-            store.put(request.key("m"), request.payload("m"), 0, answer)
+            store.keep(request.key("m"), request.payload("m"), 0, answer)
     made = inline("llm", "run", "p.jsonl", "--llm", "replay:a.db", "--out", "c.jsonl")
     assert not made.returncode, made.stderr
     options = PromptingOptions(llm=f"replay:{tmp_path / 'a.db'}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from conftest import real_data

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.builders.packaging.package import amend_stats
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.evaluator.corrections import calibration_key
 from conftest import EXAMPLES, ROOT
 from servers import zygote

@@ -2,7 +2,7 @@
 
 from benchmarks.expertqa import draw, read
 
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from conftest import real_data
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import nltk
 import pytest
 
-from citeforge.engines.text import punkt
-from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text import segmenters as punkt
+from citeforge.engines.text.segmenters import PunktSegmenter
 from conftest import real_data
 from engines.text.test_punkt import write_punkt_tab
 

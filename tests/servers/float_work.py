@@ -89,7 +89,7 @@ def judge(folder: Path, name: str) -> Iterator[bytes]:
 
 
 def perplexity(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.models.perplexity.records import make_perplexity
+    from citeforge.engines.models.perplexity import make_perplexity
 
     model = make_perplexity(f"hf:{folder / 'gpt2'}", [], device="cpu")
     yield repr(model.of(texts(30))).encode()

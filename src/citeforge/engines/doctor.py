@@ -161,7 +161,7 @@ def _hub() -> Finding:
 
 
 def _store(path: Path) -> Finding:
-    from citeforge.engines.llm.stores.replay import ReplayStore
+    from citeforge.engines.llm.replay import ReplayStore
 
     try:
         with ReplayStore(path, readonly=True) as opened:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from functools import cache
 from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,16 +61,9 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 
 
-def load_entries(group: str, but: Collection[str] = ()) -> Iterator[tuple[object, str]]:
-    """Load everything that plugins give to a group, with its origin; what is broken is told of.
-
-    Args:
-        group: of GROUPS.
-        but: names that are not asked for, and not loaded.
-    """
+def load_entries(group: str) -> Iterator[tuple[object, str]]:
+    """Load everything that plugins give to a group, with its origin; what is broken is told of."""
     for entry in entries_of(group):
-        if entry.name in but:
-            continue
         try:
             value = _loaded(entry)
         except InputError as error:
@@ -113,10 +106,7 @@ def entry_names(group: str) -> Iterator[tuple[str, str]]:
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """Everything that plugins give to a group; nothing is imported."""
-    return (
-        *_installed(group),
-        *(e for entries, _ in _files() for e in entries if e.group == group),
-    )
+    return tuple(e for e in _entries() if e.group == group and has_code(e))
 
 
 def built_in(group: str, name: str, what: str) -> object:
@@ -154,9 +144,13 @@ def absent_plugin(what: str) -> InputError:
     )
 
 
+def _in_one_line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+
+
 def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
     """The error of a plugin whose own code failed."""
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    reason = _in_one_line(error)
     if not origin:
         return InputError(
             f"{what} cannot be had: this copy of citeforge is damaged ({reason})",
@@ -188,10 +182,9 @@ def plugin_error(error: BaseException) -> InputError | None:
     (hook, _), (last, line) = theirs[0], theirs[-1]
     entry = origins[_top(hook.f_globals["__name__"])]
     listed = ", ".join(f"{e.name!r} of {e.group}" for e in _entries() if e.origin == entry.origin)
-    reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return InputError(
         f"the plugin {entry.origin} ({listed}) is broken: {hook.f_code.co_qualname} ended in "
-        f"{reason}",
+        f"{_in_one_line(error)}",
         path=last.f_code.co_filename,
         line=line,
         allowed=f"mend the plugin, or uninstall it; with {TRACEBACK}=1 the traceback is shown",
@@ -233,18 +226,12 @@ def _loaded(entry: PluginEntry) -> object:
 
 
 def _entries() -> list[PluginEntry]:
-    installed = (e for group in GROUPS for e in _installed(group))
-    return [*installed, *(e for entries, _ in _files() for e in entries)]
+    return [*_declared(), *(e for entries, _ in _files() for e in entries)]
 
 
 @cache
 def _declared() -> tuple[PluginEntry, ...]:
     return tuple(sorted(entry_points(), key=lambda e: (e.group, e.name)))
-
-
-@cache
-def _installed(group: str) -> tuple[PluginEntry, ...]:
-    return tuple(e for e in _declared() if e.group == group and has_code(e))
 
 
 def has_code(entry: PluginEntry) -> bool:
@@ -281,8 +268,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        problem = f"the plugin {path} is broken ({reason})"
+        problem = f"the plugin {path} is broken ({_in_one_line(error)})"
         warn(problem)
         return (), problem
 

@@ -1,6 +1,7 @@
 """Names to things: what is declared here, then what plugins give."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
@@ -50,7 +51,8 @@ class Registry(Generic[D, T]):
         """
         self.what, self.group = what, group
         self._ours = {d.name: d for d in declared}
-        self._factories = factories
+        for name, factory in factories.items():
+            self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
         self._requires = requires.split()
         self._unknown = unknown
 
@@ -83,7 +85,7 @@ class Registry(Generic[D, T]):
             UsageError: nothing has such a name.
             InputError: the plugin that gives it is broken.
         """
-        return self._factory(self.complete_declaration(name))
+        return cast(Callable[..., T], self.complete_declaration(name).factory)
 
     def complete_declaration(self, name: str) -> D:
         """The declaration of a name with what makes it: its own, or that of a built-in plugin.
@@ -95,7 +97,7 @@ class Registry(Generic[D, T]):
         declared = self.get(name)
         if declared is None:
             raise self._nobody(name)
-        return self._with_factory(declared)
+        return self._complete(declared)
 
     def get(self, name: str) -> D | None:
         """The declaration of a name, ours or a plugin's; None when nobody has it."""
@@ -116,18 +118,15 @@ class Registry(Generic[D, T]):
         return entries
 
     def _made(self, declared: D, argument: str, settings: tuple[Any, ...]) -> T:
-        factory = self._factory(declared)
+        factory: Any = self._complete(declared).factory
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        return factory(*([argument] if declared.argument else []), *settings)
+        product: T = factory(*([argument] if declared.argument else []), *settings)
+        return product
 
-    def _factory(self, declared: D) -> Callable[..., T]:
-        """What makes something declared: its own, one of ours, or that of a built-in plugin."""
-        return self._with_factory(declared).factory or self._factories[declared.name]
-
-    def _with_factory(self, declared: D) -> D:
-        """A declaration that can be made; of what a built-in plugin makes, the plugin's own."""
-        if declared.factory or declared.name in self._factories:
+    def _complete(self, declared: D) -> D:
+        """A declaration with what makes it; of what a built-in plugin makes, the plugin's own."""
+        if declared.factory:
             return declared
         label = f"the {self.what} {declared.name!r}"
         return cast(D, plugins.built_in(self.group, declared.name, label))

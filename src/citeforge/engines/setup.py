@@ -9,7 +9,7 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.runner import make_runner
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.run import RunOptions
@@ -82,7 +82,7 @@ def judge_session(
         return None
     from citeforge.engines.judge.hf import HfOptions
     from citeforge.engines.judge.registry import make_judge
-    from citeforge.engines.judge.store import VerdictStore
+    from citeforge.engines.judge.session import VerdictStore
 
     hf = HfOptions(
         revision=judging.revision,

@@ -12,7 +12,7 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
 from citeforge.evaluator.reports.missing import caution_lines

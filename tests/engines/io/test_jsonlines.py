@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.io import json_names
-from citeforge.engines.io.json_names import require_unique_names
-from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io import jsonlines
+from citeforge.engines.io.jsonlines import read_rows, require_unique_names
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -202,7 +201,7 @@ def test_objects_of_many_names_cost_as_little_as_their_length() -> None:
 def test_lines_of_the_expected_names_are_passed_without_a_scan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(json_names, "_scan", lambda *_: pytest.fail("scanned"))
+    monkeypatch.setattr(jsonlines, "_scan", lambda *_: pytest.fail("scanned"))
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"_id": "a", "text": "x, \\"y\\""}\n{"text":"x","_id":"a"}\n')
     assert len(rows_of(path)) == 2

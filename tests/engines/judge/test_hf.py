@@ -16,8 +16,7 @@ import pytest
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, JudgeFailure, Pair, Verdict
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.schemas.errors import InputError
 from servers.tiny_nli import KEYS, WORDS, make_pair, train_classifier, train_t5
 
@@ -249,7 +248,7 @@ from pathlib import Path
 import torch, transformers.models.t5.modeling_t5, transformers.models.auto.modeling_auto
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.session import VerdictStore
 sys.path.insert(0, sys.argv[1])
 from test_hf import pairs
 
@@ -331,20 +330,3 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(t5: Path, tmp_path: Pa
         found = session.ask(list(calm))
         assert session.n_asked == 0
     assert {p: v.entailed for p, v in found.items()} == calm  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize("kind", ["t5", "classifier"])
-def test_progress_within_batches_counts_each_pair_once_and_changes_no_verdict(
-    kind: str, request: pytest.FixtureRequest
-) -> None:
-    folder = request.getfixturevalue(kind)
-    judge = HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder)))
-    asked = pairs(20)
-    decided: dict[int, Any] = {}
-    shares: list[float] = []
-    judge.decide_watched(asked, decided.update, shares.append)
-    # Batches of 8, 8 and 4, and as many steps in each as the model has linear layers.
-    assert len(shares) % 3 == 0
-    assert len(shares) > 3 * 4
-    assert sum(shares) == pytest.approx(8 + 8 + 4)
-    assert [decided[i] for i in range(20)] == ask(folder, asked)

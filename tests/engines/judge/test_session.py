@@ -9,17 +9,14 @@ import pytest
 
 from citeforge.engines.judge import registry
 from citeforge.engines.judge.hf import HfOptions
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
-from citeforge.engines.judge.table import text_hash
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
-from servers.running import openai_server
+from servers.running import Running
 
 
 class Counting:
@@ -94,19 +91,21 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
         assert any("to judge           1" in line for line in plan.lines())
 
 
+@pytest.fixture
+def options(server: Running) -> ClientOptions:
+    return ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+
+
 def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: Running, options: ClientOptions, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     yes, no = '{"entailed": true}', '{"entailed": false}'
     unsure, odd = Pair("t", f"#turns:{yes}|{no}|{yes}#"), Pair("t", f"#turns:hm|{no}#")
     expected = [Verdict(True), Verdict(False), Verdict(True)]
     with (
-        openai_server(tmp_path / "log") as server,
         ReplayStore(tmp_path / "r.db") as replay,
         VerdictStore(tmp_path / "v.db") as store,
     ):
-        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
         judge = make_judge("openai:m", client=options, replay=replay)
 
         def asked(session: JudgeSession, pair: Pair) -> list[Any]:
@@ -197,16 +196,13 @@ def script(reply: str) -> Pair:
     return Pair("text", f"claim #script:{reply}#")
 
 
-def test_an_llm_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+def test_an_llm_as_judge(server: Running, options: ClientOptions, tmp_path: Path) -> None:
     yes, no = script('{"entailed": true}'), script('{"entailed": false}')
     words, number = script("Yes, it does."), script('{"entailed": 1}')
     with (
-        openai_server(tmp_path / "log") as server,
         ReplayStore(tmp_path / "r.db") as replay,
         VerdictStore(tmp_path / "v.db") as store,
     ):
-        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
         judge = make_judge("openai:m", client=options, replay=replay)
         session = JudgeSession(judge, store)
         found = session.ask([yes, no, words, number])
@@ -224,21 +220,20 @@ def test_an_llm_as_judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         assert len(server.requests()) == 8
 
 
-def test_vllm_is_an_llm_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vllm_is_an_llm_on_this_machine(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     yes = script('{"entailed": true}')
-    with openai_server(tmp_path / "log") as server:
-        monkeypatch.setattr(registry, "VLLM_URL", server.url)
-        judge = make_judge("vllm:m")
-        assert JudgeSession(judge).ask([yes]) == {yes: Verdict(True)}  # no key is needed
-        # It is the judge that openai: names, whatever the address.
-        assert judge.identity() == make_judge("openai:m").identity()
-        monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
-        named = make_judge("vllm:m", client=ClientOptions(server.url))
-        assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert JudgeSession(make_judge("vllm:m")).ask([yes]) == {yes: Verdict(True)}
+    monkeypatch.setattr(registry, "VLLM_URL", server.url)
+    judge = make_judge("vllm:m")
+    assert JudgeSession(judge).ask([yes]) == {yes: Verdict(True)}  # no key is needed
+    # It is the judge that openai: names, whatever the address.
+    assert judge.identity() == make_judge("openai:m").identity()
+    monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
+    named = make_judge("vllm:m", client=ClientOptions(server.url))
+    assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+    assert JudgeSession(make_judge("vllm:m")).ask([yes]) == {yes: Verdict(True)}
     assert len(server.requests()) == 3
 
 
@@ -249,19 +244,14 @@ def test_wrong_names() -> None:
 
 
 def test_three_levels_of_an_llm_are_stored_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: ClientOptions, tmp_path: Path
 ) -> None:
     from citeforge.plugins.labels.judging import write_verdicts
 
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     pairs = [script(f'{{"support": "{level}"}}') for level in ("full", "partial", "no")]
     odd = script('{"support": "maybe"}')
     expected = [Verdict(True, support=1), Verdict(False, support=0.5), Verdict(False, support=0)]
-    with (
-        openai_server(tmp_path / "log") as server,
-        VerdictStore(tmp_path / "v.db") as store,
-    ):
-        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+    with VerdictStore(tmp_path / "v.db") as store:
         judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-three-level"))
         assert judge.signature.startswith("openai:m@llm-three-level@")
         found = JudgeSession(judge, store).ask([*pairs, odd])
@@ -281,19 +271,14 @@ def test_three_levels_of_an_llm_are_stored_and_written(
 
 
 def test_what_an_llm_cannot_tell_is_stored_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: ClientOptions, tmp_path: Path
 ) -> None:
     from citeforge.plugins.labels.judging import write_verdicts
 
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     words = ("supported", "unsupported", "unknown")
     pairs = [script(f'{{"result": "{word}"}}') for word in words]
     expected = [Verdict(True), Verdict(False), Verdict(False, undecided=True)]
-    with (
-        openai_server(tmp_path / "log") as server,
-        VerdictStore(tmp_path / "v.db") as store,
-    ):
-        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+    with VerdictStore(tmp_path / "v.db") as store:
         judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-fact"))
         found = JudgeSession(judge, store).ask(pairs)
         assert [found[p] for p in pairs] == expected
@@ -316,7 +301,7 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
 
 
 def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
-    from citeforge.engines.judge.llm import combined
+    from citeforge.engines.judge.chunks import combined
 
     no, yes, nothing = Verdict(False), Verdict(True), Verdict(False, undecided=True)
     assert combined([[nothing, no]]) == no
@@ -327,17 +312,14 @@ def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
     assert combined([[nothing], [yes]]) == nothing
 
 
-def test_the_first_word_of_a_reply(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_word_of_a_reply(server: Running, options: ClientOptions) -> None:
     """Bespoke-MiniCheck on a server: each sentence of the statement must be supported."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     yes, no, empty = script("YES, it is"), script("no"), script("…")
     both = Pair("text", "He said #script:Yes#. And she said #script:No#.")
-    with openai_server(tmp_path / "log") as server:
-        options = ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
-        judge = make_judge("openai:bespoke-minicheck", client=options)
-        assert judge.comparable
-        found = JudgeSession(judge).ask([yes, no, empty, both])
-        requests = server.requests()
+    judge = make_judge("openai:bespoke-minicheck", client=options)
+    assert judge.comparable
+    found = JudgeSession(judge).ask([yes, no, empty, both])
+    requests = server.requests()
     assert found[yes] == Verdict(True)
     assert found[no] == Verdict(False)
     assert isinstance(found[empty], JudgeFailure)

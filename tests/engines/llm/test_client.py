@@ -8,23 +8,17 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm.budget import BudgetError
-from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 KEY = "sk-test-0123456789abcdef"
 FAST = RetryPolicy(attempts=6, throttled_attempts=30, base=0.01, cap=0.05)
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def ask(text: str, sample: int = 0, **params: Any) -> Request:
@@ -36,33 +30,31 @@ def llm(server: Running, store: ReplayStore | None = None, **options: Any) -> Op
     return OpenAiLlm("m", store, ClientOptions(base_url=server.url, **options))
 
 
-def test_answers_in_order_and_nothing_asked_twice(tmp_path: Path) -> None:
+def test_answers_in_order_and_nothing_asked_twice(server: Running, store: ReplayStore) -> None:
     requests = [ask(f"text {i % 7}", max_tokens=9) for i in range(20)]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        first = llm(server, store).complete(requests)
-        assert [r.text for r in first if isinstance(r, LlmReply)] == [
-            f"echo: text {i % 7}" for i in range(20)
+    first = llm(server, store).complete(requests)
+    assert [r.text for r in first if isinstance(r, LlmReply)] == [
+        f"echo: text {i % 7}" for i in range(20)
+    ]
+    assert len(server.requests()) == 7
+    assert llm(server, store).complete(requests) == first
+    assert len(server.requests()) == 7
+    # Another parameter, model or sample is another request.
+    llm(server, store).complete([ask("text 0", max_tokens=10), ask("text 0", 1, max_tokens=9)])
+    assert len(server.requests()) == 9
+    assert store.tokens() == (2 * 9, 3 * 9)
+
+
+def test_logprobs(server: Running, store: ReplayStore) -> None:
+    for _ in range(2):  # from the server, then from the store
+        (answer,) = llm(server, store).complete([ask("a b", logprobs=True)])
+        assert isinstance(answer, LlmReply)
+        assert answer.logprobs is not None
+        assert [(t.token, t.logprob) for t in answer.logprobs] == [
+            ("echo:", -0.5),
+            ("a", -0.5),
+            ("b", -0.5),
         ]
-        assert len(server.requests()) == 7
-        assert llm(server, store).complete(requests) == first
-        assert len(server.requests()) == 7
-        # Another parameter, model or sample is another request.
-        llm(server, store).complete([ask("text 0", max_tokens=10), ask("text 0", 1, max_tokens=9)])
-        assert len(server.requests()) == 9
-        assert store.tokens() == (2 * 9, 3 * 9)
-
-
-def test_logprobs(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        for _ in range(2):  # from the server, then from the store
-            (answer,) = llm(server, store).complete([ask("a b", logprobs=True)])
-            assert isinstance(answer, LlmReply)
-            assert answer.logprobs is not None
-            assert [(t.token, t.logprob) for t in answer.logprobs] == [
-                ("echo:", -0.5),
-                ("a", -0.5),
-                ("b", -0.5),
-            ]
 
 
 @pytest.mark.parametrize(
@@ -75,103 +67,99 @@ def test_logprobs(tmp_path: Path) -> None:
         ("#refuse", "unparsable"),
     ],
 )
-def test_a_200_without_a_whole_answer_is_a_failure(tmp_path: Path, text: str, kind: str) -> None:
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        good, bad = llm(server, store).complete([ask("fine"), ask(text)])
-        assert isinstance(good, LlmReply)
-        assert isinstance(bad, Failure)
-        if kind == "unparsable":
-            # Retried like a broken connection, then given up.
-            assert bad.reason == "exhausted"
-            assert "not a chat completion" in bad.message
-        else:
-            assert bad.reason == kind
-        assert store.stats().failures == 1
-        # Failures are never replayed as answers: the request is sent again.
-        before = len(server.requests())
-        llm(server, store).complete([ask("fine"), ask(text)])
-        assert len(server.requests()) > before
+def test_a_200_without_a_whole_answer_is_a_failure(
+    server: Running, store: ReplayStore, text: str, kind: str
+) -> None:
+    good, bad = llm(server, store).complete([ask("fine"), ask(text)])
+    assert isinstance(good, LlmReply)
+    assert isinstance(bad, Failure)
+    if kind == "unparsable":
+        # Retried like a broken connection, then given up.
+        assert bad.reason == "exhausted"
+        assert "not a chat completion" in bad.message
+    else:
+        assert bad.reason == kind
+    assert store.stats().failures == 1
+    # Failures are never replayed as answers: the request is sent again.
+    before = len(server.requests())
+    llm(server, store).complete([ask("fine"), ask(text)])
+    assert len(server.requests()) > before
 
 
-def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(tmp_path: Path) -> None:
+def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(
+    server: Running, store: ReplayStore, tmp_path: Path
+) -> None:
     """A system under test says what it says; it is asked once, and a replay says the same."""
     texts = ["fine", "cut #length", "#empty", "#filter", "#nochoice", "#refusal"]
     requests = [Request((("user", t),), needs_text=False) for t in texts]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        results = llm(server, store).complete(requests)
-        fine, cut, empty, withheld, nothing, refused = results
-        assert isinstance(fine, LlmReply)
-        assert fine.finish_reason is None
-        assert isinstance(cut, LlmReply)
-        assert (cut.text, cut.finish_reason) == ("echo: cut #length", "length")
-        assert isinstance(empty, LlmReply)
-        assert (empty.text, empty.finish_reason) == ("", None)
-        assert isinstance(refused, LlmReply)
-        assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
-        assert [r.reason for r in (withheld, nothing) if isinstance(r, Failure)] == [
-            "content_filter",
-            "empty",
-        ]
-        before = len(server.requests())
-        assert llm(server, store).complete(requests[:3]) == [fine, cut, empty]
-        assert len(server.requests()) == before
-        # Whoever needs a text gets the failure that such a reply is for him.
-        needy = [Request(r.messages) for r in (*requests[1:3], requests[5])]
-        found = llm(server, store).complete(needy)
-        reasons = [r.reason for r in found if isinstance(r, Failure)]
-        assert reasons == ["truncated", "empty", "empty"]
-        store.close()
-        rows = [r for r in requests if r.messages[0][1] not in ("#filter", "#nochoice")]
-        assert ReplayLlm(tmp_path / "s.db").complete(rows) == [fine, cut, empty, refused]
-        assert [type(r) for r in ReplayLlm(tmp_path / "s.db").complete(needy)] == [Failure] * 3
+    results = llm(server, store).complete(requests)
+    fine, cut, empty, withheld, nothing, refused = results
+    assert isinstance(fine, LlmReply)
+    assert fine.finish_reason is None
+    assert isinstance(cut, LlmReply)
+    assert (cut.text, cut.finish_reason) == ("echo: cut #length", "length")
+    assert isinstance(empty, LlmReply)
+    assert (empty.text, empty.finish_reason) == ("", None)
+    assert isinstance(refused, LlmReply)
+    assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
+    assert [r.reason for r in (withheld, nothing) if isinstance(r, Failure)] == [
+        "content_filter",
+        "empty",
+    ]
+    before = len(server.requests())
+    assert llm(server, store).complete(requests[:3]) == [fine, cut, empty]
+    assert len(server.requests()) == before
+    # Whoever needs a text gets the failure that such a reply is for him.
+    needy = [Request(r.messages) for r in (*requests[1:3], requests[5])]
+    found = llm(server, store).complete(needy)
+    reasons = [r.reason for r in found if isinstance(r, Failure)]
+    assert reasons == ["truncated", "empty", "empty"]
+    store.close()
+    rows = [r for r in requests if r.messages[0][1] not in ("#filter", "#nochoice")]
+    assert ReplayLlm(tmp_path / "s.db").complete(rows) == [fine, cut, empty, refused]
+    assert [type(r) for r in ReplayLlm(tmp_path / "s.db").complete(needy)] == [Failure] * 3
 
 
-def test_paid_tokens_of_failures_count(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        llm(server, store).complete([ask("three words #length")])
-        assert store.tokens() == (3, 4)
+def test_paid_tokens_of_failures_count(server: Running, store: ReplayStore) -> None:
+    llm(server, store).complete([ask("three words #length")])
+    assert store.tokens() == (3, 4)
 
 
-def test_plan_sends_nothing_and_counts(tmp_path: Path) -> None:
+def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> None:
     requests = [ask("x" * 400, max_tokens=50), ask("y" * 400, max_tokens=50)]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        llm(server, store).complete(requests[:1])
-        sent = len(server.requests())
-        plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
-        assert (plan.requests, plan.stored) == (2, 1)
-        assert (plan.prompt_tokens, plan.completion_tokens) == (400 // 4 + 8, 50)
-        assert plan.cost == (108 * 1.0 + 50 * 2.0) / 1e6
-        assert len(server.requests()) == sent
+    llm(server, store).complete(requests[:1])
+    sent = len(server.requests())
+    plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
+    assert (plan.requests, plan.stored) == (2, 1)
+    assert (plan.prompt_tokens, plan.completion_tokens) == (400 // 4 + 8, 50)
+    assert plan.cost == (108 * 1.0 + 50 * 2.0) / 1e6
+    assert len(server.requests()) == sent
 
 
-def test_max_cost_is_never_passed_and_totals_survive(tmp_path: Path) -> None:
+def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: Path) -> None:
     requests = [ask(f"word {i}", max_tokens=20) for i in range(50)]
     price = Price(1e6, 1e6)  # one unit a token
     limit = 200.0
-    with openai_server(tmp_path / "log") as server:
-        spent = 0
-        for _ in range(3):  # each run goes on with the totals of those before
-            with ReplayStore(tmp_path / "s.db") as store:
-                with pytest.raises(BudgetError, match="stopped before --max-cost 200"):
-                    llm(server, store, price=price, max_cost=limit, concurrency=8).complete(
-                        requests
-                    )
-                total = sum(store.tokens())
-                assert spent <= total <= limit
-                spent = total
-        assert spent > limit / 2  # 5 tokens a call, upper bound 34: it came close
+    spent = 0
+    for _ in range(3):  # each run goes on with the totals of those before
         with ReplayStore(tmp_path / "s.db") as store:
-            results = llm(server, store, price=price, max_cost=1e9).complete(requests)
-        assert all(isinstance(r, LlmReply) for r in results)
-        assert len(server.requests()) == 50
+            with pytest.raises(BudgetError, match="stopped before --max-cost 200"):
+                llm(server, store, price=price, max_cost=limit, concurrency=8).complete(requests)
+            total = sum(store.tokens())
+            assert spent <= total <= limit
+            spent = total
+    assert spent > limit / 2  # 5 tokens a call, upper bound 34: it came close
+    with ReplayStore(tmp_path / "s.db") as store:
+        results = llm(server, store, price=price, max_cost=1e9).complete(requests)
+    assert all(isinstance(r, LlmReply) for r in results)
+    assert len(server.requests()) == 50
 
 
-def test_max_cost_needs_price_and_limits(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server:
-        with pytest.raises(UsageError, match="needs --price"):
-            llm(server, max_cost=1.0).complete([ask("x")])
-        with pytest.raises(UsageError, match="max_tokens"):
-            llm(server, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
+def test_max_cost_needs_price_and_limits(server: Running) -> None:
+    with pytest.raises(UsageError, match="needs --price"):
+        llm(server, max_cost=1.0).complete([ask("x")])
+    with pytest.raises(UsageError, match="max_tokens"):
+        llm(server, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
 
 
 def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
@@ -189,7 +177,7 @@ def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
         assert KEY.encode() not in path.read_bytes()
 
 
-def test_an_endpoint_that_is_down(tmp_path: Path) -> None:
+def test_an_endpoint_that_is_down() -> None:
     options = ClientOptions(base_url="http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
     with pytest.raises(InputError, match="the first 10 calls failed: no connection"):
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
@@ -220,10 +208,11 @@ def test_the_rate_learns_from_429(tmp_path: Path) -> None:
         assert len(server.requests()) < 10 * 160
 
 
-def test_replay_asks_nobody_and_names_what_is_missing(tmp_path: Path) -> None:
+def test_replay_asks_nobody_and_names_what_is_missing(
+    server: Running, store: ReplayStore, tmp_path: Path
+) -> None:
     requests = [ask(f"text {i}") for i in range(5)]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        first = llm(server, store).complete(requests)
+    first = llm(server, store).complete(requests)
     replay = make_llm(f"replay:{tmp_path / 's.db'}")
     assert replay.complete(requests) == first
     assert replay.identity() == {"name": "openai:m"}
@@ -235,7 +224,7 @@ def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
     with ReplayStore(tmp_path / "s.db") as store:
         for model in ("a", "b"):
             request = ask("x")
-            store.put(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
+            store.keep(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
     with pytest.raises(InputError, match=r"2 models \(a, b\)"):
         ReplayLlm(tmp_path / "s.db")
     (answer,) = make_llm(f"replay:{tmp_path / 's.db'}#b").complete([ask("x")])
@@ -277,9 +266,8 @@ def test_request_keys_depend_on_the_whole_payload() -> None:
     assert Request(base.messages, base.params, 0, "t", {"a": 1}).key("m") == base.key("m")
 
 
-def test_the_store_holds_what_was_sent(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        llm(server, store).complete([ask("x", temperature=0.25)])
+def test_the_store_holds_what_was_sent(server: Running, store: ReplayStore, tmp_path: Path) -> None:
+    llm(server, store).complete([ask("x", temperature=0.25)])
     (payload,) = (
         sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM answers").fetchone()
     )

@@ -13,22 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from conftest import sampled
 from patience import patience
 from servers.running import Running, openai_server
 
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-
-
+pytestmark = pytest.mark.usefixtures("key")
 QUICK_FAULTS = ("429s", "429d", "429", "500", "503", "cut", "garbage", "close", "408")
 """All that do not need a timeout to be noticed: a busy machine must not add any."""
 
@@ -49,7 +42,7 @@ def expected_end(faults: list[str | None], retry: RetryPolicy) -> str:
 
 
 @pytest.mark.sampled
-@pytest.mark.parametrize("seed", sampled(range(20), 5))
+@pytest.mark.parametrize("seed", sampled(range(20), 10))
 def test_every_item_ends_in_one_answer_or_one_failure(tmp_path: Path, seed: int) -> None:
     """500 calls, 200 at a time; three of ten replies are 429, 5xx, cut or garbage. The faults that
     the server met each request with say how it has to end. `make exhaustive` takes 20 seeds."""
@@ -134,7 +127,7 @@ import openai, openai.resources.chat.completions
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 for line in sys.stdin:
     url, path, n = line.rstrip("\\n").split("\\t")
     child = os.fork()

@@ -7,13 +7,12 @@ from urllib.parse import quote
 
 import pytest
 
-from citeforge.engines.llm.calls import bounds
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.calls.secrets import PIECE, Redactor, public_url
+from citeforge.engines.llm import options as llm_options
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.secrets import PIECE, Redactor, public_url
 from citeforge.schemas.errors import InputError
 from conftest import Cli
 from servers.hostile_server import FORMS
@@ -116,7 +115,7 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
 )
 def test_replies_end(mode: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    monkeypatch.setattr(bounds, "MOST_BYTES", 4 << 20)
+    monkeypatch.setattr(llm_options, "MOST_BYTES", 4 << 20)
     assert ClientOptions(timeout=120).deadline == 600  # 5 * 120
     if mode == "drip":
         monkeypatch.setattr(ClientOptions, "deadline", 0.5)

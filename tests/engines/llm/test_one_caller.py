@@ -11,94 +11,84 @@ from msgspec.structs import replace
 from citeforge.cli.main import cli
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.budget import BudgetError
-from citeforge.engines.llm.calls.rate import RetryPolicy
 from citeforge.engines.llm.client import OpenAiLlm
-from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Price, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
-from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES
-from servers.running import openai_server
+from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 FAST = RetryPolicy(attempts=2, base=0.01, cap=0.02)
 TEXTS = [f"text number {i}" for i in range(40)]
 
 
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-0123456789abcdef")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+def test_perplexity_is_paid_for_once(server: Running, tmp_path: Path) -> None:
+    options = ClientOptions(server.url, retry=FAST)
+    with ReplayStore(tmp_path / "s.db") as store:
+        model = make_perplexity("openai:m", [], options=options, store=store)
+        first = model.of([*TEXTS, TEXTS[0]])
+        assert len(server.requests()) == 40
+        again = make_perplexity("openai:m", [], options=options, store=store)
+        assert again.of([*TEXTS, TEXTS[0]]) == first
+        assert len(server.requests()) == 40
+        assert store.tokens() == (3 * 40, 40)  # three words each, and the generated token
+        # Another model is another call.
+        make_perplexity("openai:n", [], options=options, store=store).of(TEXTS[:1])
+        assert len(server.requests()) == 41
 
 
-def test_perplexity_is_paid_for_once(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server:
-        options = ClientOptions(server.url, retry=FAST)
-        with ReplayStore(tmp_path / "s.db") as store:
-            model = make_perplexity("openai:m", [], options=options, store=store)
-            first = model.of([*TEXTS, TEXTS[0]])
-            assert len(server.requests()) == 40
-            again = make_perplexity("openai:m", [], options=options, store=store)
-            assert again.of([*TEXTS, TEXTS[0]]) == first
-            assert len(server.requests()) == 40
-            assert store.tokens() == (3 * 40, 40)  # three words each, and the generated token
-            # Another model is another call.
-            make_perplexity("openai:n", [], options=options, store=store).of(TEXTS[:1])
-            assert len(server.requests()) == 41
-
-
-def test_the_budget_stops_perplexity(tmp_path: Path) -> None:
+def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> None:
     # A text of 14 bytes is bounded by 14 + 8 tokens and the generated one, 23 in all, and paid for
     # with 3 + 1: with room for 40 tokens a call starts as long as at most 40 − 23 = 17 are spent,
     # so the fifth is the last (after 4 · 4 = 16), and 5 · 4 = 20.
     texts = [f"text number {i}" for i in range(10, 40)]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        options = ClientOptions(
-            server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
-        )
-        for _ in range(2):  # a second run spends nothing more
-            model = make_perplexity("openai:m", [], options=options, store=store)
-            with pytest.raises(BudgetError, match=r"spent 20\.0000 in all runs") as stopped:
-                model.of(texts)
-            assert stopped.value.exit_code == 3
-            assert len(server.requests()) == 5
-        # What chat asks counts to the same total.
-        with pytest.raises(BudgetError, match="spent 20"):
-            OpenAiLlm("m", store, options).complete(
-                [Request((("user", "x" * 9),), {"max_tokens": 4})]
-            )
-
-
-def test_without_a_store_the_budget_holds_for_all_calls_of_a_model(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server:
-        options = ClientOptions(
-            server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
-        )
-        model = make_perplexity("openai:m", [], options=options)
-        with pytest.raises(BudgetError, match="spent 20"):
-            for i in range(10, 40):
-                model.of([f"text number {i}"])
+    options = ClientOptions(
+        server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+    )
+    for _ in range(2):  # a second run spends nothing more
+        model = make_perplexity("openai:m", [], options=options, store=store)
+        with pytest.raises(BudgetError, match=r"spent 20\.0000 in all runs") as stopped:
+            model.of(texts)
+        assert stopped.value.exit_code == 3
         assert len(server.requests()) == 5
+    # What chat asks counts to the same total.
+    with pytest.raises(BudgetError, match="spent 20"):
+        OpenAiLlm("m", store, options).complete([Request((("user", "x" * 9),), {"max_tokens": 4})])
 
 
-def test_embeddings_are_paid_for_once_and_within_the_budget(tmp_path: Path) -> None:
+def test_without_a_store_the_budget_holds_for_all_calls_of_a_model(server: Running) -> None:
+    options = ClientOptions(
+        server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+    )
+    model = make_perplexity("openai:m", [], options=options)
+    with pytest.raises(BudgetError, match="spent 20"):
+        for i in range(10, 40):
+            model.of([f"text number {i}"])
+    assert len(server.requests()) == 5
+
+
+def test_embeddings_are_paid_for_once_and_within_the_budget(
+    server: Running, store: ReplayStore
+) -> None:
     texts = [f"text {i}" for i in range(150)]
-    with openai_server(tmp_path / "log") as server, ReplayStore(tmp_path / "s.db") as store:
-        options = ClientOptions(server.url, retry=FAST)
-        first = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
-        assert len(server.requests()) == 3
-        again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
-        assert np.array_equal(first, again)
-        assert again.dtype == np.float32
-        assert len(server.requests()) == 3
-        assert store.tokens() == (150, 0)
-        assert np.array_equal(
-            make_embedder("openai:e", options=options).encode(texts, "passage"), first
-        )
-        poor = ClientOptions(server.url, retry=FAST, price=Price(1e6, 1e6), max_cost=200)
-        with pytest.raises(BudgetError, match="spent 150"):
-            make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
-        assert len(server.requests()) == 6
+    options = ClientOptions(server.url, retry=FAST)
+    first = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
+    assert len(server.requests()) == 3
+    again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
+    assert np.array_equal(first, again)
+    assert again.dtype == np.float32
+    assert len(server.requests()) == 3
+    assert store.tokens() == (150, 0)
+    assert np.array_equal(
+        make_embedder("openai:e", options=options).encode(texts, "passage"), first
+    )
+    poor = ClientOptions(server.url, retry=FAST, price=Price(1e6, 1e6), max_cost=200)
+    with pytest.raises(BudgetError, match="spent 150"):
+        make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
+    assert len(server.requests()) == 6
 
 
 def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
@@ -114,47 +104,47 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
             assert store.stats().answers == 40 - failed
 
 
-def test_a_store_with_numbers_is_exported_and_taken_in(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server:
-        options = ClientOptions(server.url, retry=FAST)
-        with ReplayStore(tmp_path / "a.db") as store:
-            found = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
-            vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")
-            rows = list(store.export())
-        before = len(server.requests())
-        with ReplayStore(tmp_path / "b.db") as store:
-            assert store.import_rows(iter(rows)) == (41, 0)
-            assert make_perplexity("openai:m", [], options=options, store=store).of(TEXTS) == found
-            other = make_embedder("openai:m", options=options, store=store)
-            assert np.array_equal(other.encode(TEXTS, "query"), vectors)
-        assert len(server.requests()) == before
-        strange = replace(rows[0], payload={"model": "m"})
-        with ReplayStore(tmp_path / "c.db") as store, pytest.raises(CiteforgeError, match="none"):
-            store.import_rows(iter([strange]))
+def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path: Path) -> None:
+    options = ClientOptions(server.url, retry=FAST)
+    with ReplayStore(tmp_path / "a.db") as store:
+        found = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
+        vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")
+        rows = list(store.export())
+    before = len(server.requests())
+    with ReplayStore(tmp_path / "b.db") as store:
+        assert store.import_rows(iter(rows)) == (41, 0)
+        assert make_perplexity("openai:m", [], options=options, store=store).of(TEXTS) == found
+        other = make_embedder("openai:m", options=options, store=store)
+        assert np.array_equal(other.encode(TEXTS, "query"), vectors)
+    assert len(server.requests()) == before
+    strange = replace(rows[0], payload={"model": "m"})
+    with ReplayStore(tmp_path / "c.db") as store, pytest.raises(CiteforgeError, match="none"):
+        store.import_rows(iter([strange]))
 
 
-def test_build_kalma_pays_perplexity_within_the_budget_and_once(tmp_path: Path) -> None:
-    with openai_server(tmp_path / "log") as server:
+def test_build_kalma_pays_perplexity_within_the_budget_and_once(
+    server: Running, tmp_path: Path
+) -> None:
 
-        def build(out: str, *more: str) -> tuple[int, str]:
-            args = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}"]
-            args += ["--pairs-from-kg", "father", "--limit", "3", "--rounds", "2"]
-            args += ["--perplexity", "openai:m", "--licence", "CC0-1.0"]
-            args += ["--base-url", server.url, "--store", str(tmp_path / "s.db"), *more]
-            result = CliRunner().invoke(cli, [*args, "--out", str(tmp_path / out)])
-            error = result.exception
-            code = error.exit_code if isinstance(error, CiteforgeError) else result.exit_code
-            return code, str(error)
+    def build(out: str, *more: str) -> tuple[int, str]:
+        args = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}"]
+        args += ["--pairs-from-kg", "father", "--limit", "3", "--rounds", "2"]
+        args += ["--perplexity", "openai:m", "--licence", "CC0-1.0"]
+        args += ["--base-url", server.url, "--store", str(tmp_path / "s.db"), *more]
+        result = CliRunner().invoke(cli, [*args, "--out", str(tmp_path / out)])
+        error = result.exception
+        code = error.exit_code if isinstance(error, CiteforgeError) else result.exit_code
+        return code, str(error)
 
-        code, said = build("poor", "--price", "1,1", "--max-cost", "0.0003")
-        assert (code, "stopped before --max-cost 0.0003" in said) == (3, True)
-        some = len(server.requests())
-        assert some > 0
-        assert build("a")[0] == 0
-        everything = len(server.requests())
-        assert everything > some
-        assert build("b")[0] == 0
-        assert len(server.requests()) == everything
+    code, said = build("poor", "--price", "1,1", "--max-cost", "0.0003")
+    assert (code, "stopped before --max-cost 0.0003" in said) == (3, True)
+    some = len(server.requests())
+    assert some > 0
+    assert build("a")[0] == 0
+    everything = len(server.requests())
+    assert everything > some
+    assert build("b")[0] == 0
+    assert len(server.requests()) == everything
     manifests = [json.loads((tmp_path / n / "manifest.json").read_text()) for n in "ab"]
     assert manifests[0]["models"]["perplexity"]["name"] == "openai:m"
     assert manifests[0]["benchmark_hash"] == manifests[1]["benchmark_hash"]

@@ -17,17 +17,12 @@ from citeforge.engines.io import sqlite
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
 
+pytestmark = pytest.mark.usefixtures("key")
 N, AT_ONCE = 40, 16
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
-    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
 def requests(size: int = 10) -> list[Request]:
@@ -94,7 +89,7 @@ from pathlib import Path
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError
 url, path, limit, size, n, at_once = sys.argv[1:]
 if int(limit):
@@ -213,7 +208,7 @@ def test_what_a_dead_run_was_asking_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_torn_row_and_a_foreign_one(tmp_path: Path) -> None:
-    from citeforge.engines.llm.stores.replay import exported_row
+    from citeforge.engines.llm.replay import exported_row
 
     request = requests()[0]
     row = asdict(

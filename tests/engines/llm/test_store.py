@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Token
-from citeforge.engines.llm.stores.replay import ReplayStore, decode_answer, encode_answer
+from citeforge.engines.llm.replay import ReplayStore, decode_answer, encode_answer
 from citeforge.schemas.errors import InputError
 
 tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))
@@ -38,7 +38,7 @@ def fill(path: Path, n: int = 3) -> None:
     with ReplayStore(path) as store:
         for i in range(n):
             r = request(f"r{i}")
-            store.put(r.key("m"), r.payload("m"), 0, LlmReply(f"a{i}", 10, 2, "m"))
+            store.keep(r.key("m"), r.payload("m"), 0, LlmReply(f"a{i}", 10, 2, "m"))
 
 
 def test_export_and_import(tmp_path: Path) -> None:
@@ -71,12 +71,12 @@ def test_an_answer_ends_a_failure_and_is_never_undone(tmp_path: Path) -> None:
     r = request("x")
     args = (r.key("m"), r.payload("m"), 0)
     with ReplayStore(tmp_path / "a.db") as store:
-        store.fail(*args, Failure("truncated", "cut", 200, 5, 6))
+        store.keep(*args, Failure("truncated", "cut", 200, 5, 6))
         assert store.get(r.key("m")) is None
         assert store.stats().kinds == {"truncated": 1}
-        store.put(*args, LlmReply("whole", 5, 9))
+        store.keep(*args, LlmReply("whole", 5, 9))
         assert store.stats().failures == 0
-        store.fail(*args, Failure("exhausted", "later"))
+        store.keep(*args, Failure("exhausted", "later"))
         assert store.stats().failures == 0
         assert store.get(r.key("m")) == LlmReply("whole", 5, 9)
         assert store.tokens() == (5 + 5, 6 + 9)
@@ -144,7 +144,7 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         ReplayStore(tmp_path / "a.db") as store,
         pytest.raises(InputError, match="is locked by another program"),
     ):
-        store.put(r.key("m"), r.payload("m"), 0, LlmReply("a", 1, 1))
+        store.keep(r.key("m"), r.payload("m"), 0, LlmReply("a", 1, 1))
     other.execute("ROLLBACK")
     other.close()
 

@@ -13,8 +13,7 @@ import pytest
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.retrieval.settings import RetrieverSettings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.plugins.published_systems.alce.searching import best_by_vectors
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError, UsageError

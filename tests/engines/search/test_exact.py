@@ -14,8 +14,14 @@ from hypothesis import strategies as st
 
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.search import exact as search
-from citeforge.engines.search.exact import Faiss, choose_first_stage, rescore, retrieve_candidates
-from citeforge.engines.search.torch_search import Best, TorchSearch
+from citeforge.engines.search.exact import (
+    Best,
+    Faiss,
+    TorchSearch,
+    choose_first_stage,
+    rescore,
+    retrieve_candidates,
+)
 from citeforge.schemas.errors import InputError
 
 PRODUCTS: Callable[[Any], Any] = partial(TorchSearch, device="cpu")
@@ -84,7 +90,8 @@ def blockwise(way: Any, k: int, sizes: tuple[int, ...] = (2048, 2048, 904)) -> B
     """The best of a corpus that is searched block by block."""
     best, start = Best(len(way.queries), k), 0
     for size in sizes:
-        way.search(CORPUS[start : start + size], start, best)
+        scores, rows = way(CORPUS[start : start + size], min(k, size))
+        best.add(scores, rows + start)
         start += size
     return best
 
@@ -137,8 +144,8 @@ def scarce(monkeypatch: pytest.MonkeyPatch, most: int) -> list[int]:
 def test_memory_that_runs_out_halves_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = scarce(monkeypatch, 4)
     best = blockwise(PRODUCTS(QUERIES), 5, (40, 3, 57))
-    # 13 // 2 = 6, 6 // 2 = 3; then four products of 3 and one of 1, for each of three blocks.
-    assert tried == [13, 6, *[3, 3, 3, 3, 1] * 3]
+    # 13 = 7 + 6, 7 = 4 + 3, 6 = 3 + 3; for each of three blocks.
+    assert tried == [13, 7, 4, 3, 6, 3, 3] * 3
     assert (best.where == np.argsort(-EXACT[:, :100], axis=1)[:, :5]).all()
 
 

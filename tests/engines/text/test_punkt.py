@@ -8,9 +8,8 @@ from typing import Any
 import nltk
 import pytest
 
-from citeforge.engines.text import punkt
-from citeforge.engines.text.punkt import PunktSegmenter, tables_hash
-from citeforge.engines.text.segmenters import make_segmenter
+from citeforge.engines.text import segmenters as punkt
+from citeforge.engines.text.segmenters import PunktSegmenter, make_segmenter, tables_hash
 from citeforge.schemas.errors import InputError
 
 TEXTS = [
@@ -87,7 +86,8 @@ def test_without_any_tables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_other_tokenizer_is_never_imported() -> None:
     code = (
-        "import sys; from citeforge.engines.text.punkt import PunktSegmenter; PunktSegmenter();"
+        "import sys; from citeforge.engines.text.segmenters import PunktSegmenter;"
+        "PunktSegmenter();"
         "assert not [m for m in sys.modules if m.split('.')[0] == 'punkt']"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

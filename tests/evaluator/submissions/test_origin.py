@@ -8,7 +8,7 @@ import pytest
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.records import LlmReply
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
@@ -48,7 +48,7 @@ def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
             relevant = table.relevant[at]
             others = set(range(table.sizes[at])) - relevant
             cited = 1 + min(others if row.query_id == wrong else relevant)
-            store.put(request.key("m"), request.payload("m"), 0, LlmReply(f"So it is [{cited}]."))
+            store.keep(request.key("m"), request.payload("m"), 0, LlmReply(f"So it is [{cited}]."))
     made = cli("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
     assert made.returncode == 0, made.stderr
     return folder / "s.jsonl"

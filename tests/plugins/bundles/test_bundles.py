@@ -9,7 +9,7 @@ import pytest
 
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.registry import select

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segmenters import make_segmenter
 from citeforge.evaluator.corrections import Correction

@@ -14,7 +14,7 @@ import torch
 
 from citeforge.engines import plugins
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.plugins.offline_models import smollm
 from citeforge.plugins.offline_models.choice import TokenChooser
@@ -173,12 +173,12 @@ def test_what_has_ended_is_stored_while_the_rest_of_its_batch_is_written(
         return written(self, *given)
 
     monkeypatch.setattr(TokenChooser, "__call__", counted)
-    stored: list[tuple[int, int | None]] = []
+    stored: list[tuple[int, int]] = []
 
     class Watched(ReplayStore):
-        def put(self, key: str, payload: Any, sample: int, answer: LlmReply) -> None:
-            super().put(key, payload, sample, answer)
-            stored.append((len(steps), answer.completion_tokens))
+        def keep(self, key: str, payload: Any, sample: int, result: Result) -> None:
+            super().keep(key, payload, sample, result)
+            stored.append((len(steps), result.completion_tokens))
 
     with Watched(tmp_path / "s.db") as store:
         OfflineLlm(store).complete([request(QUESTIONS[0], max_tokens=n) for n in (9, 3, 6)])

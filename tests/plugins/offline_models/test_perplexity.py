@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import InputError
 from servers.running import openai_server
 from servers.tiny_nli import train_causal

@@ -24,12 +24,11 @@ from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.store import VerdictStore
+from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.runner import LOCAL
 from citeforge.engines.search.exact import retrieve_candidates

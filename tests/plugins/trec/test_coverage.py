@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from citeforge.engines.judge.llm import read_decision
+from citeforge.engines.judge.no_model import TableJudge
 from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.judge.table import TableJudge
 from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark

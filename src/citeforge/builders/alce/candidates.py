@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from citeforge.engines.io.tables import batch_of
 from citeforge.engines.retrieval.records import Rankings, ranked
-from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.retrieval.settings import RetrieverSettings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.runner import make_runner
 from citeforge.engines.setup import run_embedder
 from citeforge.ir_convert.alce import AlceItem, passage_id

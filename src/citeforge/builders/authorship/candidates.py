@@ -6,8 +6,7 @@ from pathlib import Path
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.retrieval.settings import RetrieverSettings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.schemas.errors import UsageError
 
 Ranked = dict[str, list[str]]

@@ -19,7 +19,7 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm
-from citeforge.engines.models.perplexity.records import make_perplexity, perplexity_name
+from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter

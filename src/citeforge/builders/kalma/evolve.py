@@ -12,7 +12,7 @@ from citeforge.builders.kalma.score import ScoredTriple, Specificity, rank_tripl
 from citeforge.builders.kalma.selection import EntityPair, missing_values, values_by_relation
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.models.perplexity.records import Perplexity
+from citeforge.engines.models.perplexity import Perplexity
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.benchmarks.kg import Key, Triple, relation_key

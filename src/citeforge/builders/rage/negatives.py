@@ -27,8 +27,7 @@ from citeforge.engines.io.tables import (
     write_table,
 )
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.retrieval.registry import make_retriever
-from citeforge.engines.retrieval.settings import RetrieverSettings
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.runner import make_runner
 from citeforge.engines.search.two_stage import TwoStageSearch
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT

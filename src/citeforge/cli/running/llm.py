@@ -51,7 +51,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
 @add_options(field_options(RunOptions, ("price",)))
 def stats(store: Path, **given: Any) -> None:
     """Count the answers, failures and tokens of a store."""
-    from citeforge.engines.llm.stores.replay import ReplayStore
+    from citeforge.engines.llm.replay import ReplayStore
     from citeforge.engines.setup import client_options
 
     with ReplayStore(store, readonly=True) as opened:
@@ -75,7 +75,7 @@ def stats(store: Path, **given: Any) -> None:
 @path_option("--out", required=True, help="JSON Lines file.")
 def export(store: Path, out: Path) -> None:
     """Write all answers of a store as JSON Lines."""
-    from citeforge.engines.llm.stores.replay import export_store
+    from citeforge.engines.llm.replay import export_store
 
     click.echo(f"{out}: {export_store(store, out):,} answers")
 
@@ -85,7 +85,7 @@ def export(store: Path, out: Path) -> None:
 @path_argument("file")
 def import_(store: Path, file: Path) -> None:
     """Take exported answers into a store; what is there stands."""
-    from citeforge.engines.llm.stores.replay import import_store
+    from citeforge.engines.llm.replay import import_store
 
     added, old = import_store(store, file)
     click.echo(f"{store}: {added:,} answers added, {old:,} were there")

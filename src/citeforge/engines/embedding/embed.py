@@ -12,13 +12,18 @@ import numpy as np
 
 from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.progress import Advance, ProgressCounter
+from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.compute import choose_compute, device_of, require_openvino
-from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
-from citeforge.engines.models.parallel import batched, one_thread_each
-from citeforge.engines.models.steps import layer_steps
+from citeforge.engines.models.files import (
+    Located,
+    find_model,
+    loading_errors,
+    model_title,
+    quiet_transformers,
+)
+from citeforge.engines.models.parallel import batched, in_halves, one_thread_each
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
@@ -98,21 +103,18 @@ def _run(
     name: str, locate: Callable[[], Located], settings: EmbedderSettings, load: Load | None = None
 ) -> Embedder:
     prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
-    make = partial(_local, name, locate, device, prefixes, compute, load)
+    make: Callable[[], Embedder] = partial(
+        TransformerEmbedder, name, locate, device, prefixes, compute, load
+    )
+    if compute == "int8":
+        make = partial(_quantizable, name, locate, device, prefixes)
     return settings.options.runner.embedder(make, prefixes, device, compute)
 
 
-def _local(
-    name: str,
-    locate: Callable[[], Located],
-    device: str,
-    prefixes: Prefixes,
-    compute: Compute,
-    load: Load | None,
+def _quantizable(
+    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes
 ) -> Embedder:
-    if compute == "int8":
-        return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
-    return TransformerEmbedder(name, locate, device, prefixes, compute, load)
+    return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
 
 
 def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
@@ -194,7 +196,7 @@ class TransformerEmbedder:
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
-        """The same; ``advance`` is told how far it is, layer by layer."""
+        """The same; ``advance`` is told of every batch."""
         prefix = self.prefixes.of(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
@@ -203,20 +205,13 @@ class TransformerEmbedder:
             return np.empty((0, 0), np.float32)
         advance(0, "loading the model")
         vectors: Vectors | None = None
-        counter = ProgressCounter(advance, len(texts))
-        with layer_steps(self._model, counter.share) as begin:
-
-            def work(tokens: dict[str, Any]) -> Vectors:
-                begin(len(next(iter(tokens.values()))))
-                return self._embed_batch(tokens)
-
-            tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
-            results = one_thread_each(work, tokens, self.device)
-            for rows, unit in zip(batches, results, strict=True):
-                if vectors is None:
-                    vectors = np.empty((len(texts), unit.shape[1]), np.float32)
-                vectors[rows] = unit
-                counter.done(len(rows))
+        tokens = (self._tokenise([prefix + texts[i] for i in rows]) for rows in batches)
+        results = one_thread_each(self._embed_batch, tokens, self.device)
+        for rows, unit in zip(batches, results, strict=True):
+            if vectors is None:
+                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
+            vectors[rows] = unit
+            advance(len(rows))
         assert vectors is not None
         return vectors
 
@@ -230,25 +225,20 @@ class TransformerEmbedder:
 
         Halves have the width of the whole; the last bits of their vectors may differ from its.
         """
-        import torch
-
         features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
-        rows = len(next(iter(features.values())))
-        try:
-            return self._forward(features)
-        except torch.OutOfMemoryError as error:
-            if rows == 1:
-                raise InputError(
-                    "memory does not suffice to embed one text",
-                    path=self.device,
-                    allowed="--device cpu, or a device that nothing else uses",
-                ) from error
-        # Outside the handler, so that the failed batch's tensors are free again.
-        if self.device.startswith("cuda"):
-            torch.cuda.empty_cache()
-        half = (rows + 1) // 2
-        parts = ({k: v[p] for k, v in features.items()} for p in (slice(half), slice(half, None)))
-        return np.concatenate([self._embed_batch(part) for part in parts])
+        size = len(next(iter(features.values())))
+
+        def work(rows: slice) -> Vectors:
+            return self._forward({name: values[rows] for name, values in features.items()})
+
+        pieces = [v for v in in_halves(work, slice(0, size), self.device) if v is not None]
+        if sum(map(len, pieces)) < size:
+            raise InputError(
+                "memory does not suffice to embed one text",
+                path=self.device,
+                allowed="--device cpu, or a device that nothing else uses",
+            )
+        return np.concatenate(pieces)
 
     def _forward(self, features: dict[str, Any]) -> Vectors:
         import torch
@@ -263,9 +253,8 @@ class TransformerEmbedder:
 def _load_any(folder: Path, device: str) -> Any:
     """The sentence-transformers model of a folder, on a device."""
     from sentence_transformers import SentenceTransformer
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    quiet_transformers()
     return SentenceTransformer(str(folder), device=device, local_files_only=True)
 
 

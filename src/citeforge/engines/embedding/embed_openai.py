@@ -11,10 +11,11 @@ import numpy as np
 
 from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
 from citeforge.engines.llm.budget import estimate_prompt_tokens
-from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
+from citeforge.engines.llm.client import Usage
+from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Result
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.parallel import batched
 
 _BATCH = 64
@@ -43,13 +44,9 @@ class _Embedding(msgspec.Struct):
     embedding: list[float]
 
 
-class _Usage(msgspec.Struct):
-    prompt_tokens: int = 0
-
-
 class _Embeddings(msgspec.Struct):
     data: list[_Embedding]
-    usage: _Usage | None = None
+    usage: Usage | None = None
 
 
 def _read(batch: _Batch, body: bytes) -> Result:
@@ -64,7 +61,7 @@ def _read(batch: _Batch, body: bytes) -> Result:
     numbers = array("d", chain.from_iterable(e.embedding for e in ordered))
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
         return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
-    usage = reply.usage or _Usage(estimate_prompt_tokens(batch))
+    usage = reply.usage or Usage(estimate_prompt_tokens(batch))
     return LlmReply("", usage.prompt_tokens, numbers=numbers)
 
 
@@ -107,11 +104,8 @@ class OpenAiEmbedder:
         ]
         if not batches:
             return np.empty((0, 0), np.float32)
-        answers = numbers_of(
-            self._endpoint.ask(_EMBEDDINGS, batches),
-            "embedding",
-            self.model,
-            "check the model, the endpoint and the key; see: citeforge doctor",
+        answers = self._endpoint.ask_numbers(
+            _EMBEDDINGS, batches, "check the model, the endpoint and the key; see: citeforge doctor"
         )
         rows = [
             np.frombuffer(numbers, np.float64).reshape(len(batch.texts), -1)

@@ -7,7 +7,7 @@ vectors are equal to the bit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,12 +26,7 @@ class MiniLmEncoder:
 
     Attributes:
         weights: name to tensor, as in ``model.safetensors``.
-        n_linear: linear layers that a batch runs through.
-        after_linear: called after each of them.
     """
-
-    n_linear = 6 * LAYERS
-    after_linear: Callable[[], None] | None = None
 
     def __init__(self, folder: Path) -> None:
         from safetensors.torch import load_file
@@ -113,10 +108,7 @@ class MiniLmEncoder:
     def _linear(self, name: str, values: Tensor) -> Tensor:
         from torch.nn.functional import linear
 
-        output = linear(values, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
-        if self.after_linear is not None:
-            self.after_linear()
-        return output
+        return linear(values, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
 
     def _norm(self, name: str, values: Tensor) -> Tensor:
         from torch.nn.functional import layer_norm

@@ -25,7 +25,7 @@ from citeforge.schemas.errors import InputError
 ALLOWED = "FILE.npy (rows × values, floats), FILE.parquet (_id, vector), or a folder of one kind"
 _COLUMNS = ("vector", "embedding")
 _LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-_ROWS = pa.schema([("_id", pa.string()), ("vector", pa.list_(pa.float64()))])
+_BATCH_ROWS = 1 << 12
 Matrix = npt.NDArray[Any]
 
 
@@ -195,21 +195,20 @@ def passage_shards(
     """
     source.require_rows(total)
     shards: list[VectorShard] = []
-    rows = _Tables(source) if source.has_ids else _Matrices(source)
+    rows = _Rows(source)
     start = 0
     for number, names in enumerate(ids):
         n = len(names)
-        vectors, theirs = rows.take(n)
-        if theirs is not None and not theirs.equals(names):
+        theirs, vectors = rows.take(n)
+        if source.has_ids and not theirs.equals(names):
             _refuse_ids(source, start, theirs, names)
         _check(source, vectors, start, names)
         key = digest({"given": source.sha256, "rows": [start, start + n]})
-        shard = rows.shard(start, n, key)
-        if shard is None:
-            made_from: dict[str, object] = {"given": source.sha256}
-            path = folder / f"passages-{number:05d}.f16"
-            shard = keep_shard(path, _unit(vectors), key, made_from)
-        shards.append(shard)
+        path = folder / f"passages-{number:05d}.f16"
+        shards.append(
+            _in_place(source, start, n, key)
+            or keep_shard(path, _unit(vectors), key, {"given": source.sha256})
+        )
         start += n
         advance(n)
     return shards
@@ -226,12 +225,11 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
     Raises:
         InputError: as for :func:`passage_shards`; or a query has none, or two.
     """
-    if source.has_ids:
-        vectors, names = _Tables(source).take(source.rows)
-        all_ids = names.to_pylist()
-    else:
+    if not source.has_ids:
         source.require_rows(len(all_ids))
-        vectors, _ = _Matrices(source).take(source.rows)
+    names, vectors = _Rows(source).take(source.rows)
+    if source.has_ids:
+        all_ids = names.to_pylist()
     where = {name: row for row, name in enumerate(all_ids)}
     if len(where) < len(all_ids):
         raise InputError("names a query twice", path=source.path, field="_id")
@@ -279,77 +277,70 @@ def _unit(vectors: Matrix) -> npt.NDArray[np.float32]:
     return rows
 
 
-class _Matrices:
-    """Rows of .npy files, one after another."""
+class _Rows:
+    """Rows of the files, one after another: ids, where the files have them, and vectors."""
 
     def __init__(self, source: PrecomputedVectors) -> None:
-        self._matrices = [(path, _npy(path)) for path in source.files]
-        self._at = 0
+        self._batches = _batches(source)
+        self._ids, self._vectors = pa.nulls(0, pa.string()), np.empty((0, source.dimension))
 
-    def take(self, n: int) -> tuple[Matrix, None]:
-        """The next n vectors."""
-        pieces = []
-        for path, matrix, first, rows in self._spans(self._at, n):
-            size = rows * matrix.shape[1]
-            at = matrix.offset + first * matrix.strides[0]
+    def take(self, n: int) -> tuple[pa.Array, Matrix]:
+        """The next n."""
+        ids, pieces = [], []
+        while n:
+            if not len(self._ids):
+                self._ids, self._vectors = next(self._batches)
+            ids.append(self._ids[:n])
+            pieces.append(self._vectors[:n])
+            self._ids, self._vectors = self._ids[n:], self._vectors[n:]
+            n -= len(ids[-1])
+        return pa.concat_arrays(ids), np.concatenate(pieces)
+
+
+def _batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
+    """Rows, some thousands at once; those of .npy files without ids."""
+    n_before = 0
+    for path in source.files:
+        if source.has_ids:
+            for batch in iter_batches([path], ["_id", _column(path)[0]], rows=_BATCH_ROWS):
+                yield batch[0].cast(pa.string()), _matrix(source, batch[1], n_before)
+                n_before += len(batch)
+            continue
+        matrix = _npy(path)
+        for start in range(0, len(matrix), _BATCH_ROWS):
+            shape = min(_BATCH_ROWS, len(matrix) - start), source.dimension
             # Not by the map itself: what it holds would count as memory of this process.
-            values: Matrix = np.fromfile(path, matrix.dtype, size, offset=at)
-            if len(values) != size:
+            at, n_values = matrix.offset + start * matrix.strides[0], shape[0] * shape[1]
+            values: Matrix = np.fromfile(path, matrix.dtype, n_values, offset=at)
+            if len(values) != n_values:
                 raise InputError("was cut short while it was read", path=path)
-            pieces.append(values.reshape(rows, -1))
-        self._at += n
-        return np.concatenate(pieces), None
-
-    def shard(self, start: int, n: int, key: str) -> VectorShard | None:
-        """Rows where they lie, if they can be read there: float16, in one file."""
-        (path, matrix, first, _), *others = self._spans(start, n)
-        if others or matrix.dtype != np.dtype("<f2"):
-            return None
-        at = matrix.offset + first * matrix.strides[0]
-        return VectorShard(path, n, matrix.shape[1], key, at)
-
-    def _spans(self, start: int, n: int) -> Iterator[tuple[Path, np.memmap[Any, Any], int, int]]:
-        for path, matrix in self._matrices:
-            first, end = max(start, 0), min(start + n, len(matrix))
-            if first < end:
-                yield path, matrix, first, end - first
-            start -= len(matrix)
+            yield pa.nulls(shape[0], pa.string()), values.reshape(shape)
 
 
-class _Tables:
-    """Rows of Parquet files, one after another."""
+def _matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
+    """Lists of a table, all of one length and without gaps, as rows."""
+    lists = lists.cast(pa.list_(pa.float64()))
+    n, dimension = len(lists), source.dimension
+    sizes = pc.list_value_length(lists).to_pylist()
+    if lists.flatten().null_count or sizes.count(dimension) < n:
+        rows = enumerate(lists.to_pylist())
+        row = next(i for i, r in rows if r is None or None in r or len(r) != dimension)
+        raise InputError(
+            f"has {sizes[row]} values, or nothing among them, and others have {dimension}",
+            path=source.path,
+            line=n_before + row + 1,
+            field="vector",
+        )
+    values: Matrix = lists.flatten().to_numpy(zero_copy_only=False)
+    return values.reshape(n, dimension)
 
-    def __init__(self, source: PrecomputedVectors) -> None:
-        self._source = source
-        self._batches = self._read()
-        self._rest = _ROWS.empty_table()
-        self._at = 0
 
-    def take(self, n: int) -> tuple[Matrix, pa.Array]:
-        """The next n vectors, and their ids."""
-        while self._rest.num_rows < n:
-            self._rest = pa.concat_tables([self._rest, next(self._batches)])
-        head, self._rest = self._rest.slice(0, n).combine_chunks(), self._rest.slice(n)
-        lists, dimension = pa.concat_arrays(head["vector"].chunks), self._source.dimension
-        sizes = pc.list_value_length(lists).to_pylist()
-        if lists.flatten().null_count or sizes.count(dimension) < n:
-            rows = enumerate(lists.to_pylist())
-            row = next(i for i, r in rows if r is None or None in r or len(r) != dimension)
-            raise InputError(
-                f"has {sizes[row]} values, or nothing among them, and others have {dimension}",
-                path=self._source.path,
-                line=self._at + row + 1,
-                field="vector",
-            )
-        self._at += n
-        values: Matrix = lists.flatten().to_numpy(zero_copy_only=False)
-        return values.reshape(n, dimension), pa.concat_arrays(head["_id"].chunks)
-
-    def shard(self, start: int, n: int, key: str) -> None:
-        """Nothing: rows of a table cannot be read where they lie."""
-
-    def _read(self) -> Iterator[pa.Table]:
-        for path in self._source.files:
-            names = ["_id", _column(path)[0]]
-            for batch in iter_batches([path], names, rows=1 << 12):
-                yield pa.Table.from_batches([batch]).rename_columns(_ROWS.names).cast(_ROWS)
+def _in_place(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
+    """Rows where they lie, if they can be read there: float16, in one .npy file."""
+    for path in source.files if not source.has_ids else ():
+        matrix = _npy(path)
+        if start >= 0 and start + n <= len(matrix) and matrix.dtype == np.dtype("<f2"):
+            at = matrix.offset + start * matrix.strides[0]
+            return VectorShard(path, n, source.dimension, key, at)
+        start -= len(matrix)
+    return None

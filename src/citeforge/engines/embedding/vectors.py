@@ -25,8 +25,6 @@ from citeforge.engines.io.tables import regroup
 from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
-_SPARSE = 32
-"""Of how many rows one is wanted when reading the others costs more than skipping them."""
 PLURALS: dict[Kind, str] = {"passage": "passages", "query": "queries"}
 """First part of the names of shards."""
 
@@ -56,16 +54,13 @@ class VectorShard:
             InputError: the file is shorter than it was.
         """
         shape = (self.rows, self.dimension)
-        if rows is not None and len(rows) * _SPARSE <= self.rows:
-            try:
+        try:
+            if rows is not None:
                 return np.asarray(np.memmap(self.path, "<f2", "r", self.offset, shape)[rows])
-            except ValueError as error:  # the map would end behind the file
-                raise InputError("was cut short while it was read", path=self.path) from error
-        flat = np.fromfile(self.path, "<f2", self.rows * self.dimension, offset=self.offset)
-        if len(flat) != self.rows * self.dimension:
-            raise InputError("was cut short while it was read", path=self.path)
-        vectors = flat.reshape(shape)
-        return vectors if rows is None else vectors[rows]
+            n_values = self.rows * self.dimension
+            return np.fromfile(self.path, "<f2", n_values, offset=self.offset).reshape(shape)
+        except ValueError as error:  # the shape, or the map, would end behind the file
+            raise InputError("was cut short while it was read", path=self.path) from error
 
 
 def digest_texts(texts: pa.Array) -> str:

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from citeforge.engines.io.json_names import require_unique_names
-from citeforge.engines.io.jsonlines import Row, decode_text, read_rows
+from citeforge.engines.io.jsonlines import Row, decode_text, read_rows, require_unique_names
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
 

@@ -17,7 +17,7 @@ from typing import IO, Any
 import msgspec
 from filelock import lock_descriptor
 
-from citeforge.engines.io.json_names import json_fault, require_unique_names
+from citeforge.engines.io.jsonlines import json_fault, require_unique_names
 from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -31,35 +31,6 @@ class Advance(Protocol):
     def __call__(self, items: int, note: str | None = None, /) -> None: ...
 
 
-class ProgressCounter:
-    """Counts what is done, and before that the shares of what is worked on; never backwards."""
-
-    def __init__(self, advance: Advance, total: int) -> None:
-        self._advance, self._total = advance, total
-        self._lock = Lock()
-        self._shares = 0.0
-        self._done = self._told = 0
-        self._note: str | None = None
-
-    def share(self, items: float) -> None:
-        """A part of some items is done; they are not done yet."""
-        with self._lock:
-            self._shares += items
-            self._tell()
-
-    def done(self, items: int, note: str | None = None) -> None:
-        """Some items are done."""
-        with self._lock:
-            self._done, self._note = self._done + items, note
-            self._tell()
-
-    def _tell(self) -> None:
-        reached = max(self._done, min(int(self._shares), self._total - 1))
-        if reached > self._told:
-            self._advance(reached - self._told, self._note)
-            self._told = reached
-
-
 class Line(msgspec.Struct, kw_only=True, frozen=True):
     """How far one piece of work has come.
 

@@ -9,7 +9,7 @@ from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, v
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import BatchScorer, require_openvino
-from citeforge.engines.models.files import Located, loading_errors
+from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
 from citeforge.schemas.errors import UsageError
 
 
@@ -20,10 +20,7 @@ def load_model(settings: NliSettings) -> NliModel:
         InputError: the folder does not hold such a model, or OpenVINO cannot convert it.
         UsageError: OpenVINO is asked for what it does not compute here.
     """
-    from transformers import AutoConfig
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers = quiet_transformers()
     architecture = settings.profile.architecture
     if settings.openvino is not None:
         if architecture != "classifier":
@@ -34,7 +31,7 @@ def load_model(settings: NliSettings) -> NliModel:
         settings.folder,
         f"a model of the architecture {architecture}, or another --judge-profile",
     ):
-        config = AutoConfig.from_pretrained(settings.base, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(settings.base, local_files_only=True)
         return ARCHITECTURES[architecture](settings, config)
 
 
@@ -103,17 +100,12 @@ class ClassifierModel(NliModel):
         if settings.openvino is not None:
             openvino = require_openvino(settings.device, "--runtime openvino")
             located = Located(settings.folder, settings.openvino)
-            self._fast = openvino.classifier(located, self.model, self._example(), self._pad())
+            # Two pairs of different lengths.
+            texts = ["one premise", "another one"], ["a text", "a longer second text"]
+            example = self.tokenizer(*texts, padding=True, return_tensors="pt")
+            pad = int(self.tokenizer.pad_token_id or 0)
+            self._fast = openvino.classifier(located, self.model, example, pad)
             self.engine = openvino.version()
-
-    def _pad(self) -> int:
-        return int(self.tokenizer.pad_token_id or 0)
-
-    def _example(self) -> dict[str, Any]:
-        """Two pairs of different lengths, tokenised."""
-        texts = ["one premise", "another one"], ["a text", "a longer second text"]
-        example: dict[str, Any] = self.tokenizer(*texts, padding=True, return_tensors="pt")
-        return example
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
         from transformers import AutoModelForSequenceClassification

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
-from typing import Generic, TypeVar
 
-from citeforge.engines.judge.records import Pair
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair, Verdict
 from citeforge.schemas.models.judge_profile import Chunks, JudgeProfile
 
 Count = Callable[[str], int]
-T = TypeVar("T")
 
 
 def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
@@ -33,42 +32,54 @@ def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
     return [[Pair(piece, claim) for piece in pieces] for claim in claims]
 
 
-class PairParts(Generic[T]):
+class PairParts:
     """Pairs of which parts are decided one by one; a part of several pairs is decided once.
 
     Attributes:
         parts: all of them, each once.
     """
 
-    def __init__(self, wholes: Sequence[list[list[Pair]]]) -> None:
-        """Take the parts of every pair, as :func:`parts` gives them."""
-        self._wholes = wholes
-        self._decided: dict[Pair, T] = {}
+    def __init__(self, wholes: Sequence[list[list[Pair]]], mean: bool = False) -> None:
+        """Take the parts of every pair, as :func:`parts` gives them; see :func:`combined`."""
+        self._wholes, self._mean = wholes, mean
+        self._decided: dict[Pair, Decision] = {}
         self._owners: dict[Pair, list[int]] = {}
         for i, whole in enumerate(wholes):
             for part in dict.fromkeys(part for row in whole for part in row):
                 self._owners.setdefault(part, []).append(i)
-        self._sizes = Counter(i for owners in self._owners.values() for i in owners)
-        self._missing = self._sizes.copy()
+        self._missing = Counter(i for owners in self._owners.values() for i in owners)
         self.parts = list(self._owners)
 
-    def share(self, part: Pair) -> float:
-        """How many pairs a part makes up."""
-        return sum(1 / self._sizes[i] for i in self._owners[part])
-
-    def add(self, part: Pair, value: T) -> list[tuple[int, list[list[T]]]]:
-        """Take what was decided of a part.
-
-        Returns:
-            (index, values of the parts in their rows) of the pairs that are complete by it.
-        """
-        self._decided[part] = value
+    def add(self, part: Pair, decision: Decision) -> list[tuple[int, Decision]]:
+        """Take what was decided of a part; (index, decision) of the pairs that it completes."""
+        self._decided[part] = decision
         self._missing.subtract(self._owners[part])
-        return [
-            (i, [[self._decided[part] for part in row] for row in self._wholes[i]])
-            for i in self._owners[part]
-            if not self._missing[i]
-        ]
+        complete = [i for i in self._owners[part] if not self._missing[i]]
+        rows = [[[self._decided[p] for p in row] for row in self._wholes[i]] for i in complete]
+        return [(i, combined(r, self._mean)) for i, r in zip(complete, rows, strict=True)]
+
+
+def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
+    """The decision of a pair by those of its parts; a failed part fails it.
+
+    The best chunk counts for each sentence; one that tells nothing leaves the decision to others.
+    Of the sentences the least counts.
+
+    Args:
+        rows: a row for each sentence, with a decision for each chunk.
+        mean: whether the mean margin of the sentences counts, in place of the least.
+    """
+    decisions = [decision for row in rows for decision in row]
+    failed = next((d for d in decisions if isinstance(d, JudgeFailure)), None)
+    if failed is not None:
+        return failed
+    verdicts = [[d for d in row if isinstance(d, Verdict)] for row in rows]
+    best = [max(v, key=lambda v: (v.level, v.margin or 0.0, not v.undecided)) for v in verdicts]
+    least = min(best, key=lambda v: (v.level, v.margin or 0.0, v.undecided))
+    if mean:
+        margin = sum(v.margin or 0.0 for v in best) / len(best)
+        least = Verdict(margin > 0, margin)
+    return replace(least, truncated=any(v.truncated for row in verdicts for v in row))
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
@@ -107,7 +118,7 @@ def _gathered(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[
 
 @cache
 def _punkt() -> Callable[[str], list[tuple[int, int]]]:
-    from citeforge.engines.text.punkt import PunktSegmenter
+    from citeforge.engines.text.segmenters import PunktSegmenter
 
     return PunktSegmenter().split
 

@@ -20,7 +20,6 @@ from citeforge.engines.judge.records import CLOSE_CALL, Decision, JudgeFailure, 
 from citeforge.engines.models.compute import device_of
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.engines.models.steps import Share, layer_steps
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.compute import Runtime
@@ -159,14 +158,10 @@ class HfJudge:
         return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        self.decide_watched(pairs, keep, lambda _: None)
-
-    def decide_watched(self, pairs: Sequence[Pair], keep: Keep, share: Share) -> None:
-        """The same; ``share`` is told how far it is, in pairs, layer by layer."""
         on_gpu = self._model.settings.device.startswith("cuda")
         size = self.options.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
-        close = self._decide(pairs, size, CLOSE_CALL[dtype], keep, share)
+        close = self._decide(pairs, size, CLOSE_CALL[dtype], keep)
         again = [pairs[i] for i in close]
 
         def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
@@ -177,53 +172,35 @@ class HfJudge:
         elif again:
             self._exact.decide(again, keep_close)
 
-    def _decide(
-        self, pairs: Sequence[Pair], size: int, least: float, keep: Keep,
-        share: Share = lambda _: None,
-    ) -> list[int]:  # fmt: skip
+    def _decide(self, pairs: Sequence[Pair], size: int, least: float, keep: Keep) -> list[int]:
         """Decide pairs in batches of so many parts.
 
         Returns:
             The pairs whose margin is below ``least``: they are left to be asked again.
         """
-        whole = PairParts[tuple[float | None, bool]]([self._model.parts(p) for p in pairs])
+        mean = self.profile.sentences == "mean"
+        whole = PairParts([self._model.parts(p) for p in pairs], mean)
         encoded = self._model.encode(whole.parts)
         # The longest first, so that memory runs out at the start or not at all.
         order = sorted(range(len(encoded)), key=lambda i: (-len(encoded[i].ids), whole.parts[i]))
         batches = [order[i : i + size] for i in range(0, len(order), size)]
         close: list[int] = []
-        with layer_steps(self._model.model, share) as begin:
 
-            def work(rows: list[int]) -> list[float | None]:
-                begin(sum(whole.share(whole.parts[i]) for i in rows))
-                return self._model.margins([encoded[i] for i in rows])
+        def work(rows: list[int]) -> list[float | None]:
+            return self._model.margins([encoded[i] for i in rows])
 
-            margins_of = one_thread_each(work, batches, self._model.settings.device)
-            for rows, margins in zip(batches, margins_of, strict=True):
-                decided = []
-                for row, margin in zip(rows, margins, strict=True):
-                    value = margin, encoded[row].truncated
-                    for i, values in whole.add(whole.parts[row], value):
-                        decision = self._combined(values)
-                        if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < least:
-                            close.append(i)
-                        else:
-                            decided.append((i, decision))
-                if decided:
-                    keep(decided)
+        margins_of = one_thread_each(work, batches, self._model.settings.device)
+        for rows, margins in zip(batches, margins_of, strict=True):
+            decided = []
+            for row, margin in zip(rows, margins, strict=True):
+                part: Decision = JudgeFailure("out of memory on this pair alone")
+                if margin is not None:
+                    part = Verdict(margin > 0, margin, encoded[row].truncated)
+                for i, decision in whole.add(whole.parts[row], part):
+                    if isinstance(decision, Verdict) and abs(decision.margin or 0.0) < least:
+                        close.append(i)
+                    else:
+                        decided.append((i, decision))
+            if decided:
+                keep(decided)
         return close
-
-    def _combined(self, rows: list[list[tuple[float | None, bool]]]) -> Decision:
-        """The best chunk for each sentence, then the least sentence, or the mean over them.
-
-        Args:
-            rows: margin, None where memory did not suffice, and whether the premise was cut.
-        """
-        best = []
-        for row in rows:
-            margins = [margin for margin, _ in row if margin is not None]
-            if len(margins) < len(row):
-                return JudgeFailure("out of memory on this pair alone")
-            best.append(max(margins))
-        margin = sum(best) / len(best) if self.profile.sentences == "mean" else min(best)
-        return Verdict(margin > 0, margin, any(cut for row in rows for _, cut in row))

@@ -95,11 +95,11 @@ class LlmJudge:
         )
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        whole = PairParts[Decision]([self._parts(pair) for pair in pairs])
+        whole = PairParts([self._parts(pair) for pair in pairs])
 
         def learn(part: Pair, decision: Decision) -> None:
-            for i, decisions in whole.add(part, decision):
-                keep([(i, combined(decisions))])
+            if complete := whole.add(part, decision):
+                keep(complete)
 
         open_parts = whole.parts
         for attempt in range(TRIES):
@@ -198,18 +198,3 @@ def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
         first == str(v).lower() for v in profile.unsupported
     )
     return Verdict(False) if first and is_verdict else None
-
-
-def combined(rows: Sequence[Sequence[Decision]]) -> Decision:
-    """The best chunk for each sentence, then the least sentence; a failed part fails the pair.
-
-    A chunk that tells nothing leaves the decision to the others.
-    """
-    best = []
-    for row in rows:
-        failed = next((d for d in row if isinstance(d, JudgeFailure)), None)
-        if failed is not None:
-            return failed
-        verdicts = (d for d in row if isinstance(d, Verdict))
-        best.append(max(verdicts, key=lambda v: (v.level, not v.undecided)))
-    return min(best, key=lambda v: (v.level, v.undecided))

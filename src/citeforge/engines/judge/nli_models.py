@@ -9,6 +9,7 @@ from typing import Any
 from citeforge.engines.judge.chunks import parts
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
+from citeforge.engines.models.parallel import in_halves
 from citeforge.schemas.models.judge_profile import JudgeProfile
 
 BUCKET = 32
@@ -142,21 +143,11 @@ class NliModel(ABC):
 
     def margins(self, batch: Sequence[Encoded]) -> list[float | None]:
         """Margin of each pair; None where memory does not suffice even for it alone."""
-        import torch
-
-        try:
-            return list(self._run(batch))
-        except RuntimeError as error:
-            text = str(error).lower()
-            if not isinstance(error, torch.OutOfMemoryError) and "memory" not in text:
-                raise
-        if len(batch) == 1:
-            return [None]
-        # Outside the handler, so that the failed batch's tensors are free again.
-        if self.settings.device.startswith("cuda"):
-            torch.cuda.empty_cache()
-        half = (len(batch) + 1) // 2
-        return self.margins(batch[:half]) + self.margins(batch[half:])
+        margins: list[float | None] = []
+        whole = slice(0, len(batch))
+        for piece in in_halves(lambda rows: self._run(batch[rows]), whole, self.settings.device):
+            margins += [None] if piece is None else piece
+        return margins
 
     def _run(self, batch: Sequence[Encoded]) -> list[float]:
         import torch

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.judge.hf import HfJudge, HfOptions
-from citeforge.engines.judge.lexical import LexicalJudge
+from citeforge.engines.judge.no_model import LexicalJudge, TableJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.judge.table import TableJudge
 from citeforge.engines.llm.options import URL_VARIABLE, ClientOptions
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import JUDGES as CHOICES

@@ -1,12 +1,17 @@
-"""Asking a judge: duplicates once, stored pairs never, failures counted."""
+"""Asking a judge: duplicates once, pairs with a verdict on disk never, failures counted."""
 
 import math
 import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from citeforge.engines.io.progress import ProgressCounter, progress
+import msgspec
+
+from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.sqlite import Store
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -15,8 +20,50 @@ from citeforge.engines.judge.records import (
     Verdict,
     verdict_key,
 )
-from citeforge.engines.judge.store import VerdictStore
 from citeforge.schemas.errors import InputError, UsageError
+
+
+class VerdictStore(Store):
+    """Verdicts by the hash of judge and pair, and how fast judges were; failures are not kept."""
+
+    APPLICATION = 0x43464A56  # "CFJV"
+    SCHEMA = """
+    CREATE TABLE verdicts (key TEXT PRIMARY KEY, verdict TEXT NOT NULL) WITHOUT ROWID;
+    CREATE TABLE judges (
+        identity TEXT PRIMARY KEY, pairs INTEGER NOT NULL, seconds REAL NOT NULL
+    ) WITHOUT ROWID
+    """
+
+    def get(self, keys: Sequence[str]) -> dict[str, Verdict]:
+        """Stored verdicts of the keys that have one."""
+        rows = self.rows(
+            "SELECT key, verdict FROM verdicts WHERE key IN (SELECT value FROM json_each(?))",
+            canonical_json(keys),
+        )
+        return {key: msgspec.json.decode(verdict, type=Verdict) for key, verdict in rows}
+
+    def put(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
+        """Store verdicts in one transaction; those that are there stand."""
+        rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
+        with self.transaction() as db:
+            db.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?)", rows)
+
+    def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
+        """Remember how long a judge took, for estimates."""
+        self.rows(
+            "INSERT INTO judges VALUES (?, ?, ?) ON CONFLICT (identity) DO UPDATE SET "
+            "pairs = pairs + excluded.pairs, seconds = seconds + excluded.seconds",
+            canonical_json(identity), pairs, seconds,
+        )  # fmt: skip
+
+    def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
+        """What a pair took this judge in earlier runs; None before the first."""
+        rows = self.rows(
+            "SELECT seconds / pairs FROM judges WHERE identity = ? AND pairs",
+            canonical_json(identity),
+        )
+        return rows[0][0] if rows else None
+
 
 _NOTHING = Verdict(False)
 _VERDICT = (
@@ -172,7 +219,6 @@ class JudgeSession:
         start = time.monotonic()
         waiting = set(range(len(pairs)))
         with progress("judging", len(pairs), "pairs") as advance:
-            counter = ProgressCounter(advance, len(pairs))
 
             def keep(decisions: Sequence[tuple[int, Decision]]) -> None:
                 for i, decision in decisions:
@@ -183,14 +229,9 @@ class JudgeSession:
                     self.store.put((self._key(p), d) for p, d in decided if isinstance(d, Verdict))
                 for pair, decision in decided:
                     self._learn(pair, decision)
-                counter.done(len(decided), f"{self.n_failed} failed")
+                advance(len(decided), f"{self.n_failed} failed")
 
-            judge = self._judges[self.repeat]
-            watched = getattr(judge, "decide_watched", None)
-            if watched is None:
-                judge.decide(pairs, keep)
-            else:  # a batch of a large model may take minutes
-                watched(pairs, keep, counter.share)
+            self._judges[self.repeat].decide(pairs, keep)
         if waiting:
             raise self._wrong(
                 f"left {len(waiting):,} of {len(pairs):,} pairs without a decision",

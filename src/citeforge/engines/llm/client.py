@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
-from citeforge.engines.llm.calls.endpoint import Endpoint, Route
+from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import (
     REFUSED,
@@ -17,7 +17,7 @@ from citeforge.engines.llm.records import (
     Token,
     settle,
 )
-from citeforge.engines.llm.stores.replay import OnResult, ReplayStore
+from citeforge.engines.llm.replay import OnResult, ReplayStore
 
 
 class _Message(msgspec.Struct):

@@ -1,20 +1,49 @@
-"""How to reach an endpoint."""
+"""How to reach an endpoint, and a client whose replies end: no more than so many bytes are read."""
 
 import os
+import random
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from citeforge.engines.llm.calls.bounds import bounded_client
-from citeforge.engines.llm.calls.rate import RetryPolicy
-from citeforge.engines.llm.calls.secrets import Redactor, public_url
 from citeforge.engines.llm.records import Price
+from citeforge.engines.llm.secrets import Redactor, public_url
 from citeforge.engines.runner import LOCAL, Runner
 from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_URL = "https://api.openai.com/v1"
+MOST_BYTES = 32 << 20
+"""More than any chat, completion or batch of embeddings that is asked for here."""
+
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often and how long to try again.
+
+    Attributes:
+        attempts: tries of one request that ends in 408, 5xx, or a broken or hanging connection.
+        throttled_attempts: tries of one request that ends in 429.
+        base: first pause, in seconds; doubled each time, with full jitter.
+        cap: longest pause without a Retry-After.
+        longest_wait: longest Retry-After that is waited for.
+        first_attempts: tries of a connection to an endpoint that nothing was ever heard of: an
+            address that is wrong stays wrong.
+    """
+
+    attempts: int = 8
+    throttled_attempts: int = 40
+    base: float = 0.5
+    cap: float = 30.0
+    longest_wait: float = 900.0
+    first_attempts: int = 3
+
+    def pause(self, attempt: int) -> float:
+        """Seconds before try ``attempt + 1``, counted from 1."""
+        # Jitter only has to differ between clients; it decides nothing that is kept.
+        return random.uniform(0, min(self.cap, self.base * 2 ** (attempt - 1)))
 
 
 @dataclass(frozen=True)
@@ -100,3 +129,52 @@ def _is_http(url: str) -> bool:
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
+
+
+class UnboundedReplyError(Exception):
+    """A reply that is too long, or whose length cannot be known before it is unpacked."""
+
+
+def bounded_client(timeout: float, transport: Any = None) -> Any:
+    """An HTTP client for the OpenAI SDK that reads replies of bounded size only.
+
+    Args:
+        timeout: seconds before a silent connection counts as broken.
+        transport: what carries requests; None for connections of this process.
+    """
+    from openai import DefaultAsyncHttpxClient
+
+    carried = {} if transport is None else {"transport": transport}
+    return DefaultAsyncHttpxClient(
+        timeout=timeout,
+        **carried,
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [_bound]},
+    )
+
+
+async def _bound(response: Any) -> None:
+    """Called when the headers are there and the body is not."""
+    packed = response.headers.get("content-encoding", "identity")
+    if packed.strip().lower() not in ("", "identity"):
+        # A megabyte unpacks to a gigabyte; nobody asked for it packed.
+        raise UnboundedReplyError("the reply is compressed, which was not asked for")
+    response.stream = _bounded(response.stream)
+
+
+def _bounded(stream: Any) -> Any:
+    # The SDK brings httpx or httpx2; a stream must be of the class of the one that it uses.
+    kind = next(c for c in type(stream).__mro__ if c.__name__ == "AsyncByteStream")
+
+    async def read(self: Any) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in stream:
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise UnboundedReplyError(f"the reply is longer than {MOST_BYTES >> 20} MiB")
+            yield chunk
+
+    async def close(self: Any) -> None:
+        await stream.aclose()
+
+    return type("Bounded", (kind,), {"__aiter__": read, "aclose": close})()

@@ -12,7 +12,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
-from citeforge.engines.llm.stores.replay import ReplayStore, Take, ask_once
+from citeforge.engines.llm.replay import ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

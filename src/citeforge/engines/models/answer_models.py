@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from citeforge.engines.models.files import find_model
+from citeforge.engines.models.files import find_model, quiet_transformers
 from citeforge.engines.models.parallel import batched, one_thread_each
 from citeforge.schemas.commands.command_options import BERTSCORE_LAYER, BERTSCORE_MODEL, MAUVE_MODEL
 from citeforge.schemas.errors import InputError
@@ -38,9 +38,8 @@ class BertScore:
         require("bert_score")
         folder, self.revision = locate(model)  # before seconds of imports
         from bert_score import BERTScorer
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        quiet_transformers()
         self._scorer: Any = BERTScorer(model_type=folder, num_layers=layer, device="cpu")
 
     def best(

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.models.answer_models import locate
-from citeforge.engines.models.files import loading_errors
+from citeforge.engines.models.files import loading_errors, quiet_transformers
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.schemas.commands.command_options import QA_MODEL
 
@@ -32,13 +32,12 @@ class ExtractiveQa:
             InputError: it cannot be had, or is no QA model.
         """
         folder, self.revision = locate(model)
-        from transformers import AutoModelForQuestionAnswering, AutoTokenizer
-        from transformers.utils import logging
-
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers = quiet_transformers()
         with loading_errors("is not an extractive QA model", model):
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            self._model: Any = AutoModelForQuestionAnswering.from_pretrained(
+            self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
+                folder, local_files_only=True
+            )
+            self._model: Any = transformers.AutoModelForQuestionAnswering.from_pretrained(
                 folder, local_files_only=True
             ).eval()
         self._limit = min(self._tokenizer.model_max_length, _LONGEST_INPUT)

@@ -5,6 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.schemas.errors import InputError
@@ -62,6 +63,14 @@ def find_model(
             allowed=f"check the name and the network, or use {instead}",
         ) from error
     return Located(folder, {"revision": folder.name})
+
+
+def quiet_transformers() -> Any:
+    """The library ``transformers``, without its progress bars."""
+    import transformers
+
+    transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    return transformers
 
 
 @contextmanager

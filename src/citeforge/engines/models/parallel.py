@@ -60,3 +60,31 @@ def one_thread_each(
         pool.shutdown(cancel_futures=True)
         # A thread that starts later takes over whatever was set last in any thread.
         torch.set_num_threads(workers)
+
+
+def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
+    """Results of ``work`` on rows: on all at once, or on halves of halves where memory runs out.
+
+    Args:
+        work: computes some rows.
+        rows: from ``start`` to ``stop``; at least one.
+        device: where ``work`` computes.
+
+    Returns:
+        One result a piece, in order; None for a single row for which memory does not suffice.
+    """
+    import torch
+
+    try:
+        return [work(rows)]
+    except RuntimeError as error:
+        if not isinstance(error, torch.OutOfMemoryError) and "memory" not in str(error).lower():
+            raise
+    # Outside the handler, so that the failed piece's tensors are free again.
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+    if rows.stop - rows.start == 1:
+        return [None]
+    middle = (rows.start + rows.stop + 1) // 2
+    pieces = slice(rows.start, middle), slice(middle, rows.stop)
+    return [result for piece in pieces for result in in_halves(work, piece, device)]

@@ -14,7 +14,6 @@ from citeforge.engines.io.corpus import embedding_texts, names_at
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.search.exact import (
     NOMINATION_ERROR,
     FirstStage,
@@ -59,17 +58,6 @@ class DenseCorpus:
                 folder, "passages", embedding_texts(corpus, shard_rows), embedder, "passage",
                 advance,
             )  # fmt: skip
-
-    @staticmethod
-    def of(settings: RetrieverSettings) -> "DenseCorpus":
-        """The one that settings ask for."""
-        return DenseCorpus(
-            settings.corpus,
-            settings.embedder(),
-            settings.folder,
-            settings.shard_rows,
-            settings.retrieve_candidates,
-        )
 
     def identity(self) -> dict[str, Any]:
         """The embedder's."""

@@ -1,23 +1,55 @@
-"""Retrievers by their names."""
+"""Retrievers by their names, and what they are made with."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.vectors import SHARD_ROWS
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.runs import TrecRun
+from citeforge.engines.search.exact import FirstStage, retrieve_candidates
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
 from citeforge.schemas.models.choices import Choice
+
+
+def _no_embedder() -> Embedder:
+    raise UsageError("dense retrieval needs --embedder")
+
+
+@dataclass(frozen=True)
+class RetrieverSettings:
+    """What a retriever is made with, besides its argument.
+
+    Attributes:
+        corpus: Parquet shards (schema CORPUS) of what is searched.
+        embedder: makes the embedder of dense retrieval, when it is needed.
+        folder: where its vectors are kept.
+        shard_rows: passages a shard of vectors.
+        retrieve_candidates: what searches them.
+    """
+
+    corpus: list[Path]
+    embedder: Callable[[], Embedder] = _no_embedder
+    folder: Path = field(default_factory=Path)
+    shard_rows: int = SHARD_ROWS
+    retrieve_candidates: FirstStage = retrieve_candidates
+
 
 RETRIEVERS: Registry[Choice, Retriever] = Registry(
     "retriever",
     "retrievers",
     CHOICES,
     {
-        "bm25": lambda settings: Bm25.of(settings.corpus),
-        "dense": DenseCorpus.of,
-        "run": lambda file, settings: TrecRun(Path(file), settings.corpus),
+        "bm25": lambda s: Bm25.of(s.corpus),
+        "dense": lambda s: DenseCorpus(
+            s.corpus, s.embedder(), s.folder, s.shard_rows, s.retrieve_candidates
+        ),
+        "run": lambda file, s: TrecRun(Path(file), s.corpus),
     },
     "identity rank",
     expected("--retriever", CHOICES),

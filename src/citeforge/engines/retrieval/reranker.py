@@ -7,7 +7,13 @@ from itertools import chain
 from typing import Any, ClassVar, Protocol
 
 from citeforge.engines.models.compute import device_of, require_openvino
-from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
+from citeforge.engines.models.files import (
+    Located,
+    find_model,
+    loading_errors,
+    model_title,
+    quiet_transformers,
+)
 from citeforge.engines.models.parallel import batched, one_thread_each
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import require
@@ -193,12 +199,10 @@ class MonoT5(_LocalReranker):
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
         import torch
-        from transformers import AutoModelForSeq2SeqLM
-        from transformers.utils import logging
 
-        logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers = quiet_transformers()
         with loading_errors("cannot be loaded", self.name, _ALLOWED):
-            model = AutoModelForSeq2SeqLM.from_pretrained(
+            model = transformers.AutoModelForSeq2SeqLM.from_pretrained(
                 self.located.folder, local_files_only=True
             )
         model = model.to(self.device).float().eval()

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,39 +14,20 @@ from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.schemas.errors import InputError
 
 
-@dataclass
-class Run:
-    """The part of a run that is about some queries.
-
-    Attributes:
-        path: the file.
-        scores: query to passage to score.
-        lines: passage to the first line that names it.
-    """
-
-    path: Path
-    scores: dict[str, dict[str, float]]
-    lines: dict[str, int] = field(default_factory=dict)
-
-    def rankings(self, depth: int) -> Rankings:
-        """By score; ties by descending id, as trec_eval breaks them."""
-        return {
-            query: ranked(
-                query,
-                sorted(sorted(scores.items(), reverse=True), key=lambda pair: -pair[1])[:depth],
-            )
-            for query, scores in self.scores.items()
-        }
-
-
-def read_run(path: Path, queries: Collection[str]) -> Run:
+def read_run(
+    path: Path, queries: Collection[str]
+) -> tuple[dict[str, dict[str, float]], dict[str, int]]:
     """``qid Q0 docid rank score tag``; lines about other queries are passed over, since runs often
     cover more than a sample has.
+
+    Returns:
+        (query to passage to score, passage to the first line that names it).
 
     Raises:
         InputError: a line that is none, a passage given twice, or no line about the queries.
     """
-    run = Run(path, {query: {} for query in queries})
+    by_query: dict[str, dict[str, float]] = {query: {} for query in queries}
+    lines: dict[str, int] = {}
     for number, line in text_lines(path):
         fields = line.split()
         if len(fields) != 6:
@@ -62,18 +42,18 @@ def read_run(path: Path, queries: Collection[str]) -> Run:
                 f"{score!r} is no number", path=path, line=number, field="score",
                 allowed="a finite number",
             )  # fmt: skip
-        if query not in run.scores:
+        if query not in by_query:
             continue
-        if passage in run.scores[query]:
+        if passage in by_query[query]:
             raise InputError(
                 f"{passage!r} comes twice for query {query!r}", path=path, line=number,
                 field="docid",
             )  # fmt: skip
-        run.scores[query][passage] = value
-        run.lines.setdefault(passage, number)
-    if not run.lines:
+        by_query[query][passage] = value
+        lines.setdefault(passage, number)
+    if not lines:
         raise InputError("names no query of the benchmark", path=path)
-    return run
+    return by_query, lines
 
 
 def _number(text: str) -> float:
@@ -101,19 +81,24 @@ class TrecRun:
         return {"name": "run", "sha256": sha256_file(self.path)}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """What the run says of the queries.
+        """What the run says of the queries; ties by descending id, as trec_eval breaks them.
 
         Raises:
             InputError: see :func:`read_run`; or the corpus lacks a passage that it names.
         """
-        run = read_run(self.path, queries)
-        names = pa.array(list(run.lines), pa.string())
-        _, rows = find_rows(self._corpus, "_id", names)
+        by_query, lines = read_run(self.path, queries)
+        _, rows = find_rows(self._corpus, "_id", pa.array(list(lines), pa.string()))
         there = set(rows.tolist())
-        for row, (passage, line) in enumerate(run.lines.items()):
+        for row, (passage, line) in enumerate(lines.items()):
             if row not in there:
                 raise InputError(
                     f"the corpus has no passage {passage!r}", path=self.path, line=line,
                     field="docid", allowed="a run over this benchmark's corpus",
                 )  # fmt: skip
-        return run.rankings(depth)
+        return {
+            query: ranked(
+                query,
+                sorted(sorted(scores.items(), reverse=True), key=lambda pair: -pair[1])[:depth],
+            )
+            for query, scores in by_query.items()
+        }

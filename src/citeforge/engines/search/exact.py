@@ -9,15 +9,93 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.search.torch_search import Best, Floats, TorchSearch
+from citeforge.engines.models.parallel import in_halves
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
+
+Floats = npt.NDArray[np.float32]
+_ON_CPU, _ON_GPU = 1 << 10, 1 << 14
+"""Queries a product; on a CPU, scores of more would not stay in the cache."""
+
+
+class Best:
+    """The highest scores so far of each query, and where they were found.
+
+    Attributes:
+        scores: shape (n queries, k), best first; -inf where nothing was found yet.
+        where: positions, of the same shape; -1 likewise.
+    """
+
+    def __init__(self, queries: int, k: int) -> None:
+        self.k = k
+        self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
+        self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
+
+    def add(self, scores: Floats, where: npt.NDArray[np.int64]) -> None:
+        """Take in further scores, shape (n queries, any number)."""
+        both = np.concatenate([self.scores, scores], axis=1)
+        places = np.concatenate([self.where, where], axis=1)
+        order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
+        self.scores = np.take_along_axis(both, order, axis=1)
+        self.where = np.take_along_axis(places, order, axis=1)
+
+
+@dataclass
+class TorchSearch:
+    """Exact search by matrix products on ``device``.
+
+    Attributes:
+        queries: unit vectors, shape (n queries, dimension).
+        device: of torch: ``cuda``, ``cuda:1``, ``cpu``, …
+    """
+
+    queries: Floats
+    device: str
+
+    def __post_init__(self) -> None:
+        import torch
+
+        self._torch = torch
+        self._left = torch.from_numpy(self.queries).to(self.device)
+
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """See :data:`BlockSearch`.
+
+        Raises:
+            InputError: memory does not suffice for a single query.
+        """
+        right = self._torch.from_numpy(block).to(self.device).T
+
+        def best_of(rows: slice) -> tuple[Any, Any]:
+            values, places = (self._left[rows] @ right).topk(k, dim=1)
+            return values.cpu(), places.cpu()
+
+        n, at_once = len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU
+        parts = [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]
+        # Products of TensorFloat-32 would be too rough for the bound of candidates.
+        before = self._torch.get_float32_matmul_precision()
+        self._torch.set_float32_matmul_precision("highest")
+        try:
+            tops = [top for rows in parts for top in in_halves(best_of, rows, self.device)]
+        finally:
+            self._torch.set_float32_matmul_precision(before)
+        fitting = [top for top in tops if top is not None]
+        if len(fitting) < len(tops):
+            raise InputError(
+                "memory does not suffice to search one block for one query",
+                path=self.device,
+                allowed="--device cpu, or a device that nothing else uses",
+            )
+        scores, rows = (self._torch.cat(pieces).numpy() for pieces in zip(*fitting, strict=True))
+        return scores, rows
+
 
 BLOCK_ROWS = 1 << 14
 NOMINATION_ERROR = 1e-5
@@ -38,10 +116,8 @@ FirstStage = Callable[
 """:func:`retrieve_candidates`, wherever it is done."""
 
 
-class Searcher(Protocol):
-    """Adds the best of a block, which begins at a position of the corpus, to the best so far."""
-
-    def search(self, block: Floats, start: int, best: Best) -> None: ...
+BlockSearch = Callable[[Floats, int], tuple[Floats, npt.NDArray[np.int64]]]
+"""(a block, k) to scores and rows of the k best of each query, shape (n queries, k)."""
 
 
 def retrieve_candidates(
@@ -72,7 +148,8 @@ def retrieve_candidates(
     search = choose_first_stage(queries, work, device)
     start = 0
     for block in iter_blocks(shards, block_rows):
-        search.search(block, start, best)
+        scores, rows = search(block, min(k, len(block)))
+        best.add(scores, rows + start)
         start += len(block)
         advance(len(block))
     return best.scores, best.where
@@ -90,14 +167,12 @@ class Faiss:
         self._faiss = faiss
         self._resources = faiss.StandardGpuResources() if has_gpu() else None
 
-    def search(self, block: Floats, start: int, best: Best) -> None:
-        """See :class:`Searcher`."""
-        k, metric = min(best.k, len(block)), self._faiss.METRIC_INNER_PRODUCT
-        if self._resources is not None:
-            neighbours = self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
-        else:
-            neighbours = self._faiss.knn(self.queries, block, k, metric=metric)
-        best.add(neighbours[0], neighbours[1] + start)
+    def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """See :data:`BlockSearch`."""
+        metric = self._faiss.METRIC_INNER_PRODUCT
+        if self._resources is None:
+            return self._faiss.knn(self.queries, block, k, metric=metric)
+        return self._faiss.knn_gpu(self._resources, self.queries, block, k, metric=metric)
 
 
 def has_gpu() -> bool:
@@ -107,7 +182,7 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Searcher:
+def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
     """What retrieves candidates: a GPU where there is one, else matrix products or FAISS.
 
     On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products

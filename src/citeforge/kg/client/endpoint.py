@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.llm.calls.rate import retry_after
+from citeforge.engines.llm.caller import retry_after
 from citeforge.kg.client.budget import Limits, QueryBudget
 from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.kg.client.transport import HttpReply, ReplySizeError, require_address, send_request

@@ -16,7 +16,7 @@ from typing import Any
 from citeforge.engines.models.compute import device_of
 from citeforge.engines.models.files import Located, find_model, loading_errors
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.engines.models.perplexity.records import PerplexitySettings
+from citeforge.engines.models.perplexity import PerplexitySettings
 from citeforge.plugins.offline_models import smollm
 
 _TOKENS = 512

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
-from citeforge.engines.llm.calls.endpoint import Endpoint, Route, numbers_of
 from citeforge.engines.llm.client import Usage
+from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.records import Failure, LlmReply, Result
-from citeforge.engines.models.perplexity.records import PerplexitySettings
+from citeforge.engines.models.perplexity import PerplexitySettings
 
 _LARGEST = 700.0
 """Mean negative log probability whose exponential is still a number."""
@@ -107,11 +107,9 @@ class EndpointModel:
             InputError: the endpoint gives no log probabilities of prompts, or cannot be reached.
             BudgetError: the next call could pass the cost limit.
         """
-        results = self._endpoint.ask(_COMPLETIONS, [_Prompt(t) for t in texts])
-        numbers = numbers_of(
-            results,
-            "perplexity",
-            self.model,
+        numbers = self._endpoint.ask_numbers(
+            _COMPLETIONS,
+            [_Prompt(t) for t in texts],
             "an endpoint with /completions, echo and logprobs (vLLM, llama.cpp); "
             "or --perplexity ngram",
         )

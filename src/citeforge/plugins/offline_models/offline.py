@@ -21,7 +21,7 @@ from citeforge.engines.llm.records import (
     before,
     settle,
 )
-from citeforge.engines.llm.stores.replay import ReplayStore, Take, ask_once
+from citeforge.engines.llm.replay import ReplayStore, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.runner import LOCAL, Answers, Runner
 from citeforge.plugins.offline_models import smollm

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.files import remove_tree, sha256_file, storage_errors
-from citeforge.engines.models.files import Located, loading_errors
+from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
 from citeforge.plugins.offline_models.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.extras import require
@@ -113,12 +113,9 @@ def loaded() -> tuple[Any, Any]:
 @cache
 def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
     """Tokenizer and model of a folder, as transformers loads them, ready to compute; each once."""
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    model: Any = AutoModelForCausalLM.from_pretrained(folder)
+    transformers = quiet_transformers()
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+    model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder)
     if device == "cpu":
         pack_linears(model)
     return tokenizer, model.to(device).eval()
@@ -129,12 +126,10 @@ def _write(path: Path, folder: Path) -> None:
     require("gguf")
     require("accelerate")
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
-    from transformers.utils import logging
 
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    tokenizer: Any = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-    model: Any = AutoModelForCausalLM.from_pretrained(
+    transformers = quiet_transformers()
+    tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
+    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
         path.parent, gguf_file=path.name, dtype=torch.float32
     )
     # The weights are plain floats now; the marks of the quantised file would forbid to save them.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from citeforge.engines.llm.calls.bounds import UnboundedReplyError, bounded_client
+from citeforge.engines.llm.options import UnboundedReplyError, bounded_client
 from citeforge.plugins.ray.connection import connect
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import reason_of

@@ -10,8 +10,7 @@ import numpy.typing as npt
 from citeforge.engines.embedding.embedder import FailedShard
 from citeforge.engines.embedding.vectors import VectorShard, unit_rows
 from citeforge.engines.io.progress import Advance
-from citeforge.engines.search.exact import Searcher, choose_first_stage
-from citeforge.engines.search.torch_search import Best, Floats
+from citeforge.engines.search.exact import Best, BlockSearch, Floats, choose_first_stage
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.worker import Worked
@@ -29,15 +28,13 @@ def _searching(
     """
 
     @cache
-    def search() -> Searcher:
+    def search() -> BlockSearch:
         # Arrays out of Ray's memory cannot be written to, which torch warns of.
         return choose_first_stage(queries.copy(), work, device)
 
     def do(piece: npt.NDArray[np.float16]) -> Found:
         block = unit_rows(piece.astype(np.float32))
-        best = Best(len(queries), min(k, len(block)))
-        search().search(block, 0, best)
-        return best.scores, best.where
+        return search()(block, min(k, len(block)))
 
     return Worked(dict, do)
 

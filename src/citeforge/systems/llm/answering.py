@@ -11,7 +11,7 @@ from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Failure, Request
-from citeforge.engines.llm.stores.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
 from citeforge.schemas.commands.command_options import PromptingOptions

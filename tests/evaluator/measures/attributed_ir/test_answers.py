@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.text.punkt import PunktSegmenter
+from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.measures.attributed_ir.answers import with_passages
 from citeforge.package.items import Passage
 from conftest_evaluator import Facts, Measure, gold

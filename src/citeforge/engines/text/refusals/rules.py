@@ -1,8 +1,6 @@
 """Whether an answer is a refusal, by the regular expressions of its language."""
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -34,44 +32,36 @@ class RuleFile(FrozenRecord):
     weak: str
 
 
-@dataclass(frozen=True)
-class LanguageRules:
-    """The expressions of a :class:`RuleFile`, each group as one alternation."""
-
-    cues: re.Pattern[str]
-    strong: re.Pattern[str]
-    weak: re.Pattern[str]
-
-    def match(self, text: str, cites: bool) -> bool:
-        """Whether one of the rules matches somewhere in a text of small letters."""
-        if self.cues.search(text) is None:
-            return False
-        return bool(self.strong.search(text) or (not cites and self.weak.search(text)))
-
-
 @cache
-def language_rules(language: str) -> LanguageRules:
-    """Rules of a language by its code, such as ``en``."""
+def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Cues, strong and weak rules of a language by its code (``en``): an alternation each."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
+
+    def fill(expression: str) -> str:
+        return _BLOCK.sub(lambda name: blocks[name[1]], expression)
+
     for name, block in file.blocks.items():
-        blocks[name] = f"(?:{_fill(block, blocks)})"
-    groups = (file.cues, file.strong, file.weak)
-    return LanguageRules(*(_alternation(expressions(g), blocks) for g in groups))
+        blocks[name] = f"(?:{fill(block)})"
+    cues, strong, weak = (
+        re.compile("|".join(map(fill, expressions(group))))
+        for group in (file.cues, file.strong, file.weak)
+    )
+    return cues, strong, weak
+
+
+def _matches(language: str, text: str, cites: bool) -> bool:
+    """Whether one of the rules matches somewhere in a text of small letters."""
+    cues, strong, weak = language_rules(language)
+    if cues.search(text) is None:
+        return False
+    return bool(strong.search(text) or (not cites and weak.search(text)))
 
 
 def expressions(lines: str) -> list[str]:
     """The lines that are not comments."""
     return [line for line in lines.splitlines() if not line.startswith("#")]
-
-
-def _alternation(group: Iterable[str], blocks: dict[str, str]) -> re.Pattern[str]:
-    return re.compile("|".join(_fill(one, blocks) for one in group))
-
-
-def _fill(expression: str, blocks: dict[str, str]) -> str:
-    return _BLOCK.sub(lambda name: blocks[name[1]], expression)
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
@@ -88,4 +78,4 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
     own_words = _QUOTATION.sub(" ", whole)
     answer = own_words if any(map(str.isalnum, own_words)) else whole
     languages = detector.partition(":")[2].split(",")
-    return not answer or any(language_rules(one).match(answer, cites) for one in languages)
+    return not answer or any(_matches(one, answer, cites) for one in languages)

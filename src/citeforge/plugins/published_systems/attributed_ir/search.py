@@ -13,9 +13,8 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.embedding.embedder import Embedder, Kind
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
-from citeforge.engines.retrieval.registry import make_retriever
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.retrieval.reranker import Pairs, Reranker, make_reranker
-from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir.fusion import Ranking, Scorer, rerank

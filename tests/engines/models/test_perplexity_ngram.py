@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from citeforge.engines.models.perplexity.records import make_perplexity
+from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import InputError, UsageError
 
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]

@@ -1,18 +1,21 @@
-"""One call to an endpoint, tried until it is settled."""
+"""One call to an endpoint, tried until it is settled: at a rate, and as a 429 asks for."""
 
 import asyncio
+import email.utils
+import math
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from citeforge.engines.llm.calls.bounds import UnboundedReplyError
-from citeforge.engines.llm.calls.rate import RateGate, retry_after
-from citeforge.engines.llm.calls.secrets import Redactor
-from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, UnboundedReplyError
 from citeforge.engines.llm.records import Failure, LlmReply
+from citeforge.engines.llm.secrets import Redactor
 
 T = TypeVar("T")
+_LONGEST_WAIT = 366 * 86400.0
+"""Seconds; a server that names more (1e308) says no more by it."""
 
 
 class Caller:
@@ -131,3 +134,62 @@ class Caller:
             logprobs=logprobs,
             finish_reason=None if reason is None else hide(reason),
         )
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds that a server asks to wait: Retry-After as seconds or as an HTTP date (RFC 9110).
+
+    A date is read against the server's own Date, so that a wrong clock here does no harm.
+    """
+    value = headers.get("retry-after")
+    if value is None:
+        return None
+    try:
+        return min(max(0.0, float(value)), _LONGEST_WAIT)
+    except ValueError:
+        pass
+    until = _date(value)
+    if until is None:
+        return None
+    now = _date(headers.get("date", "")) or datetime.now(UTC)
+    return min(max(0.0, (until - now).total_seconds()), _LONGEST_WAIT)
+
+
+def _date(text: str) -> datetime | None:
+    try:
+        date = email.utils.parsedate_to_datetime(text)
+    except (TypeError, ValueError, OverflowError, IndexError):
+        return None  # no date of this calendar
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+class RateGate:
+    """Lets requests through one after another at a rate; a 429 closes it for a while.
+
+    In no span of time more pass than its length times the rate, and one.
+    """
+
+    def __init__(
+        self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
+    ) -> None:
+        self._request_seconds = 60 / (requests_per_minute or math.inf)
+        self._token_seconds = 60 / (tokens_per_minute or math.inf)
+        self._turn = asyncio.Lock()
+        self._open_from = 0.0
+
+    async def wait(self, tokens: int) -> None:
+        """Wait for a turn.
+
+        Args:
+            tokens: estimate of what the request costs of the token rate.
+        """
+        clock = asyncio.get_running_loop().time
+        async with self._turn:
+            while (seconds := self._open_from - clock()) > 0:
+                await asyncio.sleep(seconds)
+            self._open_from = clock() + max(self._request_seconds, tokens * self._token_seconds)
+
+    def close(self, seconds: float) -> None:
+        """Let nothing through for so long."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._open_from = max(self._open_from, until)

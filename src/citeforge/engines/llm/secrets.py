@@ -17,6 +17,7 @@ _REAL = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _PUBLIC = re.compile(r"(?:sk|pk|hf|gsk|xai|nvapi)[-_](?:(?:proj|ant|or|svcacct|admin)-)?(?:v1-)?")
 MARK = "[key]"
+_LONGEST_MESSAGE = 300
 
 
 class Redactor:
@@ -25,30 +26,31 @@ class Redactor:
     def __init__(self, key: str) -> None:
         """Prepare for a key; an empty one redacts nothing."""
         self._key = key
-        self._pieces: list[tuple[str, int]] = []
+        self._pieces: set[str] = set()
         if len(key) < _REAL:
             return
-        for form, unit in _forms(key):
-            self._pieces += _grams(form, unit)
         prefix = _PUBLIC.match(key)
         start = prefix.group() if prefix else ""
-        # What every key begins with is no secret, and stands in harmless texts.
-        self._pieces = [(p, n) for p, n in dict(self._pieces).items() if p not in start]
+        for form, unit in _forms(key):
+            size = min(len(form), PIECE * unit)
+            pieces = [form[i : i + size] for i in range(len(form) - size + 1)]
+            # What every key begins with is no secret, and stands in harmless texts.
+            self._pieces.update(p for p in (*pieces, form) if p not in start)
 
     def text(self, text: str) -> str:
         """A text with every trace of the key replaced by ``[key]``."""
         return spliced(text, ((start, end, MARK) for start, end in self._spans(text)))
 
-    def message(self, message: str, longest: int = 300) -> str:
+    def message(self, message: str) -> str:
         """One line for people: redacted, then cut."""
         text = " ".join(self.text(message).split())
         if self._key and len(self._key) < _REAL:
             text = text.replace(self._key, MARK)
-        return text[:longest]
+        return text[:_LONGEST_MESSAGE]
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
         hits = []
-        for piece, _ in self._pieces:
+        for piece in self._pieces:
             at = text.find(piece)
             while at >= 0:
                 hits.append((at, at + len(piece)))
@@ -60,13 +62,6 @@ class Redactor:
             else:
                 merged.append((start, end))
         return merged
-
-
-def _grams(form: str, unit: int) -> list[tuple[str, int]]:
-    """Every piece of a form of the key that is long enough to give it away."""
-    size = min(len(form), PIECE * unit)
-    pieces = [(form[i : i + size], size) for i in range(len(form) - size + 1)]
-    return [*pieces, (form, len(form))]
 
 
 def _forms(key: str) -> list[tuple[str, int]]:

@@ -15,7 +15,7 @@ import msgspec
 from citeforge.engines.io.files import atomic_file, canonical_json, storage_errors
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
-from citeforge.engines.llm.records import Call, Failure, LlmReply, Result, request_key
+from citeforge.engines.llm.records import Call, LlmReply, Result, request_key
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -98,30 +98,23 @@ class ReplayStore(Store):
         rows = self.rows("SELECT answer FROM answers WHERE key = ?", key)
         return self._stored(key, rows[0][0], decode_answer) if rows else None
 
-    def put(self, key: str, payload: Mapping[str, Any], sample: int, answer: LlmReply) -> None:
-        """Store an answer, and forget a failure of the same request."""
-        row = (key, canonical_json(payload), sample, encode_answer(answer), time.time())
-        with self.transaction() as db:
-            self._add(db, row)
-            self._pay(db, key, answer)
-
-    def fail(self, key: str, payload: Mapping[str, Any], sample: int, failure: Failure) -> None:
-        """Record a failure; an answer that is there already stands."""
-        row = (key, canonical_json(payload), sample, failure.reason, failure.message)
-        with self.transaction() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
-                "WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?)",
-                (*row, failure.status, time.time(), key),
-            )
-            self._pay(db, key, failure)
-
     def keep(self, key: str, payload: Mapping[str, Any], sample: int, result: Result) -> None:
-        """Store what came of a request: see :meth:`put` and :meth:`fail`."""
-        if isinstance(result, LlmReply):
-            self.put(key, payload, sample, result)
-        else:
-            self.fail(key, payload, sample, result)
+        """Store what came of a request, and what it cost.
+
+        An answer ends the failure of its request; a failure beside an answer is not recorded.
+        """
+        row = (key, canonical_json(payload), sample)
+        with self.transaction() as db:
+            if isinstance(result, LlmReply):
+                self._add(db, (*row, encode_answer(result), time.time()))
+            else:
+                failure = (result.reason, result.message, result.status, time.time())
+                db.execute(
+                    "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
+                    "WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?)",
+                    (*row, *failure, key),
+                )
+            self._pay(db, key, result)
 
     @staticmethod
     def _add(db: sqlite3.Connection, row: tuple[Any, ...]) -> int:
@@ -130,7 +123,7 @@ class ReplayStore(Store):
         return db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount
 
     @staticmethod
-    def _pay(db: sqlite3.Connection, key: str, result: LlmReply | Failure) -> None:
+    def _pay(db: sqlite3.Connection, key: str, result: Result) -> None:
         tokens = (result.prompt_tokens, result.completion_tokens)
         if any(tokens):
             db.execute(

@@ -1,4 +1,0 @@
-"""One call to an endpoint: rate, retries, bounds, secrets.
-
-May import schemas, `engines.io` and `engines.llm.stores`. Begin at `endpoint`.
-"""
