@@ -3,10 +3,9 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.annotate import annotate, marker
-from citeforge.builders.kalma.mentions import Mentions
+from citeforge.builders.kalma.evolve import Specificity
+from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import year_of
-from citeforge.builders.kalma.score import Specificity
 from citeforge.builders.kalma.selection import Stated, disambiguate
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import StoreEngine

@@ -3,8 +3,8 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.annotate import annotate
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
+from citeforge.builders.kalma.mentions import annotate
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain

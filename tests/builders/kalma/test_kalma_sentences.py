@@ -3,9 +3,9 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.annotate import marker
+from citeforge.builders.kalma.asking import TASKS, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
-from citeforge.builders.kalma.tasks import TASKS, request
+from citeforge.builders.kalma.mentions import marker
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.benchmarks.kg import Triple

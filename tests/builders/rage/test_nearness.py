@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from citeforge.builders.rage.mining import Mined
-from citeforge.builders.rage.nearness import count_far
+from citeforge.builders.rage.negatives import count_far
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.search.two_stage import ExactSearch
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
+from citeforge.builders.authorship.select import from_mapping
 from citeforge.builders.frozen import build_alce, build_hagrid
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage

@@ -8,14 +8,19 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.authorship.candidates import Ranked, from_mapping, from_retriever
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
     choose_label_sets,
     require_enough,
 )
-from citeforge.builders.authorship.select import ChosenPassages, choose_contexts
+from citeforge.builders.authorship.select import (
+    ChosenPassages,
+    Ranked,
+    choose_contexts,
+    from_mapping,
+    from_retriever,
+)
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs

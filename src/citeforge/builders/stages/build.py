@@ -17,9 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from citeforge.builders.packaging.hiding import hide
+from citeforge.builders.packaging.hiding import hide, secret_in
 from citeforge.builders.packaging.package import PackageWriter, safe_name
-from citeforge.builders.packaging.secret import secret_in
 from citeforge.builders.stages.workspace import Workspace
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo

@@ -238,7 +238,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
         return None
     passages_of: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
     place = ShardFolder(folder)
-    passages = sum(b.num_rows for b in iter_batches(miner.corpus, ["_id"]))
+    passages = sum(b.num_rows for b in iter_batches(miner.exclusions.corpus, ["_id"]))
     for shard in shares:
         name = mined(shard)
         record = place.finished(name, key)

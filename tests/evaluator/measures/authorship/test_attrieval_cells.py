@@ -9,7 +9,7 @@ import datasets
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
+from citeforge.builders.authorship.select import from_mapping
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.authorship.labels import choose_label_sets
+from citeforge.builders.authorship.select import from_mapping
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.embedding.embed import make_embedder
