@@ -86,6 +86,15 @@ class Source(Protocol):
         ...
 
 
+def without_queries(spec: str, contents: str = "passages") -> InputError:
+    """Error for a source that is asked for queries and has none."""
+    return InputError(
+        f"holds {contents} alone, without queries",
+        path=spec,
+        allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+    )
+
+
 class FileSource(Source, Protocol):
     """A source of files, which are hashed when its provenance is first asked for.
 

@@ -1,8 +1,5 @@
 """``build authorship``: the same passages in every cell of the design, labelled otherwise."""
 
-import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +11,13 @@ from citeforge.builders.authorship.labels import (
     choose_label_sets,
     require_enough,
 )
-from citeforge.builders.authorship.select import (
-    ChosenPassages,
-    Ranked,
-    choose_contexts,
-    from_mapping,
-    from_retriever,
-)
+from citeforge.builders.authorship.select import ChosenPassages, choose_contexts, find_candidates
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
-from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
@@ -40,15 +30,12 @@ Twins = dict[str, str]
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 
 
-def build_authorship(
-    recipe: AuthorshipRecipe, run: RunOptions, rank: Callable[[Base], Ranked] | None = None
-) -> Manifest:
+def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
     """Freeze every cell of the design.
 
     Args:
         recipe: everything that the tables depend on.
         run: where and how.
-        rank: finds the candidates of each query; None for what the recipe names.
 
     Raises:
         InputError: no query qualifies, a pool of names is too small, or a folder is at fault.
@@ -65,7 +52,7 @@ def build_authorship(
         )  # fmt: skip
         if (finished := build.finished(draft)) is not None:
             return finished
-        ranked = _ranked(base, recipe, run) if rank is None else rank(base)
+        ranked = find_candidates(base, recipe, run)
         chosen = choose_contexts(base, ranked, recipe.selection, twins or None)
         if not chosen.docs:
             reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
@@ -78,23 +65,6 @@ def build_authorship(
         contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
         counts = {"queries in the benchmark": len(base.query_ids), **chosen.counts}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
-
-
-def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
-    name = recipe.candidates
-    if name == "mapping":
-        return from_mapping(base)
-    if name.startswith("context:"):
-        docs_of = base.context(name.removeprefix("context:"))
-        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
-    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
-    depth = 4 * recipe.selection.k + 20
-    if name not in ("bm25", "dense"):
-        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
-    with tempfile.TemporaryDirectory() as folder:
-        return from_retriever(
-            base, name, depth, lambda: run_embedder(recipe.embedder, run), Path(folder)
-        )
 
 
 def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:

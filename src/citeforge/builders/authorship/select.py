@@ -1,8 +1,11 @@
-"""Which queries enter, and which passages each of them is shown, in which order."""
+"""Candidates of each query, which queries enter, and what each of them is shown, in which order."""
 
+import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,29 +16,43 @@ from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import make_retriever
 from citeforge.engines.retrieval.settings import RetrieverSettings
+from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 Ranked = dict[str, list[str]]
 """Query to passage ids, best first."""
 
 
-def from_mapping(base: Base) -> Ranked:
-    """Relevant passages, then the negatives of the benchmark's mapping.
+def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
+    """The candidates of each query, from where the recipe says.
 
     Raises:
-        UsageError: the mapping has no negatives.
+        UsageError: they are to come from a mapping that has no negatives.
+        InputError: a run is at fault.
     """
-    if not any(base.negatives.values()):
-        raise UsageError(
-            f"--candidates mapping: {base.manifest.name} has no negatives in its mapping; give "
-            "--candidates bm25, dense or a TREC run file, or build it with `build rage`"
-        )
-    return {
-        q: [*base.relevant[q], *(d["corpus-id"] for d in base.negatives[q])] for q in base.query_ids
-    }
+    name = recipe.candidates
+    if name == "mapping":
+        if not any(base.negatives.values()):
+            raise UsageError(
+                f"--candidates mapping: {base.manifest.name} has no negatives in its mapping; give "
+                "--candidates bm25, dense or a TREC run file, or build it with `build rage`"
+            )
+        negatives = {q: [d["corpus-id"] for d in docs] for q, docs in base.negatives.items()}
+        return {q: [*base.relevant[q], *negatives[q]] for q in base.query_ids}
+    if name.startswith("context:"):
+        docs_of = base.context(name.removeprefix("context:"))
+        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
+    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
+    depth = 4 * recipe.selection.k + 20
+    if name not in ("bm25", "dense"):
+        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
+    with tempfile.TemporaryDirectory() as folder:
+        embedder = partial(run_embedder, recipe.embedder, run)
+        return from_retriever(base, name, depth, embedder, Path(folder))
 
 
 def from_retriever(

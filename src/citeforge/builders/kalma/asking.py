@@ -2,27 +2,19 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from functools import cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Template
-
-from citeforge.engines.io.files import digest
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices
 
-_FOLDER = Path(__file__).parent.parent / "templates" / "kalma"
-TASKS = ("seed", "annotate", "extend", "general", "specific")
 _TOKENS = {"seed": (80, False), "annotate": (160, True), "extend": (120, True),
            "general": (100, False), "specific": (200, False)}  # fmt: skip
 """Tokens of a reply, and whether the paragraph comes back in it."""
-_ANNOTATE, _EXTEND = "{{ annotated }}", "{{ paragraph }} {{ sentence }}"
-_QUESTION = "{{ question }}"
+TASKS = tuple(_TOKENS)
 
 
 def template_writer_templates(domain: Domain) -> dict[str, str]:
@@ -30,30 +22,24 @@ def template_writer_templates(domain: Domain) -> dict[str, str]:
     domain has templates of its own for them."""
     return {
         "seed": "{{ fact }}",
-        "annotate": _ANNOTATE,
-        "extend": _EXTEND,
-        "general": domain.templates.get("general", _QUESTION),
-        "specific": domain.templates.get("specific", _QUESTION),
+        "annotate": "{{ annotated }}",
+        "extend": "{{ paragraph }} {{ sentence }}",
+        "general": domain.templates.get("general", "{{ question }}"),
+        "specific": domain.templates.get("specific", "{{ question }}"),
     }
-
-
-@cache
-def _template(task: str) -> Template:
-    return BoundedEnvironment().from_string((_FOLDER / f"{task}.j2").read_text(encoding="utf-8"))
 
 
 def prompt_hashes() -> dict[str, str]:
     """sha256 of every prompt, for the manifest."""
-    return {t: digest((_FOLDER / f"{t}.j2").read_text(encoding="utf-8")) for t in TASKS}
+    return {task: writer_prompt(f"kalma/{task}").sha256 for task in TASKS}
 
 
 def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:
     """The request of one attempt, counted from 0."""
-    prompt = bounded_text(_template(task), values)
     own, grows = _TOKENS[task]
     size = len(str(values.get("paragraph", ""))) if grows else 0
     params = {"temperature": temperature, "max_tokens": own + size // 2}
-    return Request((("user", prompt),), params, sample=attempt, task=task, values=dict(values))
+    return writer_prompt(f"kalma/{task}").request(values, params, attempt)
 
 
 def cleaned(text: str) -> str:

@@ -2,17 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.builders.twins.checks import Checker, SourcePassage, TwinReport
-from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Failure, Llm, Request
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
 from citeforge.schemas.recipes.twins import Attempts
-
-PROMPT = Path(__file__).parent.parent / "templates" / "twin.j2"
-TASK = "twin"
 
 
 @dataclass
@@ -55,9 +50,6 @@ class TwinWriter:
         self.llm = llm
         self.checker = checker
         self.attempts = attempts
-        source = PROMPT.read_text(encoding="utf-8")
-        self.prompt_sha256 = digest(source)
-        self._template = BoundedEnvironment().from_string(source)
 
     def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
         """Twins of passages, in order; those that never passed keep their best attempt."""
@@ -78,8 +70,7 @@ class TwinWriter:
             "max_tokens": 64 + len(passage.text.encode("utf-8", "surrogatepass")) // 2,
         }
         values = {"title": passage.title, "text": passage.text}
-        prompt = bounded_text(self._template, values)
-        return Request((("user", prompt),), params, sample=attempt, task=TASK, values=values)
+        return writer_prompt("twin").request(values, params, attempt)
 
     def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
         results = self.llm.complete([self.request(t.passage, attempt) for t in twins])
