@@ -9,9 +9,8 @@ import pytest
 from datasets import Dataset
 
 from citeforge.builders.recipes.derive import Base
-from citeforge.ir_convert.attrieval import open_attrieval
+from citeforge.ir_convert.attrieval import open_attrieval, read_saved
 from citeforge.ir_convert.registry import open_source
-from citeforge.ir_convert.saved import read_saved
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl

@@ -1,4 +1,4 @@
-"""What every source offers to the builders."""
+"""What every source offers to the builders, and what sources of judged pairs have in common."""
 
 from __future__ import annotations
 

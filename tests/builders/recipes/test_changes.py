@@ -13,7 +13,7 @@ from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.frozen import build_alce, build_hagrid
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.stages.workspace import Workspace
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.twins.build import build_twins
 from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embedding.embed import make_embedder
@@ -276,7 +276,7 @@ def test_a_half_done_build_of_another_recipe_is_refused(
     }[kind]
     with monkeypatch.context() as patch:
         # Nothing is tidied away when a process is killed.
-        patch.setattr(Workspace, "_clear", lambda self: None)
+        patch.setattr(Workspace, "clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             make("refuse", False)
@@ -298,7 +298,7 @@ def test_a_half_done_build_from_before_recipes_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "_clear", lambda self: None)
+        patch.setattr(Workspace, "clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             hagrid(out)

@@ -8,14 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.alce.candidates import (
-    DOCUMENTS,
-    documents,
-    passage_chunks,
-    retrieve_all,
-    split_names,
-    whole_id,
-)
 from citeforge.builders.alce.contexts import ContextWriter, relevant_table
 from citeforge.builders.alce.coverage import (
     Coverage,
@@ -27,16 +19,21 @@ from citeforge.builders.alce.coverage import (
     recalls,
 )
 from citeforge.builders.alce.questions import (
+    DOCUMENTS,
     QuestionSet,
+    documents,
     open_questions,
+    passage_chunks,
     read_question_set,
+    retrieve_all,
+    split_names,
+    whole_id,
     with_rows,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
-from citeforge.builders.stages.build import Stats, building
+from citeforge.builders.stages.build import Stats, Workspace, building
 from citeforge.builders.stages.corpus import copy_corpus, write_batches
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside

@@ -129,38 +129,28 @@ def _write_tables(
         contexts[cell.context] = ContextSet(
             description=_described(cell), sizes={"passages": design.k}, short=chosen.short
         )
-    judged = {
-        label: [
-            row
-            for row in rows_with(table, "query-id", queries).cast(MAPPING).to_pylist()
-            if row["corpus-id"] not in base.twin_ids
+    judged, tables = {}, {}
+    for label, table in base.mappings.items():
+        kept = rows_with(table, "query-id", queries).to_pylist()
+        human = [row for row in kept if row["corpus-id"] not in base.twin_ids]
+        # Judgements of human passages hold for the twins that are shown.
+        of_twins = [
+            {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
+            for row in human
+            if (row["query-id"], twins.get(row["corpus-id"])) in shown
         ]
-        for label, table in base.mappings.items()
-    }
-    # Judgements of human passages hold for the twins that are shown.
-    mappings = {
-        label: [
-            *rows,
-            *(
-                {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
-                for row in rows
-                if (row["query-id"], twins.get(row["corpus-id"])) in shown
-            ),
-        ]
-        for label, rows in judged.items()
-    }
-    tables = {n: pa.Table.from_pylist(rows, schema=MAPPING) for n, rows in mappings.items()}
+        judged[label] = pa.Table.from_pylist(human, schema=MAPPING)
+        tables[label] = pa.Table.from_pylist([*human, *of_twins], schema=MAPPING)
     passages = {passage for _, passage in shown}
     base.add_judged(writer, queries, tables, passages)
     twin_rows = rows_with(base.twins, "twin_id", passages & set(twins.values()))
     if twin_rows.num_rows:
         writer.add("twins", "twins", twin_rows.cast(TWINS))
-    relevant = pa.Table.from_pylist(judged[RELEVANT], schema=MAPPING)
     return contexts, {
         "queries": len(queries),
         "cells": len(design.cells),
         **corpus_stats(writer.folder),
-        **mapping_stats(RELEVANT, relevant, len(queries)),
+        **mapping_stats(RELEVANT, judged[RELEVANT], len(queries)),
         **context_stats,
         "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
     }

@@ -1,4 +1,4 @@
-"""Asking a writer until what it says can be taken, and who writes where it cannot."""
+"""What the writer is asked, until what it says can be taken, and who writes where it cannot."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping

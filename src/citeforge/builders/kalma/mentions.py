@@ -1,4 +1,4 @@
-"""Which names a text holds, and whether a value stands there for itself."""
+"""Which names and facts a text holds, where each stands for itself, and marks of the facts."""
 
 import re
 from bisect import bisect_left

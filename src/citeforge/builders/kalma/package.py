@@ -1,34 +1,26 @@
-"""A KaLMA benchmark as tables."""
+"""A KaLMA benchmark as tables, and what must hold between them."""
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext
 from citeforge.builders.kalma.evolve import Evolution
+from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.verify import Problems
 from citeforge.builders.stages.build import Stats
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import (
-    KG_ABSENT,
-    KG_CONTEXTS,
-    KG_EVOLUTION,
-    KG_GOLD,
-    Triple,
-    as_row,
-    from_row,
-    relation_key,
-)
+from citeforge.schemas.benchmarks.kg import Triple, as_row, from_row, relation_key
 from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import QUERIES
+from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.errors import UnknownValueError
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
@@ -48,7 +40,11 @@ def write_tables(
         evolutions: how questions grew; none where they did not.
         contexts: what is shown, by the name of the set.
     """
-    rows: list[dict[str, Any]]
+
+    def add(config: str, split: str, rows: Iterable[dict[str, Any]]) -> None:
+        table = pa.Table.from_pylist(list(rows), schema=KG_BY_CONFIG[config])
+        writer.add(config, split, table)
+
     for form in ("specific", "general"):
         rows = [
             {"_id": q.query_id, "text": getattr(q, form),
@@ -56,32 +52,16 @@ def write_tables(
             for q in questions
         ]  # fmt: skip
         if all(r["text"] for r in rows):
-            writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
+            add("queries", form, rows)
     for name, context in contexts.items():
-        rows = [
-            {"query_id": q.query_id, "triples": list(map(as_row, context.triples[q.query_id]))}
-            for q in questions
-        ]
-        writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
-    for name in (n for n, c in contexts.items() if c.removed):
-        rows = [
-            {"query_id": query, **as_row(t), "why": why}
-            for query, removed in contexts[name].removed.items()
-            for t, why in removed
-        ]
-        writer.add("absent", name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
-    rows = [
-        {"query_id": q.query_id, **as_row(t), "round": number}
-        for q in questions
-        for t, number in q.gold
-    ]
-    writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
-    writer.add("evolution", "evolution", _evolution_table(evolutions))
-    return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
-
-
-def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
-    rows = [
+        shown = [(q.query_id, map(as_row, context.triples[q.query_id])) for q in questions]
+        add("contexts", name, ({"query_id": q, "triples": list(t)} for q, t in shown))
+        if context.removed:
+            gone = [(query, t, why) for query, row in context.removed.items() for t, why in row]
+            add("absent", name, ({"query_id": q, **as_row(t), "why": why} for q, t, why in gone))
+    gold = [(q.query_id, t, number) for q in questions for t, number in q.gold]
+    add("gold", "gold", ({"query_id": q, **as_row(t), "round": number} for q, t, number in gold))
+    add("evolution", "evolution", (
         {
             "query_id": e.pair.id,
             "round": r.number,
@@ -92,8 +72,8 @@ def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
         }
         for e in evolutions
         for r in e.rounds
-    ]
-    return pa.Table.from_pylist(rows, schema=KG_EVOLUTION)
+    ))  # fmt: skip
+    return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
 
 
 def kalma_stats(questions: Sequence[KalmaQuestion]) -> Stats:
@@ -155,7 +135,6 @@ def trace_text(package: Package, query_id: str) -> str:
     Raises:
         UnknownValueError: no such query.
     """
-    from citeforge.builders.kalma.mentions import marker
 
     if query_id not in package.row_of:
         raise UnknownValueError("query", query_id, package.query_ids[:20])

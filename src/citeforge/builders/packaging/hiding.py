@@ -1,8 +1,9 @@
-"""Ids and orders of a finished package's tables, drawn by its secret.
+"""The secret of a package whose labels stay hidden, and the ids and orders that it draws.
 
 Ids and orders of a source may tell labels: relevant passages come first in many corpora, and ids
-are often numbered as they come. What is left tells nothing: ids are keyed hashes, the corpus is
-sorted by them, and each context stands in an order of its own.
+are often numbered as they come. A seed may be guessed; the secret is a number that nobody can
+guess, and lies beside the gold and in no public file. What is left tells nothing: ids are keyed
+hashes, the corpus is sorted by them, and each context stands in an order of its own.
 """
 
 import hashlib

@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 
 from citeforge.builders.rage.exclusions import Exclusions, find_exclusions, short_answers
 from citeforge.builders.rage.sources import RageSources
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.corpus import write_corpus
 from citeforge.builders.stages.shards import ShardFolder
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_with, shard_paths

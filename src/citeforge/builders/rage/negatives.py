@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import pyarrow as pa
 
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
 from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import names_at
 from citeforge.engines.io.tables import (
@@ -39,21 +38,6 @@ _QUERIES = 1000
 """Queries whose cosines are held at once."""
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Where seemingly relevant passages come from.
-
-    Attributes:
-        models: what made them, by role.
-        embedded: vectors to mine in; None without.
-        rankings: somebody's ranking, in place of vectors.
-    """
-
-    models: Models
-    embedded: Embedded | None = None
-    rankings: Rankings | None = None
-
-
 def make_mappings(
     material: Material, place: Workspace, draw_seed: int
 ) -> tuple[dict[str, pa.Table], Models]:
@@ -74,20 +58,19 @@ def make_mappings(
     positions = material.relevant_positions()
     if theirs:
         return _source_mappings(material, theirs, positions, draw_seed), {}
-    candidates = _candidates(material, place)
-    key = mining_key(material, candidates.embedded)
-    if candidates.rankings is not None:
-        key["candidates"] = candidates.models["candidates"]
+    models, candidates = _candidates(material, place)
+    embedded = candidates if isinstance(candidates, Embedded) else None
+    key = mining_key(material, embedded)
+    if "candidates" in models:
+        key["candidates"] = models["candidates"]
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
     record = place.finished("mapping", drawn)
     if record is None:
         files, record = _mine(material, place, key, candidates, positions, draw_seed)
         place.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
-    models = candidates.models
-    if candidates.embedded is not None and candidates.embedded.first_stage:
-        nominator = {**candidates.embedded.first_stage, **record["measured"]}
-        models = models | {"nominator": nominator}
+    if embedded is not None and embedded.first_stage:
+        models["nominator"] = {**embedded.first_stage, **record["measured"]}
     mined = {
         label: read_table(shard_paths(place.stage("mapping"), label), MAPPING)
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
@@ -119,21 +102,21 @@ def _source_mappings(
     return tables
 
 
-def _candidates(material: Material, place: Workspace) -> Candidates:
+def _candidates(material: Material, place: Workspace) -> tuple[Models, Embedded | Rankings | None]:
+    """What seemingly relevant passages come from, vectors or somebody's ranking, and what made it,
+    by role; None where there are to be no such passages."""
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
-        return Candidates({})
+        return {}, None
     if recipe.candidates is None:
         folder = material.sources.run.embeddings or place.stage(EMBEDDINGS)
-        return Candidates(
-            {"embedder": material.sources.fingerprint()}, make_vectors(material, folder)
-        )
+        models = {"embedder": material.sources.fingerprint()}
+        return models, make_vectors(material, folder)
     retriever = make_retriever(recipe.candidates, RetrieverSettings(material.corpus))
-    models = {"candidates": retriever.identity()}
     texts = material.queries["text"].to_pylist()
     # All that a run, or BM25, has for the queries.
     rankings = retriever.rank(dict(zip(material.ids, texts, strict=True)), sys.maxsize)
-    return Candidates(models, rankings=rankings)
+    return {"candidates": retriever.identity()}, rankings
 
 
 def make_vectors(material: Material, folder: Path) -> Embedded:
@@ -178,7 +161,7 @@ def _mine(
     material: Material,
     place: Workspace,
     key: dict[str, Any],
-    candidates: Candidates,
+    candidates: Embedded | Rankings | None,
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
@@ -188,10 +171,8 @@ def _mine(
     counts = exclusions.counts
     mined: list[list[Mined]] = [[] for _ in ids]
     measured: dict[str, Any] = {}
-    if candidates.rankings is not None:
-        mined = mine_ranked(candidates.rankings, exclusions)
-    elif candidates.embedded is not None:
-        search = candidates.embedded.search()
+    if isinstance(candidates, Embedded):
+        search = candidates.search()
         miner = SeeminglyRelevant(search, exclusions)
         shares = material.sources.run.from_shards
         by_shares = None if shares is None else merged(shares, key, miner)
@@ -204,6 +185,8 @@ def _mine(
             counts["queries not settled by nominations of any depth"] = miner.n_unsettled
             measured = {"margin": search.margin}
         counts |= count_far(search, exclusions.relevant, mined, material.recipe.seed)
+    elif candidates is not None:
+        mined = mine_ranked(candidates, exclusions)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))

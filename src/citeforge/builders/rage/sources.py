@@ -1,4 +1,5 @@
-"""The sources of a RAGE build, opened: what its manifest says before there is a table."""
+"""The sources of a RAGE build and what makes its vectors: all that its manifest says before there
+is a table."""
 
 import json
 from collections.abc import Callable, Collection
@@ -7,9 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
-from citeforge.builders.stages.build import Build
+from citeforge.builders.stages.build import Build, Workspace
 from citeforge.builders.stages.shards import vector_facts
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both

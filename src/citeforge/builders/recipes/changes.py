@@ -1,4 +1,4 @@
-"""What a build is told, compared with what is there already."""
+"""What a build is told, compared with what is there already, and the command that says it."""
 
 import json
 import shlex

@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
 from citeforge.builders.recipes.changes import differences_text, unlike
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.embedding import Embedded, pieces_of
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards, unit_vectors
 from citeforge.engines.io.corpus import embedding_texts

@@ -14,9 +14,16 @@ from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.writing import writer_prompt
-from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage, TwinFigures
+from citeforge.builders.twins.checks import (
+    CHECKS,
+    ENTAILMENT,
+    Checker,
+    SourcePassage,
+    Twin,
+    TwinFigures,
+    TwinWriter,
+)
 from citeforge.builders.twins.facts import Entities
-from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
