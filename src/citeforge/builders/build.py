@@ -21,6 +21,11 @@ from citeforge.schemas.recipes.base import Hideable, Judging, Recipe
 from citeforge.schemas.recipes.flags import flags_of
 from citeforge.schemas.recipes.run import RunOptions
 
+_PACKAGES = ("benchmark", "twins")
+"""Fields that name a package; manifests keep its name, not where it lay."""
+Confirm = Callable[[Sequence[str]], None]
+"""Given what somebody else's recipe uses, comes back where a person allows that, or raises."""
+
 
 def build(recipe: Recipe, run: RunOptions) -> Manifest:
     """Build a package, or continue a build that was cut off.
@@ -64,10 +69,6 @@ def _kind(recipe: Recipe) -> Kind:
     return kind
 
 
-_PACKAGES = ("benchmark", "twins")
-"""Fields that name a package; manifests keep its name, not where it lay."""
-
-
 @dataclass(frozen=True, repr=False)
 class Rebuilt(Displayed):
     """A package and what was made by its recipe.
@@ -97,10 +98,6 @@ class Rebuilt(Displayed):
 
     def _tables(self) -> Iterator[Table]:
         yield Table(["tables that differ"], [[name] for name in self.unlike])
-
-
-Confirm = Callable[[Sequence[str]], None]
-"""Given what somebody else's recipe uses, comes back where a person allows that, or raises."""
 
 
 def refuse(uses: Sequence[str]) -> None:

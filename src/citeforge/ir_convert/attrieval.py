@@ -53,21 +53,14 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
         rows = enumerate(data.with_format("arrow").iter(1), 1)
         for number, table in rows:
             (content,) = table.to_pylist()
-            yield number, _convert(path, number, content, row_type)
+            yield number, msgspec.convert(content, row_type)
+    except msgspec.ValidationError as error:
+        names = (f.name for f in msgspec.structs.fields(row_type))
+        raise InputError(
+            str(error), path=path, field=f"row {number}", allowed=f"fields: {', '.join(names)}"
+        ) from error
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise _not_saved(path, error) from error
-
-
-def _convert(path: Path, number: int, content: object, row_type: type[Row]) -> Row:
-    try:
-        return msgspec.convert(content, row_type)
-    except msgspec.ValidationError as error:
-        raise InputError(
-            str(error),
-            path=path,
-            field=f"row {number}",
-            allowed=f"fields: {', '.join(f.name for f in msgspec.structs.fields(row_type))}",
-        ) from error
 
 
 def _not_saved(path: Path, error: Exception) -> InputError:

@@ -26,6 +26,10 @@ from citeforge.schemas.benchmarks.tables import (
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
 
+_BATCH = 4096
+_IDS = ("_id", "id", "docid", "doc_id", "pid")
+_TEXTS = ("text", "contents", "passage")
+
 
 def split_revision(argument: str) -> tuple[str, str | None]:
     """``name@revision`` → (name, revision)."""
@@ -138,9 +142,6 @@ def unreachable(repo: str, error: Exception) -> InputError:
         path=repo,
         allowed="check the name and the network, or name a local copy (beir:, hagrid:, rage:)",
     )
-
-
-_BATCH = 4096
 
 
 def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
@@ -304,10 +305,6 @@ class HubSource(Source):
 
 def _table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
     return conform(split.with_format("arrow")[:], schema, repo.name)
-
-
-_IDS = ("_id", "id", "docid", "doc_id", "pid")
-_TEXTS = ("text", "contents", "passage")
 
 
 def named_as_here(names: list[str]) -> dict[str, str]:

@@ -28,6 +28,10 @@ from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.records import AlceRecipe
 from citeforge.schemas.recipes.run import RunOptions
 
+DOCUMENTS = "documents"
+"""Split of the candidates that ALCE's items bring."""
+_SIGN = "#"
+
 
 @dataclass(frozen=True)
 class QuestionSet:
@@ -125,11 +129,6 @@ def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[d
                 allowed='["Paris", "Paris, France"], or one such list an answer',
             )
         yield {"query_id": query, "kind": "answer_list", "position": position, "aliases": group}
-
-
-DOCUMENTS = "documents"
-"""Split of the candidates that ALCE's items bring."""
-_SIGN = "#"
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:

@@ -15,6 +15,9 @@ _TOKENS = {"seed": (80, False), "annotate": (160, True), "extend": (120, True),
            "general": (100, False), "specific": (200, False)}  # fmt: skip
 """Tokens of a reply, and whether the paragraph comes back in it."""
 TASKS = tuple(_TOKENS)
+Check = Callable[[dict[str, str]], Mapping[str, str | None]]
+"""Replies by pair id to why each cannot be taken; None where it can."""
+_STOOD_IN = "no reply could be taken: the template wrote it"
 
 
 def template_writer_templates(domain: Domain) -> dict[str, str]:
@@ -51,11 +54,6 @@ def cleaned(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] == '"':
         text = text[1:-1].strip()
     return text
-
-
-Check = Callable[[dict[str, str]], Mapping[str, str | None]]
-"""Replies by pair id to why each cannot be taken; None where it can."""
-_STOOD_IN = "no reply could be taken: the template wrote it"
 
 
 def each(wrong: Callable[[str, str], str | None]) -> Check:

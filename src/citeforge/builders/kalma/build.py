@@ -39,6 +39,8 @@ from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
+LICENCE = "other"
+"""S-Lab licence 1.0, non-commercial; it has no SPDX identifier."""
 
 
 def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
@@ -240,10 +242,6 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)
 
 
-LICENCE = "other"
-"""S-Lab licence 1.0, non-commercial; it has no SPDX identifier."""
-
-
 def read_published(
     specific: Path,
     general: Path | None,
@@ -281,7 +279,7 @@ def read_published(
         counts={"values left out: empty": sum(i.n_empty for i in items)},
     )
     questions = []
-    strangers = 0
+    n_unknown = 0
     rows = zip(items[:limit], others, sets, strict=False)
     for number, (item, general_text, facts) in enumerate(rows, 1):
         names = {g.qid: g.name for g in item.graphs}
@@ -289,7 +287,7 @@ def read_published(
         gold_facts = []
         for fact in facts:
             own = triples.get(Key(*fact[:3]))
-            strangers += own is None
+            n_unknown += own is None
             name = names.get(fact.qid, fact.qid)
             gold_facts.append((own or Triple(fact.qid, name, "", *fact[1:3]), fact.round))
         metadata = {
@@ -303,6 +301,6 @@ def read_published(
                 metadata,
             )
         )  # fmt: skip
-    if strangers:
-        source.counts["gold facts that no shown graph has"] = strangers
+    if n_unknown:
+        source.counts["gold facts that no shown graph has"] = n_unknown
     return questions, source

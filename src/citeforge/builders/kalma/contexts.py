@@ -17,6 +17,8 @@ from citeforge.schemas.benchmarks.kg import GENERAL, Graph, Triple
 
 ABSENT = (1, 2, 3)
 RETRIEVAL = (80, 60, 40, 20)
+RETRIEVED = "retrieved"
+"""Name of the context set."""
 
 
 @dataclass(frozen=True)
@@ -147,10 +149,6 @@ def _irrelevant(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], s
         key=lambda q: key(seed, "kalma irrelevant", question.query_id, q),
     )
     return graphs[others[at % len(others)]]
-
-
-RETRIEVED = "retrieved"
-"""Name of the context set."""
 
 
 def retrieve_graphs(

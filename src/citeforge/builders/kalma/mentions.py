@@ -24,6 +24,11 @@ _SENTENCE_END = re.compile(r"[.!?]\s+")
 _GOES_ON = re.compile(
     r",\s(?:and|but)\s(?!(?:his|her|their|its|he|she|it|they|the|a|an|who|whose)\b)(?=[a-z])"
 )
+# Where another statement begins: sentences, and clauses that have a subject of their own.
+_CLAUSE = re.compile(
+    r"[.!?;]\s+|,?\s(?:but|while|whereas|whose|who|which|where|when|after|before)\s"
+    r"|,?\sand\s(?=(?:his|her|their|he|she|it|they|the|[A-Z]\w*)\b)"
+)
 
 
 def words_in(
@@ -123,13 +128,6 @@ class Mentions:
     def _first_in_sentence(self, at: int) -> int:
         begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
         return bisect_left(self._starts, begin)
-
-
-# Where another statement begins: sentences, and clauses that have a subject of their own.
-_CLAUSE = re.compile(
-    r"[.!?;]\s+|,?\s(?:but|while|whereas|whose|who|which|where|when|after|before)\s"
-    r"|,?\sand\s(?=(?:his|her|their|he|she|it|they|the|[A-Z]\w*)\b)"
-)
 
 
 def marker(triple: Triple) -> str:

@@ -34,6 +34,10 @@ from citeforge.schemas.text import spliced
 
 _BYTES = 32
 _OWNER_ONLY = 0o600
+_ROWS_PER_BUCKET = 1 << 16
+_ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
+Places = dict[str, dict[int, int]]
+"""Query to what becomes of each place in its context: 0-based, from before to now."""
 
 
 def secret_in(folder: Path, source: Path | None) -> bytes:
@@ -82,13 +86,6 @@ def pseudonym(secret: bytes, *parts: str) -> str:
     """20 hexadecimal digits that stand for a text and tell nothing of it."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()
-
-
-_ROWS_PER_BUCKET = 1 << 16
-_ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
-
-Places = dict[str, dict[int, int]]
-"""Query to what becomes of each place in its context: 0-based, from before to now."""
 
 
 def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
