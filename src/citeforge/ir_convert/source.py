@@ -161,7 +161,7 @@ class JudgedSource(FileSource):
         stream: passages, from the start at every call.
         options: permissions.
         files: files read, for their hashes, by name.
-        gold_table: gold rows; None for none.
+        gold_table: gold rows, schema GOLD.
         negatives: negative mappings that the source brings along, by label (schema MAPPING).
         topics: file of the queries, for messages; None for that of the judgements.
         metadata: of queries that have some, as JSON.
@@ -173,7 +173,7 @@ class JudgedSource(FileSource):
     stream: Callable[[], Iterator[PlacedPassage]]
     options: ReadOptions
     files: Mapping[str, Path] = field(default_factory=dict)
-    gold_table: pa.Table | None = None
+    gold_table: pa.Table = field(default_factory=GOLD.empty_table)
     negatives: dict[str, pa.Table] = field(default_factory=dict)
     topics: Path | str | None = None
     metadata: dict[str, str] = field(default_factory=dict)
@@ -222,7 +222,7 @@ class JudgedSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
-        return super().gold() if self.gold_table is None else self.gold_table
+        return self.gold_table
 
     def mined(self) -> dict[str, pa.Table]:
         return self.negatives

@@ -218,9 +218,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
-        questions, source = read_published(
-            Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
-        )
+        questions, source = _read_published(Path(argument), recipe)
         domain, kg = load_domain(recipe.domain), None
         update: dict[str, Any] = {
             field: path and Path(path.name)
@@ -242,26 +240,15 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)
 
 
-def read_published(
-    specific: Path,
-    general: Path | None,
-    gold: Path | None,
-    limit: int | None,
-    later: Path | None = None,
-) -> tuple[list[KalmaQuestion], SourceInfo]:
-    """Read the files together; entries belong together by their position.
-
-    Args:
-        specific: specific questions with their sub-graphs.
-        general: general questions, in the same layout.
-        gold: minimum knowledge sets.
-        limit: entries at most.
-        later: minimum knowledge sets without the facts of round 1.
+def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
+    """Read specific questions with their sub-graphs, and the other files that a recipe names;
+    entries belong together by their position.
 
     Raises:
         InputError: another layout, files of unequal length, or sets that do not fit together.
-        UsageError: ``later`` without ``gold``.
+        UsageError: gold of later rounds without that of all.
     """
+    general, gold, later = recipe.general, recipe.gold, recipe.gold_later
     if later is not None and gold is None:
         raise UsageError("--gold-later goes with --gold, the sets of all rounds")
     items = read_entries(specific)
@@ -280,7 +267,7 @@ def read_published(
     )
     questions = []
     n_unknown = 0
-    rows = zip(items[:limit], others, sets, strict=False)
+    rows = zip(items[: recipe.limit], others, sets, strict=False)
     for number, (item, general_text, facts) in enumerate(rows, 1):
         names = {g.qid: g.name for g in item.graphs}
         triples = {t.key: t for g in item.graphs for t in g.triples}

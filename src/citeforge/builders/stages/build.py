@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from citeforge.builders.packaging.hiding import hide, secret_in
 from citeforge.builders.packaging.package import PackageWriter, safe_name
 from citeforge.builders.recipes.changes import recipe_of, require_same, require_same_choices
@@ -53,6 +55,14 @@ from citeforge.schemas.version import __version__
 _RECIPE = "recipe.json"
 _STAGES = ("archives", "corpus", "mapping", "embeddings", "package", "hiding")
 _KNOWN = (_RECIPE, SECRET, *_STAGES, *(f"{s}.json" for s in _STAGES))
+
+
+class StageMarker(msgspec.Struct):
+    """What a finished stage leaves: digest of its key, its files with sha256, and its results."""
+
+    key: str
+    files: dict[str, str]
+    record: dict[str, Any]
 
 
 class Workspace:
@@ -140,23 +150,17 @@ class Workspace:
 
     def finished(self, name: str, key: Any) -> dict[str, Any] | None:
         """What a finished stage recorded, if its key is ``key`` and its files are intact."""
-        marker = self.root / f"{name}.json"
-        if not marker.is_file():
-            return None
         try:
-            content = read_json(marker)
-        except InputError:
-            return None  # a damaged marker vouches for nothing: the stage is done again
-        if not isinstance(content, dict) or content.get("key") != digest(key):
+            marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
+        except (InputError, msgspec.ValidationError):
+            return None  # none, or a damaged one, which vouches for nothing: it is done again
+        if marker.key != digest(key):
             return None
-        files, record = content.get("files"), content.get("record")
-        if not (isinstance(files, dict) and isinstance(record, dict)):
-            return None
-        for file, expected in files.items():
+        for file, expected in marker.files.items():
             path = self.root / name / file
             if not path.is_file() or sha256_file(path) != expected:
                 return None
-        return record
+        return marker.record
 
     def start(self, name: str) -> Path:
         """Empty folder for a stage that is to be done (again)."""
@@ -169,8 +173,8 @@ class Workspace:
 
     def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
         """Record that a stage is whole: its key, its files with sha256, and its results."""
-        content = {"key": digest(key), "files": files, "record": record}
-        write_text(self.root / f"{name}.json", canonical_json(content) + "\n")
+        marker = {"key": digest(key), "files": files, "record": record}
+        write_text(self.root / f"{name}.json", canonical_json(marker) + "\n")
 
     def clear(self) -> None:
         """Take everything out that a build leaves here."""
