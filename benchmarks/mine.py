@@ -49,9 +49,9 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
         for p in sorted(base.glob("v-*.f16"))
     ]
     queries = np.load(base / "q.npy")[:n]
-    nothing = Exclusions([[] for _ in queries], [set() for _ in queries], [[] for _ in queries])
-    corpus = shard_paths(base, "corpus")
-    return SeeminglyRelevant(corpus, ExactSearch(queries, shards), nothing, Mining())
+    corpus, none = shard_paths(base, "corpus"), [[] for _ in queries]
+    nothing = Exclusions(corpus, Mining(), none, [set() for _ in queries], none)
+    return SeeminglyRelevant(ExactSearch(queries, shards), nothing)
 
 
 def run_ours(miner: Any) -> list[list[int]]:

@@ -25,8 +25,8 @@ def make_package(
     import msgspec
     import pyarrow as pa
 
+    from citeforge.builders.packaging.hiding import write_secret
     from citeforge.builders.packaging.package import PackageWriter
-    from citeforge.builders.packaging.secret import write_secret
     from citeforge.engines.io.files import sha256_file
     from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest
     from citeforge.schemas.benchmarks.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES

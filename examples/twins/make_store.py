@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from typing import cast
 
-from citeforge.builders.twins.checks import Checker, SourcePassage, Thresholds
+from citeforge.builders.twins.checks import Attempts, Checker, SourcePassage, Thresholds, TwinWriter
 from citeforge.builders.twins.facts import Entities
-from citeforge.builders.twins.write import Attempts, TwinWriter
 from citeforge.engines.llm.records import Llm, LlmReply
 from citeforge.engines.llm.replay import encode_answer
 

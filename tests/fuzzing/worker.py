@@ -37,10 +37,10 @@ class Embedder:
 @cache
 def prepare() -> None:
     """Put the small embedder where builds make theirs."""
-    from citeforge.builders.rage import compute as rage_compute
+    from citeforge.builders.rage import sources as rage_sources
     from citeforge.engines.embedding import embed
 
-    for module in (rage_compute, embed):
+    for module in (rage_sources, embed):
         vars(module)["make_embedder"] = lambda *_, **__: Embedder()
 
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -114,7 +113,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     recipe = AuthorshipRecipe(
         benchmark=root / "rage", label_sets=("human_llm",), selection=Selection(k=SHOWN)
     )
-    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
+    build_authorship(recipe, RunOptions(out=root / "a"))
     return Benchmark(root / "a")
 
 

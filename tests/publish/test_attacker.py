@@ -18,7 +18,7 @@ import pytest
 import attacks
 from attacks import Ranking, View, by_chance, hits, naive_half, probability, tried_out, view
 from citeforge.builders.build import build
-from citeforge.builders.packaging.secret import write_secret
+from citeforge.builders.packaging.hiding import write_secret
 from citeforge.builders.packaging.verify import verify
 from citeforge.library.benchmarks import load
 from citeforge.package.kinds import find_kind

@@ -16,7 +16,7 @@ from citeforge.builders.packaging.licences import (
     restrictiveness,
 )
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.recipes.command import command_of
+from citeforge.builders.recipes.changes import command_of
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card

@@ -164,13 +164,9 @@ def mining(folder: Path) -> Iterator[bytes]:
             writer.write(batch)
     queries = (base[:50] + rng.normal(size=(50, 64)) * 0.5).astype(np.float32)
     nothing: list[Any] = [[] for _ in queries]
-    exclusions = Exclusions(nothing, [set() for _ in queries], nothing, {})
-    miner = SeeminglyRelevant(
-        shard_paths(path, "corpus"),
-        ExactSearch(queries, [shard]),
-        exclusions,
-        Mining(seemingly_relevant=15),
-    )
+    corpus, mining = shard_paths(path, "corpus"), Mining(seemingly_relevant=15)
+    exclusions = Exclusions(corpus, mining, nothing, [set() for _ in queries], nothing)
+    miner = SeeminglyRelevant(ExactSearch(queries, [shard]), exclusions)
     yield repr(miner.mine()).encode()
 
 

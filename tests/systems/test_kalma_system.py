@@ -95,8 +95,7 @@ def test_a_benchmark_without_the_set_is_told_how_to_get_it(
 
 def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
     """An empty graph is a context like any other, and is counted."""
-    from citeforge.builders.kalma.contexts import KalmaQuestion
-    from citeforge.builders.kalma.retrieved import retrieve_graphs
+    from citeforge.builders.kalma.contexts import KalmaQuestion, retrieve_graphs
 
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
     found, counts = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)

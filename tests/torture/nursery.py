@@ -44,7 +44,7 @@ def preload() -> None:
     import scipy.stats  # noqa: F401
     import spacy  # noqa: F401
 
-    from citeforge.builders.rage import compute as rage_compute
+    from citeforge.builders.rage import sources as rage_sources
     from citeforge.cli import main  # noqa: F401
     from citeforge.cli.main import cli, one_line_helps
     from citeforge.engines.search import exact as search  # noqa: F401
@@ -53,7 +53,7 @@ def preload() -> None:
     py3langid.classify("a text")
     for name in one_line_helps():
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage_compute.run_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
+    rage_sources.run_embedder = lambda *args, **kwargs: HashedEmbedder()  # type: ignore[assignment]
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
         "plugins.bundles.build "

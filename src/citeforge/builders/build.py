@@ -1,13 +1,30 @@
-"""Building any kind of benchmark by its recipe."""
+"""Building any kind of benchmark by its recipe, and a package again from its manifest alone."""
 
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from citeforge.builders.recipes.changes import recipe_of
+from citeforge.engines.io.folders import beside
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.runner import make_runner
 from citeforge.package.kind import Kind
-from citeforge.package.kinds import find_kind, kinds
+from citeforge.package.kinds import find_kind, kinds, plugin_of
+from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Hideable, Recipe
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import Hideable, Judging, Recipe
+from citeforge.schemas.recipes.flags import flags_of
 from citeforge.schemas.recipes.run import RunOptions
+
+_PACKAGES = ("benchmark", "twins")
+"""Fields that name a package; manifests keep its name, not where it lay."""
+Confirm = Callable[[Sequence[str]], None]
+"""Given what somebody else's recipe uses, comes back where a person allows that, or raises."""
 
 
 def build(recipe: Recipe, run: RunOptions) -> Manifest:
@@ -50,3 +67,168 @@ def _kind(recipe: Recipe) -> Kind:
         names = f"known: {', '.join(kinds())}; another may come with a plugin"
         raise UsageError(f"nobody gives the kind {recipe.kind!r}; {names}")
     return kind
+
+
+@dataclass(frozen=True, repr=False)
+class Rebuilt(Displayed):
+    """A package and what was made by its recipe.
+
+    Attributes:
+        old: manifest of the package.
+        new: manifest of what was made.
+    """
+
+    old: Manifest
+    new: Manifest
+
+    @property
+    def equal(self) -> bool:
+        """Whether all tables are the same, byte for byte."""
+        return self.old.benchmark_hash == self.new.benchmark_hash
+
+    @property
+    def unlike(self) -> list[str]:
+        """Tables that differ, or that only one of the two has."""
+        names = {n for m in (self.old, self.new) for n in m.files if n.endswith(".parquet")}
+        return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
+
+    def _headline(self) -> str:
+        outcome = "all tables are equal" if self.equal else f"{len(self.unlike):,} tables differ"
+        return f"{self.old.name} made again: {outcome}"
+
+    def _tables(self) -> Iterator[Table]:
+        yield Table(["tables that differ"], [[name] for name in self.unlike])
+
+
+def refuse(uses: Sequence[str]) -> None:
+    """Allow nothing.
+
+    Raises:
+        UsageError: always; lists what is used.
+    """
+    raise UsageError(
+        f"somebody's recipe uses {'; '.join(uses)}. Give --trust (Python: trust=True) where it may"
+    )
+
+
+def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
+    """The files, folders, models and endpoints that a recipe names, as options; what is so by
+    default is left out.
+
+    Args:
+        recipe: somebody's.
+        except_for: fields that the user has filled in.
+    """
+    origin = plugin_of(recipe.kind)
+    uses = [] if origin is None else [f"the plugin {origin}"]
+    for flag in flags_of(type(recipe)):
+        value = flag.of(recipe)
+        # Nobody knows which options of a plugin name files.
+        is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
+        if is_input and value not in (None, (), flag.field.default):
+            text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+            uses.append(f"{flag.name} {text if text.isprintable() else ascii(text)}")
+    return uses
+
+
+def rebuild(
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
+) -> Rebuilt:
+    """Build by the recipe in a manifest.
+
+    Args:
+        folder: package; of its files only the manifest is read, and the secret where it has one.
+        run: where and how. Stores beside the package (``DIR.replay.db``, ``DIR.verdicts.db``) are
+            taken when none are named, so that nothing is asked again.
+        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main one, where sources lie elsewhere now.
+        confirm: asked before anything that the manifest names, and ``inputs`` does not, is read.
+
+    Raises:
+        UsageError: nobody has confirmed.
+        InputError: the manifest does not hold all choices, or a source is not where it was.
+        UnknownValueError: no such input.
+    """
+    old = load_manifest(folder)
+    recipe = recipe_of(old)
+    if recipe is None:
+        raise InputError(
+            "its manifest does not hold the choices of a build",
+            path=folder,
+            allowed="a package made by `citeforge build`",
+        )
+    own = dict(_split(recipe, text) for text in inputs)
+    recipe = _changed(recipe, own)
+    recipe = _changed(recipe, _profiles(recipe, folder))
+    stores = {
+        field: path
+        for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
+        for path in (beside(folder, end),)
+        if getattr(run, field) is None and path.is_file()
+    }
+    uses = [*uses_of(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
+    if uses:
+        confirm(uses)
+    recipe = _changed(recipe, _packages(recipe, folder, old.config.get("benchmark_hash")))
+    if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
+        stores["secret_from"] = folder
+    return Rebuilt(old, build(recipe, run.model_copy(update=stores)))
+
+
+def _split(recipe: Recipe, text: str) -> tuple[str, str]:
+    inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
+    name, sign, value = text.partition("=")
+    if sign and name.isidentifier():
+        if name not in inputs:
+            raise UnknownValueError(f"input of a {recipe.kind} recipe", name, inputs)
+        return name, value
+    main = next((n for n in _PACKAGES if getattr(recipe, n, None) is not None), recipe.main_input)
+    return main, text
+
+
+def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
+    try:
+        return type(recipe).model_validate({**dict(recipe), **inputs})
+    except ValidationError as error:
+        raise UsageError(f"--source: {error.errors()[0]['msg']}") from error
+
+
+def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
+    """Where files of judge profiles lie: here, or beside the old package."""
+    profiles = {}
+    for field, judging in recipe:
+        name = judging.judge_profile if isinstance(judging, Judging) else None
+        if name is not None and not Path(name).is_file() and (folder.parent / name).is_file():
+            profiles[field] = judging.model_copy(
+                update={"judge_profile": str(folder.parent / name)}
+            )
+    return profiles
+
+
+def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
+    """Where the package lies that a recipe starts from: as told, or beside the old one.
+
+    Raises:
+        InputError: it is not there, or is another one.
+    """
+    packages = {}
+    for field in _PACKAGES:
+        place: Path | None = getattr(recipe, field, None)
+        if place is None:
+            continue
+        places = [place, folder.parent / place.name]
+        path = next((p for p in places if p.is_dir()), None)
+        if path is None:
+            raise InputError(
+                f"the benchmark {place.name!r} is not here, nor beside {folder}",
+                path=folder,
+                allowed=f"--source {field}=DIR with the benchmark of hash {expected}",
+            )
+        there = load_manifest(path).benchmark_hash
+        if there != expected:
+            raise InputError(
+                f"has the hash {there}, and {folder} was made of {expected}",
+                path=path,
+                allowed=f"--source {field}=DIR",
+            )
+        packages[field] = path
+    return packages

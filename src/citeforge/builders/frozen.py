@@ -3,20 +3,20 @@
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building
-from citeforge.engines.io.tables import TableWriter, rows_of
+from citeforge.builders.stages.corpus import write_batches
+from citeforge.engines.io.tables import rows_of
 from citeforge.ir_convert.alce import load_alce, passage_id
 from citeforge.ir_convert.registry import info_of, open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
 from citeforge.schemas.benchmarks.tables import (
-    CORPUS,
     GOLD,
     MAPPING,
     QUERIES,
     RELEVANT,
     UNJUDGED,
 )
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.records import AlceRecipe, HagridRecipe, RunOptions
 
 Docs = dict[str, list[dict[str, str]]]
@@ -88,12 +88,8 @@ def _build(
         if (finished := build.finished(draft)) is not None:
             return finished
         writer = build.package()
-        with TableWriter(writer.folder / "corpus", "corpus", CORPUS) as corpus:
-            for batch in source.passages():
-                corpus.write(batch)
-        if corpus.rows == 0:
-            raise InputError("the corpus is empty", path=recipe.source)
-        writer.note("corpus", "corpus", corpus.files)
+        files = write_batches(writer.folder / "corpus", source.passages(), source)
+        writer.note("corpus", "corpus", files)
         queries, relevant, gold = source.queries(), source.relevant(), source.gold()
         writer.add("queries", "queries", queries.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant.cast(MAPPING))

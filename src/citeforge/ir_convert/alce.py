@@ -245,25 +245,19 @@ class AlceSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
-        return gold_table(self.items)
+        rows = [
+            {"query_id": item.query_id, "position": position, **piece}
+            for item in self.items
+            for position, piece in enumerate(_gold_of(item))
+        ]
+        return pa.Table.from_pylist(rows, schema=GOLD)
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return str(self.path), None
 
 
-def gold_table(items: list[AlceItem]) -> pa.Table:
-    """All gold of the items, one row a piece: qa_pair, long_answer, answer_list, claim, answer."""
-    rows: list[dict[str, Any]] = []
-    for item in items:
-        pieces = list(_gold_of(item))
-        rows.extend(
-            {"query_id": item.query_id, "position": position, **piece}
-            for position, piece in enumerate(pieces)
-        )
-    return pa.Table.from_pylist(rows, schema=GOLD)
-
-
 def _gold_of(item: AlceItem) -> Iterator[dict[str, Any]]:
+    """All gold of an item, a row a piece: qa_pair, long_answer, answer_list, claim, answer."""
     for pair in item.qa_pairs or []:
         extra = {"context": pair.context, "wikipage": pair.wikipage}
         yield {

@@ -1,7 +1,11 @@
-"""AttriEval's saved data sets, and MS MARCO's QA rows: ``passages{passage_text, is_selected}``."""
+"""AttriEval's data sets, as ``datasets`` saved them to disk, and MS MARCO's QA rows:
+``passages{passage_text, is_selected}``.
+"""
 
 import hashlib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -9,13 +13,62 @@ import pyarrow as pa
 from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import table_of
-from citeforge.ir_convert.judged import JudgedSource, Judgements
 from citeforge.ir_convert.passages import Place, PlacedPassage
-from citeforge.ir_convert.saved import read_saved
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 from citeforge.schemas.errors import InputError
+
+Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
+    """(number, row) of a folder made by ``Dataset.save_to_disk``.
+
+    Args:
+        path: folder.
+        row_type: msgspec structure of a row; its field types are enforced.
+
+    Raises:
+        InputError: not such a folder, damaged, several splits, or a field of another type; names
+            the row and the field.
+    """
+    import datasets
+
+    try:
+        data = datasets.load_from_disk(str(path))
+    except (
+        OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError,
+        pa.ArrowException,
+    ) as error:  # fmt: skip
+        # What `datasets` and pyarrow say of damaged files has no common type.
+        raise _not_saved(path, error) from error
+    if isinstance(data, datasets.DatasetDict):
+        raise InputError(
+            "holds several splits", path=path, allowed=", ".join(str(path / n) for n in data)
+        )
+    try:
+        # The file is mapped as it stands: without this, damaged offsets would be followed.
+        data.data.table.validate(full=True)
+        rows = enumerate(data.with_format("arrow").iter(1), 1)
+        for number, table in rows:
+            (content,) = table.to_pylist()
+            yield number, msgspec.convert(content, row_type)
+    except msgspec.ValidationError as error:
+        names = (f.name for f in msgspec.structs.fields(row_type))
+        raise InputError(
+            str(error), path=path, field=f"row {number}", allowed=f"fields: {', '.join(names)}"
+        ) from error
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
+        raise _not_saved(path, error) from error
+
+
+def _not_saved(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"is not a readable saved data set ({str(error)[:200]})",
+        path=path,
+        allowed="a folder made by Dataset.save_to_disk",
+    )
 
 
 class _Passages(msgspec.Struct):

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import iter_batches, read_schema
-from citeforge.ir_convert.hub.layout import conform, named_as_here
+from citeforge.ir_convert.hub import conform, named_as_here
 from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches
-from citeforge.ir_convert.source import FileSource, ReadOptions
+from citeforge.ir_convert.source import FileSource, ReadOptions, without_queries
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.benchmarks.tables import CORPUS, MAPPING, QUERIES
+from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError
 
 _ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
@@ -74,19 +74,9 @@ class PassagesAlone(FileSource):
         self.source, self.files = info, files
 
     def queries(self) -> pa.Table:
-        self._refuse_as_source()
-        return QUERIES.empty_table()
+        raise without_queries(self.source.spec, self.contents)
 
-    def _refuse_as_source(self) -> None:
-        raise InputError(
-            f"holds {self.contents} alone, without queries",
-            path=self.source.spec,
-            allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
-        )
-
-    def relevant(self) -> pa.Table:
-        self._refuse_as_source()
-        return MAPPING.empty_table()
+    relevant = queries
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         return self.source.spec, None

@@ -91,7 +91,7 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "
 
     The repository is script-based, which ``datasets`` 4 and later refuse; its files are plain.
     """
-    from citeforge.ir_convert.hub.client import download, split_revision
+    from citeforge.ir_convert.hub import download, split_revision
 
     name, revision = split_revision(argument)
     path, commit = download(HUB_REPO, HUB_FILE.format(split=name), revision)

@@ -12,7 +12,7 @@ from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.corpus import open_corpus_files
 from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
-from citeforge.ir_convert.hub.layout import (
+from citeforge.ir_convert.hub import (
     open_beir_hub,
     open_corpus_hub,
     open_mteb,

@@ -44,7 +44,7 @@ class Domain(FrozenRecord):
         inverse: relation label to the label of its inverse.
         relation_words: words of input files to relation labels.
         forms: relation label to its form, where the rule of :mod:`verbalise` is wrong.
-        templates: sentences by task; see :mod:`citeforge.builders.kalma.tasks`.
+        templates: sentences by task; see :mod:`citeforge.builders.kalma.asking`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """

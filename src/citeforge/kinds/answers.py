@@ -50,7 +50,7 @@ class AlceKind(RageKind):
         return build_alce(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.builders.alce.verify import wrong_candidates
+        from citeforge.builders.packaging.verify import wrong_candidates
 
         yield from super().problems(package)
         yield from wrong_candidates(package)

@@ -52,7 +52,7 @@ class AuthorshipKind(TwinsKind):
         return CellReading if reads == "cells" else super().reading(reads)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.builders.authorship.verify import wrong_cells
+        from citeforge.builders.packaging.verify import wrong_cells
 
         yield from super().problems(package)
         yield from wrong_cells(package)

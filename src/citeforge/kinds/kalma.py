@@ -74,7 +74,7 @@ class KalmaKind(Kind):
         return GraphReading
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.builders.kalma.verify import wrong_kalma
+        from citeforge.builders.kalma.package import wrong_kalma
 
         return wrong_kalma(package)
 

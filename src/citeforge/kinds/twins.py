@@ -37,7 +37,7 @@ class TwinsKind(RageKind):
         return plan_twins(recipe, run)
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.builders.authorship.verify import wrong_twins
+        from citeforge.builders.packaging.verify import wrong_twins
 
         yield from super().problems(package)
         yield from wrong_twins(package)

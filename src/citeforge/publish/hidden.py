@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.packaging.hiding import read_secret, write_secret
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.secret import read_secret, write_secret
 from citeforge.builders.packaging.stats import WORDS, context_sizes, corpus_stats, word_lengths
-from citeforge.builders.recipes.command import command_of
+from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches
 from citeforge.engines.io.textfiles import validated

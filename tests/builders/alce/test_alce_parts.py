@@ -7,13 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.alce.candidates import (
-    passage_chunks,
-    piece_id,
-    pieces,
-    split_names,
-    whole_id,
-)
 from citeforge.builders.alce.coverage import (
     JUDGED,
     SHORT,
@@ -23,6 +16,13 @@ from citeforge.builders.alce.coverage import (
     kept_by,
     oracle,
     recalls,
+)
+from citeforge.builders.alce.questions import (
+    passage_chunks,
+    piece_id,
+    pieces,
+    split_names,
+    whole_id,
 )
 from citeforge.builders.alce.writing import is_irrelevant, long_answer, parse_subclaims
 from citeforge.package.items import Gold, GoldRows

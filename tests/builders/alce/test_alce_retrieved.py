@@ -10,10 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.builders.alce.verify import wrong_candidates
 from citeforge.builders.frozen import build_alce
 from citeforge.builders.packaging.prompts import load_template, render_prompts
-from citeforge.builders.packaging.verify import verify
+from citeforge.builders.packaging.verify import verify, wrong_candidates
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result

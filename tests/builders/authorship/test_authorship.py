@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import Ranked, from_mapping, from_retriever
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
@@ -21,6 +20,7 @@ from citeforge.builders.authorship.labels import (
     draw,
     load_label_sets,
 )
+from citeforge.builders.authorship.select import Ranked, from_retriever
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
@@ -56,7 +56,7 @@ def twins(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(source: Path, out: Path, **more: Any) -> Any:
     given = {"benchmark": source, "selection": Selection(k=5)} | more
-    return build_authorship(AuthorshipRecipe(**given), RunOptions(out=out), from_mapping)
+    return build_authorship(AuthorshipRecipe(**given), RunOptions(out=out))
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.candidates import from_retriever
+from citeforge.builders.authorship.select import from_retriever
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import iter_batches, shard_paths, write_table

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma.annotate import marker
+from citeforge.builders.kalma.asking import template_writer_templates
 from citeforge.builders.kalma.build import build_kalma
-from citeforge.builders.kalma.score import Specificity, rank_triples
+from citeforge.builders.kalma.evolve import Specificity, rank_triples
+from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import Stated, disambiguate, read_stated
-from citeforge.builders.kalma.tasks import template_writer_templates
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter

@@ -1,14 +1,22 @@
-"""Checks of what a writer wrote, and the context sets of KaLMA benchmarks."""
+"""Parts of `build kalma`: marks and facts of a text, checks of a writer, and context sets."""
 
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.annotate import annotate
+from citeforge.builders.kalma.asking import TASKS, request
+from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
+from citeforge.builders.kalma.evolve import Specificity
+from citeforge.builders.kalma.mentions import Mentions, annotate, marker
+from citeforge.builders.kalma.package import year_of
+from citeforge.builders.kalma.selection import Stated, disambiguate
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain
+from citeforge.kg.engines import StoreEngine
+from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph, Triple
+from conftest import EXAMPLES
 from conftest_evaluator import Facts
 
 PEOPLE = load_domain("people")
@@ -162,3 +170,168 @@ def test_a_short_minimum_set_is_recorded() -> None:
     assert {name: c.short for name, c in made.items() if c.short} == {
         "absent_3": {"q0": {"absent": 2}}
     }
+
+
+FAMILY = {"Q1": "Hans Albert Einstein", "Q2": "Albert Einstein", "Q3": "Mileva Maric"}
+LINK = Triple("Q1", FAMILY["Q1"], "P22", "father", "Albert Einstein", "Q2")
+HANS = "Hans Albert Einstein's father is Albert Einstein [Q1, father: Albert Einstein]."
+
+
+def added(sentence: str, triple: Triple) -> str | None:
+    pool = [LINK, triple, Triple("Q2", FAMILY["Q2"], "P551", "residence", "Ulm")]
+    checker = ExtensionCheck(load_domain("people"), SentenceSegmenter())
+    said = sentence.replace("[]", marker(triple))
+    (found,) = checker.wrong([Extension(HANS, f"{HANS} {said}", triple, pool)])
+    return found
+
+
+def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
+    movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
+    assert added("Hans Albert Einstein was a man of his time [].", movement) == (
+        "names 'Albert' only inside another name"
+    )
+    residence = Triple("Q1", FAMILY["Q1"], "P551", "residence", "Bern")
+    assert added("He lived in Bern [].", residence) is None
+    assert added("Hans Albert Einstein lived in Bern [].", residence) is None
+    assert added("Albert Einstein lived in Bern [].", residence) == "says 'Bern' of somebody else"
+    father = Triple("Q1", FAMILY["Q1"], "P1", "namesake of", "Albert Einstein")
+    assert added("He was proud of it [].", father) == (
+        "does not name 'Albert Einstein' in the new sentence"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seed", "reason"),
+    [
+        ("Hans Albert [] Einstein's father is Albert Einstein.", "names 'Albert' only inside"),
+        ("Albert Einstein was the father. Albert [] was a name.", None),
+    ],
+)
+def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
+    movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
+    reply = seed.replace("[]", marker(movement))
+    found = check.misplaced(reply, [LINK, movement], LINK)
+    assert (found or "").startswith(reason or "") and (found is None) == (reason is None)
+
+
+def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
+    born = Triple("Q1", FAMILY["Q1"], "P19", "place of birth", "Ulm")
+    text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
+    his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
+    pool = [LINK, born, his]
+    found = check.misplaced(f"{text} {marker(born)}.", pool, LINK)
+    assert found == "says 'Ulm' of somebody else"
+    assert check.misplaced(f"{text} {marker(his)}.", pool, LINK) is None
+
+
+def test_tokens_of_a_writer_are_bounded() -> None:
+    plain, paragraph = {"plain": "x" * 1000}, {"paragraph": "x" * 1000}
+    sizes = {t: request(t, {**plain, **paragraph, "fact": "", "marker": "", "graphs": []}, 0, 0)
+             for t in TASKS}  # fmt: skip
+    assert {t: r.params["max_tokens"] for t, r in sizes.items()} == {
+        "seed": 80, "annotate": 160 + 500, "extend": 120 + 500, "general": 100, "specific": 200,
+    }  # fmt: skip
+
+
+def of_family(
+    qid: str, relation: str, value: str, value_id: str = "", precision: str = ""
+) -> Triple:
+    return Triple(qid, FAMILY[qid], "P1", relation, value, value_id, precision)
+
+
+def marked(text: str, *facts: Triple) -> str:
+    """The text, each mark shortened to the relation and whose it is."""
+    pool = [LINK, *facts]
+    found = annotate(text, pool, PEOPLE, LINK)
+    assert check.wrong_annotation(found, text, pool) is None
+    for triple in pool:
+        found = found.replace(marker(triple), f"[{triple.qid} {triple.relation}]")
+    return found
+
+
+def test_not_inside_another_name() -> None:
+    text = "Hans Albert Einstein's father is Albert Einstein."
+    family = [of_family(q, "noble family", "Einstein") for q in ("Q1", "Q2")]
+    expected = "Hans Albert Einstein's father is Albert Einstein [Q1 father]."
+    assert marked(text, *family, of_family("Q1", "movement", "Albert")) == expected
+
+
+def test_not_in_a_clause_about_somebody_else() -> None:
+    """Both were born in Ulm here; the text says it of the father alone."""
+    born = [of_family(q, "place of birth", "Ulm") for q in ("Q1", "Q2")]
+    text = "Hans Albert Einstein, whose father was Albert Einstein, a physicist born in Ulm."
+    assert marked(text, *born, of_family("Q1", "occupation", "physicist")) == (
+        "Hans Albert Einstein, whose father was Albert Einstein [Q1 father], a physicist born in "
+        "Ulm [Q2 place of birth]."
+    )
+
+
+def test_the_nearest_cue_counts() -> None:
+    facts = [of_family("Q1", "place of birth", "Bern"), of_family("Q1", "place of death", "Bern")]
+    text = "Albert Einstein was the father. Hans Albert Einstein was born in Bern and died poor."
+    assert marked(text, *facts).endswith("was born in Bern [Q1 place of birth] and died poor.")
+    text = "Albert Einstein was the father. Hans Albert Einstein died young and liked Bern."
+    assert "Bern [Q1 place of birth]" not in marked(text, *facts)
+
+
+def test_values_that_are_ids_are_no_facts() -> None:
+    text = "Hans Albert Einstein's father is Albert Einstein. Q4233718 is his spouse."
+    unnamed = of_family("Q2", "spouse", "Q4233718")
+    assert "spouse]" not in marked(text, unnamed)
+    reply = annotate(text, [LINK], PEOPLE, LINK).replace("Q4233718", f"Q4233718 {marker(unnamed)}")
+    reason = check.wrong_annotation(reply, text, [LINK, unnamed])
+    assert reason == "cites Q4233718, which has no label"
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "alone"),
+    [
+        ("He lived in Paris.", "Paris", True),
+        ("In Paris he lived.", "Paris", True),
+        ("He taught at the University of Paris.", "Paris", False),
+        ("He met Marie Curie there.", "Curie", False),
+        ("He met Curie Institute staff.", "Curie", False),
+        ("The Curie-Joliot prize.", "Curie", False),
+        ("He was a house painter.", "painter", True),
+        ("He saw London's Royal Society.", "London", True),
+        ("It was Trinity College, Cambridge that he left.", "Cambridge", False),  # known as a whole
+        ("It was Trinity, Cambridge that he left.", "Cambridge", True),
+    ],
+)
+def test_mentions(text: str, value: str, alone: bool) -> None:
+    start = text.index(value)
+    mentions = Mentions(text, {}, [value, "Trinity College, Cambridge"])
+    assert mentions.stands_alone(start, start + len(value)) is alone
+
+
+def test_whom_a_place_speaks_of() -> None:
+    text = "In 1905 Hans met Albert Einstein, a physicist; Hans Albert Einstein was an engineer."
+    mentions = Mentions(text, FAMILY)
+    for word, qid in (("1905", "Q1"), ("physicist", "Q2"), ("engineer", "Q1")):
+        assert mentions.subject(text.index(word)) == qid
+    text = "Hans Albert Einstein was the son of Albert Einstein, and loved music."
+    assert Mentions(text, FAMILY).subject(text.index("music")) == "Q1"
+    assert Mentions("Nobody is here.", FAMILY).subject(3) is None
+
+
+@pytest.mark.parametrize(
+    ("date", "year"),
+    [("1815-12-10", 1815), ("1871-11", 1871), ("1810s", 1810), ("1815", 1815),
+     ("44-03-15 BCE", -43), ("44 BCE", -43), ("-0043-03-15", -43), ("0000-01-01", 0),
+     ("1 BCE", 0), ("19th century", None), ("", None), ("Škoda", None)],
+)  # fmt: skip
+def test_years(date: str, year: int | None) -> None:
+    """Years count without a gap: 0 is 1 BCE, in our words and in XSD 1.1."""
+    assert year_of(date) == year
+
+
+def test_case_does_not_distinguish_relations() -> None:
+    kg = KnowledgeGraph(StoreEngine(EXAMPLES / "people" / "graph.ttl"), PEOPLE)
+    for word in ("Daughter", "DAUGHTER", "daughter", "Child"):
+        stated = [Stated(1, "text", "Marie Curie", word, "Irène Joliot-Curie")]
+        assert [p.id for p in disambiguate(kg, stated).pairs] == ["Q901-Q903"], word
+    assert PEOPLE.inverses("Father") == PEOPLE.inverses("father")
+    graphs = [
+        Graph(q, "x", (Triple(q, "x", "", r, "v"),)) for q, r in (("Q1", "Son"), ("Q2", "son"))
+    ]
+    assert Specificity(graphs).counts == {"son": 2}

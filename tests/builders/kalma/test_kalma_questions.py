@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from citeforge.builders.kalma.asking import template_writer_templates
 from citeforge.builders.kalma.build import build_kalma
+from citeforge.builders.kalma.package import wrong_kalma
 from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_away
 from citeforge.builders.kalma.selection import EntityPair, missing_values
-from citeforge.builders.kalma.tasks import template_writer_templates
-from citeforge.builders.kalma.verify import wrong_kalma
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain, load_domain

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.build import build
+from citeforge.builders.build import build, rebuild
 from citeforge.builders.packaging.hiding import _renumbered
 from citeforge.builders.packaging.verify import verify
-from citeforge.builders.recipes.rebuild import rebuild
 from citeforge.builders.stages import build as stages
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.draws import generator, keyed

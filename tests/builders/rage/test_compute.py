@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from citeforge.builders.build import rebuild
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.recipes.rebuild import rebuild
 from citeforge.engines.models import compute
 from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest

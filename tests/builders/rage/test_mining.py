@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from citeforge.builders.rage.exclusions import Exclusions
+from citeforge.builders.rage.exclusions import ANSWER, Exclusions
 from citeforge.builders.rage.mining import SeeminglyRelevant, draw_irrelevant
-from citeforge.builders.rage.screening import ANSWER
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.io.tables import shard_paths, write_table
@@ -76,8 +75,10 @@ def test_equals_brute_force_with_many_ties(
     forbidden = [set(rng.choice(n, rng.integers(0, 3), replace=False).tolist()) for _ in range(4)]
     corpus, shards = make_world(tmp_path_factory.mktemp("world"), vectors, ids)
     mining = Mining(seemingly_relevant=wanted, skip_top=skip, max_score=max_score)
-    exclusions = Exclusions([[] for _ in range(4)], forbidden, [[] for _ in range(4)])
-    found = SeeminglyRelevant(corpus, ExactSearch(queries, shards), exclusions, mining).mine()
+    exclusions = Exclusions(
+        corpus, mining, [[] for _ in range(4)], forbidden, [[] for _ in range(4)]
+    )
+    found = SeeminglyRelevant(ExactSearch(queries, shards), exclusions).mine()
     for row in range(4):
         expected = brute_force(vectors, queries[row], ids, forbidden[row], mining)
         got = [(m.position, m.score, m.rank) for m in found[row]]
@@ -96,8 +97,8 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     assert best < 0
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, margin=margin)
-    exclusions = Exclusions([[relevant]], [{relevant}], [[]])
-    (found,) = SeeminglyRelevant(corpus, ExactSearch(query, shards), exclusions, mining).mine()
+    exclusions = Exclusions(corpus, mining, [[relevant]], [{relevant}], [[]])
+    (found,) = SeeminglyRelevant(ExactSearch(query, shards), exclusions).mine()
     expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
     assert {m.position for m in found} - near == expected - near
@@ -113,8 +114,8 @@ def test_a_relative_margin_is_a_share_of_the_best_relevant_score(
     best = float(np.float16(np.cos(angles[relevant])))
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, relative_margin=0.9)
-    exclusions = Exclusions([[relevant, 39]], [{relevant, 39}], [[]])
-    miner = SeeminglyRelevant(corpus, ExactSearch(query, shards), exclusions, mining)
+    exclusions = Exclusions(corpus, mining, [[relevant, 39]], [{relevant, 39}], [[]])
+    miner = SeeminglyRelevant(ExactSearch(query, shards), exclusions)
     (found,) = miner.mine()
     # A tenth of the score below it; of a negative score, too.
     limit = 0.9 * best if best > 0 else 1.1 * best
@@ -128,17 +129,18 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     vectors = np.eye(8, dtype=np.float32)[np.arange(40) % 8]
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=5, irrelevant=30)
-    exclusions = Exclusions([[0]], [{0, 8}], [[]])
-    taken = SeeminglyRelevant(corpus, ExactSearch(vectors[:1], shards), exclusions, mining).mine()
-    (drawn,), dropped = draw_irrelevant(corpus, 40, ["q"], exclusions, taken, mining, seed=1)
+    exclusions = Exclusions(corpus, mining, [[0]], [{0, 8}], [[]])
+    taken = SeeminglyRelevant(ExactSearch(vectors[:1], shards), exclusions).mine()
+    (found,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
+    drawn = [m.position for m in found]
     barred = {0, 8} | {m.position for m in taken[0]}
     assert len(drawn) == len(set(drawn)) == 30
     assert not set(drawn) & barred
-    assert not dropped
+    assert not exclusions.counts
     assert drawn == distinct_below(40, 30, generator(1, "irrelevant", "q"), barred)
-    mining = Mining(seemingly_relevant=5, irrelevant=36)
-    (drawn,), _ = draw_irrelevant(corpus, 40, ["q"], exclusions, taken, mining, seed=1)
-    assert set(drawn) == set(range(40)) - barred
+    exclusions.mining = Mining(seemingly_relevant=5, irrelevant=36)
+    (found,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
+    assert {m.position for m in found} == set(range(40)) - barred
 
 
 def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None:
@@ -146,12 +148,12 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     corpus, shards = make_world(tmp_path, vectors, [f"{i}" for i in range(8)])
     mining = Mining(seemingly_relevant=3, irrelevant=3, exclude_answers=True)
-    exclusions = Exclusions([[0]], [{0}], [["text 2"]])
-    miner = SeeminglyRelevant(corpus, ExactSearch(vectors[:1], shards), exclusions, mining)
+    exclusions = Exclusions(corpus, mining, [[0]], [{0}], [["text 2"]])
+    miner = SeeminglyRelevant(ExactSearch(vectors[:1], shards), exclusions)
     taken = miner.mine()
     assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
     assert miner.dropped == {ANSWER: 1}
     # Left are 2, which holds the answer, and 5, 6, 7.
-    (drawn,), dropped = draw_irrelevant(corpus, 8, ["q"], exclusions, taken, mining, seed=1)
-    assert sorted(drawn) == [5, 6, 7]
-    assert dropped == {ANSWER: 1}
+    (drawn,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
+    assert sorted(m.position for m in drawn) == [5, 6, 7]
+    assert exclusions.counts == {"irrelevant candidates dropped: contain an answer": 1}

@@ -1,16 +1,25 @@
-"""`build rage` with negatives out of a run, and with relevance by a judge."""
+"""Negatives of `build rage`: of a run, by a judge, no nearer than random ones, pieces of others."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.rage.mining import Mined
+from citeforge.builders.rage.negatives import count_far
+from citeforge.engines.embedding.vectors import VectorShard
+from citeforge.engines.search.two_stage import ExactSearch
+from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
+from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import RageRecipe
 from conftest import Cli, run_options, write_beir
+from overlapping import DOCUMENTS, PIECES, built, write_chunks
 
 PASSAGES = {
     "r": "The ship sank in 1912.",
@@ -103,3 +112,97 @@ def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
     result = inline(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
     assert result.returncode == 2
     assert "brings judgements" in result.stderr
+
+
+def searching(folder: Path, cosines: list[float]) -> ExactSearch:
+    """Search with two equal queries, of which passages have these cosines."""
+    vectors = np.array([[c, math.sqrt(1 - c * c)] for c in cosines], np.float32)
+    path = folder / "v.f16"
+    path.write_bytes(vectors.astype("<f2").tobytes())
+    queries = np.array([[1, 0], [1, 0]], np.float32)
+    return ExactSearch(queries, [VectorShard(path, len(cosines), 2, "k")])
+
+
+def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Path) -> None:
+    # Seven passages: all of them are the random ones, with a median of 0.25. Relevant are 0.75
+    # and 1.0, with a mean of 0.875. Half-way is (0.25 + 0.875) / 2 = 0.5625.
+    search = searching(tmp_path, [0.0, 0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
+    mined = [[Mined(4, 0.57, 1), Mined(4, 0.56, 2), Mined(3, 0.25, 3)], [Mined(4, 0.5, 1)]]
+    # The second query has no relevant passage, so nothing can be said of its own.
+    assert count_far(search, [[5, 6], []], mined, 0) == {COMPARED: 3, FAR: 2}
+    assert count_far(search, [[5, 6], []], [[], []], 0) == {COMPARED: 0, FAR: 0}
+
+
+@pytest.mark.parametrize(
+    ("others", "warns"),
+    [
+        # Nothing else in the corpus is about moons: what is mined is as far away as anything.
+        (["Bread needs flour.", "The king died in 1066.", "Tax law of France."], True),
+        # Everything else is about the same moon.
+        (
+            ["Europa is a moon of Jupiter.", "Moons of Jupiter: Ganymede and Callisto.",
+             "Which moon circles Jupiter in a day?", "Jupiter has a moon called Thebe."],
+            False,
+        ),
+    ],
+)  # fmt: skip
+def test_a_build_says_so_in_the_end_message_the_card_and_the_audit(
+    tmp_path: Path, cli: Cli, others: list[str], warns: bool
+) -> None:
+    filler = [f"Page {i} of a manual on {w}." for i, w in enumerate(("taxes", "bread", "war") * 4)]
+    passages = {f"o{i}": text for i, text in enumerate([*others, *filler])}
+    passages["r"] = "Io is the innermost moon of Jupiter."
+    folder = write_beir(
+        tmp_path / "b", passages, {"q": "Which is the innermost moon of Jupiter?"}, [("q", "r", 1)]
+    )
+    words = ("--embedder", "offline", "--licence", "mit", "--n-seemingly", "3", "--n-irrelevant")
+    done = cli("build", "rage", "--source", f"beir:{folder}", *words, "3", "--out", "out")
+    assert done.returncode == 0, done.stderr
+    counts = json.loads((tmp_path / "out" / "manifest.json").read_text())["counts"]
+    assert counts[COMPARED] == 3
+    assert (2 * counts[FAR] > 3) == warns
+    text = f"{counts[FAR]} of 3 mined negatives are nearer to random passages"
+    audit = cli("audit", "out")
+    card = (tmp_path / "out" / "README.md").read_text()
+    for said in (done.stderr, card, audit.stdout):
+        assert (text in said) == warns
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_chunks(tmp_path_factory.mktemp("chunks"))
+
+
+def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, cli: Cli) -> None:
+    plain = built(source, tmp_path / "plain")
+    n = sum(len(plain[q] & PIECES[q]) for q in DOCUMENTS)
+    assert n == 2 + 3 + 2  # the miner takes them all: they are the nearest
+    assert cli("audit", tmp_path / "plain").returncode == 0
+    flaws = json.loads((tmp_path / "plain" / "audit.json").read_text())["flaws"]
+    assert {(q, p) for _, q, p, _ in flaws["shared-text"]} == {
+        (q, p) for q in DOCUMENTS for p in PIECES[q]
+    }
+    assert "near-duplicate" not in flaws  # what was looked for before finds none of them
+
+    dropped = built(source, tmp_path / "dropped", drop_suspects=True)
+    assert not any(dropped[q] & PIECES[q] for q in DOCUMENTS)
+    counts = load_intact(tmp_path / "dropped").counts
+    assert counts["suspect negatives dropped: shared-text"] == n
+
+    screened = built(source, tmp_path / "screened", mining={"exclude_contained": True})
+    assert not any(screened[q] & PIECES[q] for q in DOCUMENTS)
+    # Dropping leaves fewer; mining without them finds others in their place.
+    assert all(len(found) == 5 + 4 for found in screened.values())
+    counts = load_intact(tmp_path / "screened").counts
+    what = "candidates dropped: share text with a relevant passage"
+    assert counts[f"seemingly relevant {what}"] == n
+    assert f"irrelevant {what}" in counts
+
+
+def test_the_threshold_belongs_to_the_recipe(source: Path, tmp_path: Path) -> None:
+    # Neighbours share 46 of 96 runs; only the line is a piece as a whole.
+    mining = {"exclude_contained": True, "contained": 0.5}
+    found = built(source, tmp_path / "out", mining=mining)
+    assert "castle-line" not in found["castle"]
+    assert found["river"] >= PIECES["river"]
+    assert load_intact(tmp_path / "out").config["mining"]["contained"] == 0.5

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.frozen import build_alce, build_hagrid
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.builders.stages.workspace import Workspace
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.twins.build import build_twins
 from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embedding.embed import make_embedder
@@ -197,7 +196,7 @@ def test_finished_twins_and_authorship_are_never_replaced_by_others(
         recipe = AuthorshipRecipe(
             benchmark=tmp_path / "base", label_sets=("human_llm",), origins=("hh",), **more
         )
-        build_authorship(recipe, run_options(tmp_path / "authors", if_exists), from_mapping)
+        build_authorship(recipe, run_options(tmp_path / "authors", if_exists))
 
     authorship(selection=Selection(k=3))
     authorship("resume", selection=Selection(k=3))
@@ -263,7 +262,7 @@ def test_a_half_done_build_of_another_recipe_is_refused(
             return build_twins(recipe, run, Turning())
         if kind == "authorship":
             recipe_ = AuthorshipRecipe(benchmark=base, selection={"k": 2 + changed})
-            return build_authorship(recipe_, run, from_mapping)
+            return build_authorship(recipe_, run)
         more = () if if_exists == "refuse" else (f"--{if_exists}",)
         return kalma(out, *more, "--seed", str(int(changed)))
 
@@ -277,7 +276,7 @@ def test_a_half_done_build_of_another_recipe_is_refused(
     }[kind]
     with monkeypatch.context() as patch:
         # Nothing is tidied away when a process is killed.
-        patch.setattr(Workspace, "_clear", lambda self: None)
+        patch.setattr(Workspace, "clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             make("refuse", False)
@@ -299,7 +298,7 @@ def test_a_half_done_build_from_before_recipes_goes_on(
 ) -> None:
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
-        patch.setattr(Workspace, "_clear", lambda self: None)
+        patch.setattr(Workspace, "clear", lambda self: None)
         patch.setattr(PackageWriter, "finish", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             hagrid(out)

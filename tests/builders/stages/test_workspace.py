@@ -272,11 +272,11 @@ PAIR = """
 import sys
 from pathlib import Path
 from citeforge.builders.frozen import build_hagrid
-from citeforge.builders.stages import workspace
+from citeforge.builders.stages import build as stages
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from citeforge.schemas.errors import InputError
 
-put_in_place = workspace.put_in_place
+put_in_place = stages.put_in_place
 
 def wait(*places):
     print("inside", flush=True)
@@ -285,7 +285,7 @@ def wait(*places):
 
 while line := sys.stdin.readline():
     out, name, *waits = line.split()
-    workspace.put_in_place = wait if waits else put_in_place
+    stages.put_in_place = wait if waits else put_in_place
     try:
         recipe = HagridRecipe(source=sys.argv[1], name=name)
         build_hagrid(recipe, RunOptions(out=Path(out), overwrite=True))

@@ -136,7 +136,7 @@ def test_the_digest_of_a_folder_knows_names_and_content_but_not_hidden_files(
 _WRITES = """
 import sys
 from pathlib import Path
-from citeforge.builders.packaging.secret import write_secret
+from citeforge.builders.packaging.hiding import write_secret
 from citeforge.engines.io.files import write_text
 from citeforge.kg.client.replies import ReplyStore
 folder = Path(sys.argv[1])

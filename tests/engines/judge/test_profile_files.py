@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from citeforge.builders.recipes.rebuild import _profiles
+from citeforge.builders.build import _profiles
 from citeforge.engines.judge.profiles import in_signature, named_profile
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.records import RageRecipe

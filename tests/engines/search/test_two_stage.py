@@ -55,8 +55,9 @@ class World:
 
     def miner(self, search: ExactSearch | TwoStageSearch, **options: float) -> SeeminglyRelevant:
         relevant = [[q] for q in range(QUERIES)]
-        nothing = Exclusions(relevant, [{q} for q in range(QUERIES)], [[] for _ in relevant])
-        return SeeminglyRelevant(self.corpus, search, nothing, Mining.model_validate(options))
+        mining, itself = Mining.model_validate(options), [{q} for q in range(QUERIES)]
+        nothing = Exclusions(self.corpus, mining, relevant, itself, [[] for _ in relevant])
+        return SeeminglyRelevant(search, nothing)
 
 
 @pytest.mark.parametrize("options", [{}, {"margin": 0.1}, {"skip_top": 2, "seemingly_relevant": 3}])

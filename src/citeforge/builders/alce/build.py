@@ -8,14 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.alce.candidates import (
-    DOCUMENTS,
-    documents,
-    passage_chunks,
-    retrieve_all,
-    split_names,
-    whole_id,
-)
 from citeforge.builders.alce.contexts import ContextWriter, relevant_table
 from citeforge.builders.alce.coverage import (
     Coverage,
@@ -27,16 +19,22 @@ from citeforge.builders.alce.coverage import (
     recalls,
 )
 from citeforge.builders.alce.questions import (
+    DOCUMENTS,
     QuestionSet,
+    documents,
     open_questions,
+    passage_chunks,
     read_question_set,
+    retrieve_all,
+    split_names,
+    whole_id,
     with_rows,
 )
-from citeforge.builders.alce.writing import condense, prompt_sha256, sub_claims
+from citeforge.builders.alce.writing import condense, sub_claims
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
-from citeforge.builders.stages.build import Stats, building
+from citeforge.builders.stages.build import Stats, Workspace, building
 from citeforge.builders.stages.corpus import copy_corpus, write_batches
-from citeforge.builders.stages.workspace import Workspace
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_of, shard_paths, table_of
@@ -189,7 +187,7 @@ def _config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
     facts: dict[str, Any] = {"candidates": list(splits)}
     tasks = [*(["subclaims"] if writing.sub_claims else []), *writing.condense]
     if tasks:
-        facts["prompts"] = {task: prompt_sha256(task) for task in tasks}
+        facts["prompts"] = {task: writer_prompt(f"alce/{task}").sha256 for task in tasks}
     runs = [s.removeprefix("run:") for s in splits.values() if s.startswith("run:")]
     if runs:
         facts["runs_sha256"] = [sha256_file(Path(path)) for path in runs]

@@ -3,27 +3,22 @@
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from jinja2 import Template
 
 from citeforge.builders.alce.coverage import Texts
-from citeforge.engines.io.files import digest
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm, Request
-from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
+from citeforge.engines.llm.records import Failure, Llm
 from citeforge.package.items import GoldRows
 from citeforge.schemas.benchmarks.tables import CONDENSED
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.text import normalise_answer
 
-_FOLDER = Path(__file__).parent.parent / "templates" / "alce"
 _LISTED = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.):]|claim \d+:)\s*", re.IGNORECASE)
 _CLAIMS_TOKENS = 400
 _CONDENSED_TOKENS = 160
@@ -31,21 +26,6 @@ _WORD = re.compile(r"\birrelevant\b", re.IGNORECASE)
 _REMARK = 12
 """Words up to which a reply that says "irrelevant" is a remark on the passage, not a text on
 something irrelevant."""
-
-
-@cache
-def _source(task: str) -> str:
-    return (_FOLDER / f"{task}.j2").read_text(encoding="utf-8")
-
-
-@cache
-def _template(task: str) -> Template:
-    return BoundedEnvironment().from_string(_source(task))
-
-
-def prompt_sha256(task: str) -> str:
-    """Digest of the prompt of a task."""
-    return digest(_source(task))
 
 
 def write_texts(
@@ -60,10 +40,7 @@ def write_texts(
         most_tokens: limit of a reply.
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
-    requests = [
-        Request((("user", bounded_text(_template(task), row)),), params, task=task, values=row)
-        for row in rows
-    ]
+    requests = [writer_prompt(f"alce/{task}").request(row, params) for row in rows]
     with progress(f"writing: {task}", len(requests), "requests") as advance:
         results = llm.complete(requests)
         advance(len(requests))

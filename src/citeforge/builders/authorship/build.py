@@ -1,28 +1,23 @@
 """``build authorship``: the same passages in every cell of the design, labelled otherwise."""
 
-import sys
-import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.authorship.candidates import Ranked, from_mapping, from_retriever
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
     choose_label_sets,
     require_enough,
 )
-from citeforge.builders.authorship.select import ChosenPassages, choose_contexts
+from citeforge.builders.authorship.select import ChosenPassages, choose_contexts, find_candidates
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import rows_of, rows_with
-from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.authorship import Cell, Design, make_cells
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import AUTHORS, MAPPING, QUERIES, RELEVANT, TWINS
@@ -35,15 +30,12 @@ Twins = dict[str, str]
 _TOLD = {None: "nothing is told", "informed": "the true author", "cf": "the counterfactual author"}
 
 
-def build_authorship(
-    recipe: AuthorshipRecipe, run: RunOptions, rank: Callable[[Base], Ranked] | None = None
-) -> Manifest:
+def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
     """Freeze every cell of the design.
 
     Args:
         recipe: everything that the tables depend on.
         run: where and how.
-        rank: finds the candidates of each query; None for what the recipe names.
 
     Raises:
         InputError: no query qualifies, a pool of names is too small, or a folder is at fault.
@@ -60,7 +52,7 @@ def build_authorship(
         )  # fmt: skip
         if (finished := build.finished(draft)) is not None:
             return finished
-        ranked = _ranked(base, recipe, run) if rank is None else rank(base)
+        ranked = find_candidates(base, recipe, run)
         chosen = choose_contexts(base, ranked, recipe.selection, twins or None)
         if not chosen.docs:
             reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
@@ -73,23 +65,6 @@ def build_authorship(
         contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
         counts = {"queries in the benchmark": len(base.query_ids), **chosen.counts}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
-
-
-def _ranked(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
-    name = recipe.candidates
-    if name == "mapping":
-        return from_mapping(base)
-    if name.startswith("context:"):
-        docs_of = base.context(name.removeprefix("context:"))
-        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
-    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
-    depth = 4 * recipe.selection.k + 20
-    if name not in ("bm25", "dense"):
-        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
-    with tempfile.TemporaryDirectory() as folder:
-        return from_retriever(
-            base, name, depth, lambda: run_embedder(recipe.embedder, run), Path(folder)
-        )
 
 
 def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
@@ -154,38 +129,28 @@ def _write_tables(
         contexts[cell.context] = ContextSet(
             description=_described(cell), sizes={"passages": design.k}, short=chosen.short
         )
-    judged = {
-        label: [
-            row
-            for row in rows_with(table, "query-id", queries).cast(MAPPING).to_pylist()
-            if row["corpus-id"] not in base.twin_ids
+    judged, tables = {}, {}
+    for label, table in base.mappings.items():
+        kept = rows_with(table, "query-id", queries).to_pylist()
+        human = [row for row in kept if row["corpus-id"] not in base.twin_ids]
+        # Judgements of human passages hold for the twins that are shown.
+        of_twins = [
+            {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
+            for row in human
+            if (row["query-id"], twins.get(row["corpus-id"])) in shown
         ]
-        for label, table in base.mappings.items()
-    }
-    # Judgements of human passages hold for the twins that are shown.
-    mappings = {
-        label: [
-            *rows,
-            *(
-                {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
-                for row in rows
-                if (row["query-id"], twins.get(row["corpus-id"])) in shown
-            ),
-        ]
-        for label, rows in judged.items()
-    }
-    tables = {n: pa.Table.from_pylist(rows, schema=MAPPING) for n, rows in mappings.items()}
+        judged[label] = pa.Table.from_pylist(human, schema=MAPPING)
+        tables[label] = pa.Table.from_pylist([*human, *of_twins], schema=MAPPING)
     passages = {passage for _, passage in shown}
     base.add_judged(writer, queries, tables, passages)
     twin_rows = rows_with(base.twins, "twin_id", passages & set(twins.values()))
     if twin_rows.num_rows:
         writer.add("twins", "twins", twin_rows.cast(TWINS))
-    relevant = pa.Table.from_pylist(judged[RELEVANT], schema=MAPPING)
     return contexts, {
         "queries": len(queries),
         "cells": len(design.cells),
         **corpus_stats(writer.folder),
-        **mapping_stats(RELEVANT, relevant, len(queries)),
+        **mapping_stats(RELEVANT, judged[RELEVANT], len(queries)),
         **context_stats,
         "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
     }

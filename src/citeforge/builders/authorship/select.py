@@ -1,17 +1,82 @@
-"""Which queries enter, and which passages each of them is shown, in which order."""
+"""Candidates of each query, which queries enter, and what each of them is shown, in which order."""
 
+import sys
+import tempfile
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 
 import pyarrow as pa
 
-from citeforge.builders.authorship.candidates import Ranked
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
+from citeforge.engines.setup import run_embedder
 from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+
+Ranked = dict[str, list[str]]
+"""Query to passage ids, best first."""
+
+
+def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ranked:
+    """The candidates of each query, from where the recipe says.
+
+    Raises:
+        UsageError: they are to come from a mapping that has no negatives.
+        InputError: a run is at fault.
+    """
+    name = recipe.candidates
+    if name == "mapping":
+        if not any(base.negatives.values()):
+            raise UsageError(
+                f"--candidates mapping: {base.manifest.name} has no negatives in its mapping; give "
+                "--candidates bm25, dense or a TREC run file, or build it with `build rage`"
+            )
+        negatives = {q: [d["corpus-id"] for d in docs] for q, docs in base.negatives.items()}
+        return {q: [*base.relevant[q], *negatives[q]] for q in base.query_ids}
+    if name.startswith("context:"):
+        docs_of = base.context(name.removeprefix("context:"))
+        return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
+    # Deep enough that relevant, equal and twin passages can be left out; a run is read to its end.
+    depth = 4 * recipe.selection.k + 20
+    if name not in ("bm25", "dense"):
+        name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
+    with tempfile.TemporaryDirectory() as folder:
+        embedder = partial(run_embedder, recipe.embedder, run)
+        return from_retriever(base, name, depth, embedder, Path(folder))
+
+
+def from_retriever(
+    base: Base, spec: str, depth: int, embedder: Callable[[], Embedder], folder: Path
+) -> Ranked:
+    """What a retriever finds in the benchmark's corpus.
+
+    Args:
+        base: the benchmark.
+        spec: ``bm25`` (what has no word of the query follows by id), ``dense`` (highest cosines in
+            float64, to 6 decimals; ties by id), or ``run:FILE`` (a TREC run, by score; ties by id).
+        depth: passages a query.
+        embedder: makes that of ``dense``.
+        folder: where its vectors are kept.
+
+    Raises:
+        InputError: a line of the run is none, names a passage twice, or one that the corpus lacks.
+    """
+    texts = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    if spec == "bm25":
+        rankings = Bm25.of(base.corpus).rank(texts, depth, filled=True)
+    else:
+        retriever = make_retriever(spec, RetrieverSettings(base.corpus, embedder, folder))
+        rankings = retriever.rank(texts, depth)
+    return {query: [one.docid for one in row] for query, row in rankings.items()}
 
 
 @dataclass

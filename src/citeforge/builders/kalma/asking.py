@@ -1,19 +1,59 @@
-"""Asking a writer until what it says can be taken, and who writes where it cannot."""
+"""What the writer is asked, until what it says can be taken, and who writes where it cannot."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from citeforge.builders.kalma.tasks import cleaned, request, template_writer_templates
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.progress import progress
-from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain
 from citeforge.schemas.recipes.kalma import Choices
 
+_TOKENS = {"seed": (80, False), "annotate": (160, True), "extend": (120, True),
+           "general": (100, False), "specific": (200, False)}  # fmt: skip
+"""Tokens of a reply, and whether the paragraph comes back in it."""
+TASKS = tuple(_TOKENS)
 Check = Callable[[dict[str, str]], Mapping[str, str | None]]
 """Replies by pair id to why each cannot be taken; None where it can."""
 _STOOD_IN = "no reply could be taken: the template wrote it"
+
+
+def template_writer_templates(domain: Domain) -> dict[str, str]:
+    """Templates of the embedded writer: sentences as they are, and composed questions but where the
+    domain has templates of its own for them."""
+    return {
+        "seed": "{{ fact }}",
+        "annotate": "{{ annotated }}",
+        "extend": "{{ paragraph }} {{ sentence }}",
+        "general": domain.templates.get("general", "{{ question }}"),
+        "specific": domain.templates.get("specific", "{{ question }}"),
+    }
+
+
+def prompt_hashes() -> dict[str, str]:
+    """sha256 of every prompt, for the manifest."""
+    return {task: writer_prompt(f"kalma/{task}").sha256 for task in TASKS}
+
+
+def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:
+    """The request of one attempt, counted from 0."""
+    own, grows = _TOKENS[task]
+    size = len(str(values.get("paragraph", ""))) if grows else 0
+    params = {"temperature": temperature, "max_tokens": own + size // 2}
+    return writer_prompt(f"kalma/{task}").request(values, params, attempt)
+
+
+def cleaned(text: str) -> str:
+    """A reply without a leading label and quotation marks, on one line."""
+    text = " ".join(text.split())
+    for label in ("answer", "question", "sentence"):
+        if text.lower().startswith(f"{label}:"):
+            text = text[len(label) + 1 :].strip()
+    if len(text) > 1 and text[0] == text[-1] == '"':
+        text = text[1:-1].strip()
+    return text
 
 
 def each(wrong: Callable[[str, str], str | None]) -> Check:

@@ -6,14 +6,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.builders.kalma.asking import prompt_hashes, template_writer_templates
 from citeforge.builders.kalma.check import ExtensionCheck
-from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext, make_contexts
+from citeforge.builders.kalma.contexts import (
+    RETRIEVED,
+    KalmaQuestion,
+    TripleContext,
+    make_contexts,
+    retrieve_graphs,
+)
 from citeforge.builders.kalma.evolve import Evolution, Evolver
 from citeforge.builders.kalma.package import kalma_stats, write_tables
-from citeforge.builders.kalma.published import read_published
-from citeforge.builders.kalma.retrieved import RETRIEVED, retrieve_graphs
 from citeforge.builders.kalma.selection import Selected, disambiguate, from_graph, read_stated
-from citeforge.builders.kalma.tasks import prompt_hashes, template_writer_templates
 from citeforge.builders.stages.build import Build, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
@@ -23,9 +27,11 @@ from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.setup import open_graph
+from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
@@ -33,6 +39,8 @@ from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
+LICENCE = "other"
+"""S-Lab licence 1.0, non-commercial; it has no SPDX identifier."""
 
 
 def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
@@ -210,9 +218,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
             raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
-        questions, source = read_published(
-            Path(argument), recipe.general, recipe.gold, recipe.limit, recipe.gold_later
-        )
+        questions, source = _read_published(Path(argument), recipe)
         domain, kg = load_domain(recipe.domain), None
         update: dict[str, Any] = {
             field: path and Path(path.name)
@@ -232,3 +238,56 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
             return finished
         contexts, retrieved = _contexts(recipe, questions, domain, kg)
         return _finish(build, draft, questions, [], contexts, counts=source.counts | retrieved)
+
+
+def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
+    """Read specific questions with their sub-graphs, and the other files that a recipe names;
+    entries belong together by their position.
+
+    Raises:
+        InputError: another layout, files of unequal length, or sets that do not fit together.
+        UsageError: gold of later rounds without that of all.
+    """
+    general, gold, later = recipe.general, recipe.gold, recipe.gold_later
+    if later is not None and gold is None:
+        raise UsageError("--gold-later goes with --gold, the sets of all rounds")
+    items = read_entries(specific)
+    others = [i.question for i in read_entries(general)] if general else [""] * len(items)
+    sets = read_gold(gold, later) if gold else [[] for _ in items]
+    for path, n in ((general, len(others)), (gold, len(sets))):
+        if n != len(items):
+            raise InputError(f"has {n} entries and {specific.name} has {len(items)}", path=path)
+    files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
+    source = SourceInfo(
+        spec=f"kalma:{specific}",
+        kind="kalma",
+        licence=LICENCE,
+        files=files,
+        counts={"values left out: empty": sum(i.n_empty for i in items)},
+    )
+    questions = []
+    n_unknown = 0
+    rows = zip(items[: recipe.limit], others, sets, strict=False)
+    for number, (item, general_text, facts) in enumerate(rows, 1):
+        names = {g.qid: g.name for g in item.graphs}
+        triples = {t.key: t for g in item.graphs for t in g.triples}
+        gold_facts = []
+        for fact in facts:
+            own = triples.get(Key(*fact[:3]))
+            n_unknown += own is None
+            name = names.get(fact.qid, fact.qid)
+            gold_facts.append((own or Triple(fact.qid, name, "", *fact[1:3]), fact.round))
+        metadata = {
+            "entities": [g.qid for g in item.graphs],
+            "names": [g.name for g in item.graphs],
+            **({EMPTY: item.empty} if item.empty else {}),
+        }
+        questions.append(
+            KalmaQuestion(
+                f"e{number:04d}", item.graphs, tuple(gold_facts), item.question, general_text,
+                metadata,
+            )
+        )  # fmt: skip
+    if n_unknown:
+        source.counts["gold facts that no shown graph has"] = n_unknown
+    return questions, source

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.annotate import renderings
-from citeforge.builders.kalma.mentions import Mentions, words_in
+from citeforge.builders.kalma.mentions import Mentions, renderings, words_in
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter

@@ -1,30 +1,26 @@
-"""A KaLMA benchmark as tables."""
+"""A KaLMA benchmark as tables, and what must hold between them."""
 
 import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from citeforge.builders.kalma.contexts import KalmaQuestion, TripleContext
 from citeforge.builders.kalma.evolve import Evolution
+from citeforge.builders.kalma.mentions import marker
+from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.verify import Problems
 from citeforge.builders.stages.build import Stats
+from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
-from citeforge.schemas.benchmarks.kg import (
-    KG_ABSENT,
-    KG_CONTEXTS,
-    KG_EVOLUTION,
-    KG_GOLD,
-    as_row,
-    from_row,
-    relation_key,
-)
+from citeforge.schemas.benchmarks.kg import Triple, as_row, from_row, relation_key
 from citeforge.schemas.benchmarks.manifest import ContextSet
-from citeforge.schemas.benchmarks.tables import QUERIES
+from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.errors import UnknownValueError
 
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
@@ -44,7 +40,11 @@ def write_tables(
         evolutions: how questions grew; none where they did not.
         contexts: what is shown, by the name of the set.
     """
-    rows: list[dict[str, Any]]
+
+    def add(config: str, split: str, rows: Iterable[dict[str, Any]]) -> None:
+        table = pa.Table.from_pylist(list(rows), schema=KG_BY_CONFIG[config])
+        writer.add(config, split, table)
+
     for form in ("specific", "general"):
         rows = [
             {"_id": q.query_id, "text": getattr(q, form),
@@ -52,32 +52,16 @@ def write_tables(
             for q in questions
         ]  # fmt: skip
         if all(r["text"] for r in rows):
-            writer.add("queries", form, pa.Table.from_pylist(rows, schema=QUERIES))
+            add("queries", form, rows)
     for name, context in contexts.items():
-        rows = [
-            {"query_id": q.query_id, "triples": list(map(as_row, context.triples[q.query_id]))}
-            for q in questions
-        ]
-        writer.add("contexts", name, pa.Table.from_pylist(rows, schema=KG_CONTEXTS))
-    for name in (n for n, c in contexts.items() if c.removed):
-        rows = [
-            {"query_id": query, **as_row(t), "why": why}
-            for query, removed in contexts[name].removed.items()
-            for t, why in removed
-        ]
-        writer.add("absent", name, pa.Table.from_pylist(rows, schema=KG_ABSENT))
-    rows = [
-        {"query_id": q.query_id, **as_row(t), "round": number}
-        for q in questions
-        for t, number in q.gold
-    ]
-    writer.add("gold", "gold", pa.Table.from_pylist(rows, schema=KG_GOLD))
-    writer.add("evolution", "evolution", _evolution_table(evolutions))
-    return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
-
-
-def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
-    rows = [
+        shown = [(q.query_id, map(as_row, context.triples[q.query_id])) for q in questions]
+        add("contexts", name, ({"query_id": q, "triples": list(t)} for q, t in shown))
+        if context.removed:
+            gone = [(query, t, why) for query, row in context.removed.items() for t, why in row]
+            add("absent", name, ({"query_id": q, **as_row(t), "why": why} for q, t, why in gone))
+    gold = [(q.query_id, t, number) for q in questions for t, number in q.gold]
+    add("gold", "gold", ({"query_id": q, **as_row(t), "round": number} for q, t, number in gold))
+    add("evolution", "evolution", (
         {
             "query_id": e.pair.id,
             "round": r.number,
@@ -88,8 +72,8 @@ def _evolution_table(evolutions: Sequence[Evolution]) -> pa.Table:
         }
         for e in evolutions
         for r in e.rounds
-    ]
-    return pa.Table.from_pylist(rows, schema=KG_EVOLUTION)
+    ))  # fmt: skip
+    return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
 
 
 def kalma_stats(questions: Sequence[KalmaQuestion]) -> Stats:
@@ -151,7 +135,6 @@ def trace_text(package: Package, query_id: str) -> str:
     Raises:
         UnknownValueError: no such query.
     """
-    from citeforge.builders.kalma.annotate import marker
 
     if query_id not in package.row_of:
         raise UnknownValueError("query", query_id, package.query_ids[:20])
@@ -175,3 +158,81 @@ def trace_text(package: Package, query_id: str) -> str:
         text = table["text"][package.row_of[query_id]].as_py()
         lines.append(f"{form.capitalize()} question: {text}")
     return "\n".join(lines) + "\n"
+
+
+def wrong_kalma(package: Package) -> Problems:
+    """Queries, contexts, gold and removed facts that do not fit together."""
+    ids = package.query_ids
+    if len(set(ids)) != len(ids):
+        yield "queries/specific", "an _id comes twice"
+    for split, table in package.forms.items():
+        if table["_id"].to_pylist() != ids:
+            yield (
+                f"queries/{split}",
+                f"its queries are not those of {package.kind.questions}, in their order",
+            )
+    per_set: dict[str, dict[str, list[Triple]]] = {}
+    for name in package.contexts:
+        table = package.context_table(name)
+        if table["query_id"].to_pylist() != ids:
+            yield f"contexts/{name}", "its queries are not those of queries, in their order"
+            return
+        rows = ([from_row(t) for t in row] for row in table["triples"].to_pylist())
+        per_set[name] = dict(zip(ids, rows, strict=True))
+    # Published graphs are what a retrieval found; their gold may be of others.
+    is_published = "kalma" in {source.kind for source in package.manifest.sources}
+    full = {q: {t.key for t in triples} for q, triples in per_set["full"].items()}
+    for row in package.gold.to_pylist():
+        if row["query_id"] not in full:
+            yield "gold", f"names the query {row['query_id']!r}, which is not in queries"
+        elif from_row(row).key not in full[row["query_id"]] and not is_published:
+            key = from_row(row).key
+            yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
+    if not is_published:
+        yield from _partial_relations(package, per_set["full"])
+    yield from _wrong_absent(package, per_set)
+    yield from _wrong_shares(per_set)
+
+
+def _partial_relations(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
+    """A relation of which the gold has some values: another right answer would count as wrong."""
+    gold: dict[str, list[Triple]] = {}
+    for row in package.gold.to_pylist():
+        gold.setdefault(row["query_id"], []).append(from_row(row))
+    questions = package.forms[package.kind.questions]
+    rows = rows_of(questions, "_id", "metadata")
+    for query, text in rows:
+        metadata, mine = json.loads(text), gold.get(query, [])
+        link = [*metadata["entities"], metadata["relation"]]
+        links = (t for t in mine if [t.qid, t.value_id, t.relation] == link)
+        for t in missing_values(triples_of.get(query, []), mine, next(links, None)):
+            yield "gold", f"query {query!r}: has other values of {t.relation}, not {t.value!r}"
+
+
+def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+    before: Counter[tuple[str, Triple]] = Counter()
+    for name in (n for n in package.contexts if n.startswith("absent_")):
+        rows = package.absent(name).to_pylist()
+        removed = Counter((r["query_id"], from_row(r)) for r in rows)
+        for query, triples in per_set[name].items():
+            gone = {t for q, t in removed if q == query}
+            expected = [t for t in per_set["full"][query] if t not in gone]
+            if triples != expected:
+                yield f"contexts/{name}", f"query {query!r} is not full without what was removed"
+        if before - removed:
+            yield f"absent/{name}", "does not hold what the smaller set removed"
+        before = removed
+
+
+def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
+    """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
+    right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
+    before: set[tuple[str, str]] | None = None
+    names = [n for n in per_set if n.startswith("retrieval_")]
+    for name in sorted(names, key=lambda n: -int(n.rpartition("_")[2])):
+        right_graphs = {
+            (q, t.qid) for q, triples in per_set[name].items() for t in triples if t.qid in right[q]
+        }
+        if before is not None and not right_graphs <= before:
+            yield f"contexts/{name}", "is not nested in the set with the higher accuracy"
+        before = right_graphs

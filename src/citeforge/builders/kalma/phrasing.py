@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from citeforge.builders.kalma.annotate import renderings
+from citeforge.builders.kalma.mentions import renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain
 from citeforge.kg.phrasing import Frame, Phrase, Phrasing, plain_phrase

@@ -1,10 +1,14 @@
-"""Ids and orders of a finished package's tables, drawn by its secret.
+"""The secret of a package whose labels stay hidden, and the ids and orders that it draws.
 
 Ids and orders of a source may tell labels: relevant passages come first in many corpora, and ids
-are often numbered as they come. What is left tells nothing: ids are keyed hashes, the corpus is
-sorted by them, and each context stands in an order of its own.
+are often numbered as they come. A seed may be guessed; the secret is a number that nobody can
+guess, and lies beside the gold and in no public file. What is left tells nothing: ids are keyed
+hashes, the corpus is sorted by them, and each context stands in an order of its own.
 """
 
+import hashlib
+import re
+import secrets
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.secret import pseudonym, write_secret
-from citeforge.engines.io.files import sha256_file
+from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.tables import (
     TableWriter,
     iter_batches,
@@ -26,13 +29,63 @@ from citeforge.engines.io.tables import (
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CORPUS
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import spliced
 
+_BYTES = 32
+_OWNER_ONLY = 0o600
 _ROWS_PER_BUCKET = 1 << 16
 _ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
-
 Places = dict[str, dict[int, int]]
 """Query to what becomes of each place in its context: 0-based, from before to now."""
+
+
+def secret_in(folder: Path, source: Path | None) -> bytes:
+    """The secret of a build: one that lies in its staging folder, else of ``source``, else a new
+    one; it lies in the folder afterwards.
+
+    Args:
+        folder: staging folder of the build.
+        source: package or gold half whose secret is wanted; it goes before what lies there.
+
+    Raises:
+        InputError: ``source`` holds no secret, or the one in the folder is damaged.
+    """
+    if source is None and (folder / SECRET).is_file():
+        return read_secret(folder)
+    secret = secrets.token_bytes(_BYTES) if source is None else read_secret(source)
+    write_secret(folder, secret)
+    return secret
+
+
+def read_secret(folder: Path) -> bytes:
+    """The secret that lies in a package or gold half.
+
+    Raises:
+        InputError: there is none, or it is damaged.
+    """
+    path = folder / SECRET
+    if not path.is_file():
+        raise InputError(
+            f"holds no {SECRET}",
+            path=folder,
+            allowed="a package that was built with --hidden, or its gold half",
+        )
+    text = path.read_bytes()
+    if not re.fullmatch(rb"[0-9a-f]{64}\n", text):
+        raise InputError("is no secret", path=path, allowed="64 hexadecimal digits and a line end")
+    return bytes.fromhex(text.decode())
+
+
+def write_secret(folder: Path, secret: bytes) -> None:
+    """Put a secret into a folder, readable by its owner alone."""
+    write_bytes(folder / SECRET, f"{secret.hex()}\n".encode(), _OWNER_ONLY)
+
+
+def pseudonym(secret: bytes, *parts: str) -> str:
+    """20 hexadecimal digits that stand for a text and tell nothing of it."""
+    text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()
 
 
 def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:

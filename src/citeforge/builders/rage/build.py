@@ -9,11 +9,10 @@ import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
-from citeforge.builders.rage.compute import EmbedderMaker
 from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import open_sources
+from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import copy_corpus
 from citeforge.builders.stages.shards import VECTORS_WITHOUT, require_facts
@@ -118,14 +117,14 @@ def write_rage_tables(
         one_size: how large all contexts of a mixture are. None: those of a hidden benchmark hold
             all that the mixture names, others what each query has.
     """
-    records, recipe, n = material.records, material.recipe, material.records.queries.num_rows
+    recipe, n = material.recipe, material.queries.num_rows
     pool = None
     if recipe.corpus == "pool":
         pool = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     writer.note("corpus", "corpus", copy_corpus(writer.folder, material.corpus, pool))
-    writer.add("queries", "queries", records.queries.cast(QUERIES))
+    writer.add("queries", "queries", material.queries.cast(QUERIES))
     stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
-    pools = Pools(records.ids)
+    pools = Pools(material.ids)
     for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
         table = mappings.get(label, MAPPING.empty_table())
         writer.add("mapping", label, table.cast(MAPPING))
@@ -137,11 +136,11 @@ def write_rage_tables(
         size = largest if one_size is None else one_size(pools, mixture)
         docs, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
         stats |= writer.add_contexts(mixture.name, docs)
-    writer.add("gold", "gold", records.gold.cast(GOLD))
-    stats["gold rows"] = records.gold.num_rows
+    writer.add("gold", "gold", material.gold.cast(GOLD))
+    stats["gold rows"] = material.gold.num_rows
     return stats, {
         "contexts": contexts,
-        "counts": records.counts,
+        "counts": material.counts,
         "short_mappings": short_mappings(pools, recipe.mining),
     }
 

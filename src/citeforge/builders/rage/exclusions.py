@@ -1,6 +1,7 @@
-"""Which passages may not stand as negatives of which query."""
+"""Which passages may not stand as negatives of which query: by place, and by their text."""
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +13,25 @@ import pyarrow.compute as pc
 
 from citeforge.engines.io.corpus import find_rows, take_rows
 from citeforge.engines.io.tables import rows_of
-from citeforge.schemas.text import normalise_passages
+from citeforge.engines.text.overlap import Shingles, shared, shingles
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+
+FINE, ANSWER, PIECE = 0, 1, 2
+"""What a screen says of a candidate."""
+WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
+"""The same in counts."""
 
 
 @dataclass
 class Exclusions:
-    """Positions in the corpus that are no negatives, for each query.
+    """What is no negative of each query: passages of the corpus, and texts like these.
+
+    Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
 
     Attributes:
+        corpus: Parquet files.
+        mining: what is looked for in texts.
         relevant: positions of the query's relevant passages, in the order of the judgements.
         forbidden: those; passages with the same normalised text as one of them; and, unless they
             are wanted, the query itself: passages with its id or its text.
@@ -27,50 +39,120 @@ class Exclusions:
         counts: how many passages each rule excluded.
     """
 
+    corpus: list[Path]
+    mining: Mining
     relevant: list[list[int]]
     forbidden: list[set[int]]
     answers: list[list[str]]
     counts: dict[str, int] = field(default_factory=dict)
+    _shingles: dict[int, list[Shingles]] = field(default_factory=dict)
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether anything is looked for in texts."""
+        return self.mining.exclude_answers or self.mining.exclude_contained
+
+    def verdicts(
+        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int8]:
+        """FINE, ANSWER or PIECE for each (query row, corpus position) pair; answers come first."""
+        verdicts = np.zeros(len(rows), np.int8)
+        if not self.reads_texts or not len(rows):
+            return verdicts
+        unique, inverse = np.unique(positions, return_inverse=True)
+        texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
+        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
+        if self.mining.exclude_answers:
+            forms = [normalise_answer(t) for t in texts]
+            for i, (row, at) in enumerate(pairs):
+                if contains_answer(forms[at], self.answers[row]):
+                    verdicts[i] = ANSWER
+        if self.mining.exclude_contained:
+            self._learn(sorted({row for row, _ in pairs}))
+            cut = [shingles(t) for t in texts]
+            least = self.mining.contained
+            assert least is not None
+            for i, (row, at) in enumerate(pairs):
+                if verdicts[i] == FINE and any(
+                    shared(cut[at], own) >= least for own in self._shingles[row]
+                ):
+                    verdicts[i] = PIECE
+        return verdicts
+
+    def _learn(self, rows: list[int]) -> None:
+        """Shingles of the relevant passages of some queries."""
+        new = [row for row in rows if row not in self._shingles]
+        pairs = [(row, p) for row in new for p in self.relevant[row]]
+        self._shingles.update((row, []) for row in new)
+        if not pairs:
+            return
+        unique, inverse = np.unique([p for _, p in pairs], return_inverse=True)
+        texts = take_rows(self.corpus, unique.astype(np.int64), ["text"])["text"].to_pylist()
+        cut = [shingles(t) for t in texts]
+        for (row, _), at in zip(pairs, inverse.tolist(), strict=True):
+            self._shingles[row].append(cut[at])
+
+    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
+        """Tell how many candidates were kept out for their text, also where that is none."""
+        rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
+        for verdict, words in WORDS.items():
+            if rules[verdict]:
+                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
+
+    def note_above(self, above: Counter[str]) -> None:
+        """Tell how many candidates were above each limit that was set."""
+        limits = {
+            "--max-score": self.mining.max_score,
+            "--margin": self.mining.margin,
+            "--relative-margin": self.mining.relative_margin,
+        }
+        for option, value in limits.items():
+            if value is not None:
+                self.counts[f"seemingly relevant candidates dropped: above {option}"] = above[
+                    option
+                ]
 
 
 def find_exclusions(
     corpus: list[Path],
+    mining: Mining,
     queries: pa.Table,
     relevant: pa.Table,
     relevant_positions: npt.NDArray[np.int64],
     answers: list[list[str]],
-    keep_self: bool,
 ) -> Exclusions:
     """Work out the exclusions of all queries in a few passes over the corpus.
 
     Args:
         corpus: Parquet files of the corpus.
+        mining: what is excluded besides relevant passages.
         queries: schema QUERIES.
         relevant: schema MAPPING, only queries of ``queries``.
         relevant_positions: corpus position of each row of ``relevant``.
         answers: short answers of each query whose carriers are excluded; empty lists for none.
-        keep_self: whether a passage with the id or the text of the query may be a negative.
     """
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
-    result = Exclusions([[] for _ in row_of], [set() for _ in row_of], answers)
+    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
     for name, position in zip(
         relevant["query-id"].to_pylist(), relevant_positions.tolist(), strict=True
     ):
         result.relevant[row_of[name]].append(position)
     for row, positions in enumerate(result.relevant):
         result.forbidden[row].update(positions)
-    _exclude_equal_texts(corpus, result)
-    if not keep_self:
-        _exclude_queries(corpus, queries, result)
+    _exclude_equal_texts(result)
+    if not mining.keep_self:
+        _exclude_queries(queries, result)
     return result
 
 
-def _exclude_equal_texts(corpus: list[Path], result: Exclusions) -> None:
+def _exclude_equal_texts(result: Exclusions) -> None:
     unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
-    texts = normalise_passages(pa.concat_arrays(take_rows(corpus, unique, ["text"])["text"].chunks))
-    carriers = _carriers(corpus, "text", texts, "looking for copies of relevant passages")
+    texts = normalise_passages(
+        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
+    )
+    carriers = _carriers(result.corpus, "text", texts, "looking for copies of relevant passages")
     twins = dict(zip(unique.tolist(), carriers, strict=True))
     added = sum(
         _forbid(result.forbidden[row], (p for r in relevant for p in twins[r]))
@@ -79,12 +161,12 @@ def _exclude_equal_texts(corpus: list[Path], result: Exclusions) -> None:
     result.counts["negatives excluded: same text as a relevant passage"] = added
 
 
-def _exclude_queries(corpus: list[Path], queries: pa.Table, result: Exclusions) -> None:
+def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
     """A corpus often holds the queries themselves (ArguAna, Quora): the nearest passage of all."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
     for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
-        carriers = _carriers(corpus, column, values, f"looking for the queries' own {what}s")
+        carriers = _carriers(result.corpus, column, values, f"looking for the queries' own {what}s")
         added = sum(map(_forbid, result.forbidden, carriers))
         result.counts[f"negatives excluded: the query's own {what}"] = added
 

@@ -1,4 +1,4 @@
-"""What a RAGE build works on once its sources are read: records, and the corpus as Parquet."""
+"""What a RAGE build works on once its sources are read: small tables, and the corpus as Parquet."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,31 +9,37 @@ import pyarrow.compute as pc
 
 from citeforge.builders.rage.exclusions import Exclusions, find_exclusions, short_answers
 from citeforge.builders.rage.sources import RageSources
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.corpus import write_corpus
-from citeforge.builders.stages.records import Records, read_records, require_relevant
 from citeforge.builders.stages.shards import ShardFolder
-from citeforge.builders.stages.workspace import Workspace
+from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.corpus import find_rows
-from citeforge.engines.io.tables import shard_paths
+from citeforge.engines.io.tables import rows_with, shard_paths
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import RageRecipe
 from citeforge.schemas.version import __version__
 
 
-@dataclass(frozen=True)
+@dataclass
 class Material:
     """Queries, judgements, gold, and the passages of all sources.
 
     Attributes:
         sources: where they come from.
-        records: the small tables.
+        queries: schema QUERIES.
+        relevant: judgements above zero, schema MAPPING.
+        gold: schema GOLD.
+        counts: numbers of what was kept, skipped or excluded.
         infos: provenance, with what was counted while passages were read.
         corpus: Parquet files of the passages.
     """
 
     sources: RageSources
-    records: Records
+    queries: pa.Table
+    relevant: pa.Table
+    gold: pa.Table
+    counts: dict[str, int]
     infos: list[SourceInfo]
     corpus: list[Path]
 
@@ -41,6 +47,12 @@ class Material:
     def recipe(self) -> RageRecipe:
         """Everything that the tables depend on."""
         return self.sources.recipe
+
+    @property
+    def ids(self) -> list[str]:
+        """Queries in order."""
+        ids: list[str] = self.queries["_id"].to_pylist()
+        return ids
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """Rows of a mapping whose passages exist; and the position of each row's passage, or −1."""
@@ -53,14 +65,13 @@ class Material:
 
     def relevant_positions(self) -> np.ndarray:
         """Where the relevant passages lie; judgements of others are refused, or go."""
-        records = self.records
-        relevant, rows = self.locate(records.relevant)
+        relevant, rows = self.locate(self.relevant)
         missing = int((rows < 0).sum())
         if missing:
-            self.refuse_dangling(records.relevant, rows)
-            records.counts["judgements of unknown passages, skipped"] = missing
-            records.relevant = relevant.combine_chunks()
-            require_relevant(records.queries, records.relevant, records.counts, self.recipe)
+            self.refuse_dangling(self.relevant, rows)
+            self.counts["judgements of unknown passages, skipped"] = missing
+            self.relevant = relevant.combine_chunks()
+            _require_relevant(self.queries, self.relevant, self.counts, self.recipe)
         positions: np.ndarray = rows[rows >= 0]
         return positions
 
@@ -86,29 +97,62 @@ class Material:
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:
         """What is no negative of which query."""
-        records, mining = self.records, self.recipe.mining
-        answers: list[list[str]] = [[] for _ in records.ids]
+        mining = self.recipe.mining
+        answers: list[list[str]] = [[] for _ in self.ids]
         if mining.exclude_answers:
-            answers = short_answers(records.queries, records.relevant, records.gold)
+            answers = short_answers(self.queries, self.relevant, self.gold)
             if not any(answers):
                 raise UsageError(
                     f"--exclude-answers: {self.recipe.source} has no gold short answers to look for"
                 )
-        return find_exclusions(
-            self.corpus, records.queries, records.relevant, positions, answers, mining.keep_self
-        )
+        return find_exclusions(self.corpus, mining, self.queries, self.relevant, positions, answers)
 
 
 def read_material(sources: RageSources, place: Workspace) -> Material:
-    """Read queries and judgements, and write the corpus; or take one that was written before.
+    """Read queries and judgements, sample the queries, and write the corpus; or take one that was
+    written before.
 
     Raises:
-        InputError: a source is at fault.
+        InputError: a source is at fault; no queries, or some without a relevant passage.
     """
-    records = read_records(sources.source, sources.recipe)
+    source, recipe = sources.source, sources.recipe
+    relevant, queries = source.relevant(), source.queries()
+    if queries.num_rows == 0:
+        raise InputError("has no queries", path=recipe.source)
+    counts = {"queries in the source": queries.num_rows}
+    _require_relevant(queries, relevant, counts, recipe)
+    if recipe.limit and recipe.limit < queries.num_rows:
+        sample = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
+        queries = rows_with(queries, "_id", sample)
+    relevant = rows_with(relevant, "query-id", queries["_id"]).combine_chunks()
+    gold = rows_with(source.gold(), "query_id", queries["_id"]).combine_chunks()
     with place.alone("corpus"):
         infos, folder = _corpus(sources, place)
-    return Material(sources, records, infos, shard_paths(folder, "corpus"))
+    corpus = shard_paths(folder, "corpus")
+    return Material(sources, queries.combine_chunks(), relevant, gold, counts, infos, corpus)
+
+
+def _require_relevant(
+    queries: pa.Table, relevant: pa.Table, counts: dict[str, int], recipe: RageRecipe
+) -> None:
+    """Count queries without a relevant passage.
+
+    Raises:
+        InputError: there are some, and nobody allowed them.
+    """
+    has = pc.is_in(queries["_id"], value_set=relevant["query-id"])
+    without = queries.filter(pc.invert(has))["_id"]
+    if len(without) == 0:
+        return
+    counts["queries without a relevant passage"] = len(without)
+    if recipe.allow_no_relevant:
+        return
+    names = ", ".join(repr(n) for n in without.slice(0, 3).to_pylist())
+    raise InputError(
+        f"{len(without)} queries have no relevant passage (first: {names})",
+        path=recipe.source,
+        allowed="judge them, or pass --allow-no-relevant to keep them (they have no recall)",
+    )
 
 
 def _corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], Path]:

@@ -3,16 +3,15 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.builders.rage.exclusions import Exclusions
-from citeforge.builders.rage.screening import FINE, Screen
+from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import find_rows, names_at
+from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.search.two_stage import NOBODY, ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
@@ -70,21 +69,12 @@ class SeeminglyRelevant:
         n_unsettled: queries that nominations of no depth settled.
     """
 
-    def __init__(
-        self,
-        corpus: list[Path],
-        search: ExactSearch | TwoStageSearch,
-        exclusions: Exclusions,
-        mining: Mining,
-    ) -> None:
-        self.corpus = corpus
-        self.search = search
-        self.exclusions = exclusions
-        self.mining = mining
+    def __init__(self, search: ExactSearch | TwoStageSearch, exclusions: Exclusions) -> None:
+        self.search, self.exclusions = search, exclusions
+        self.mining = exclusions.mining
         self.n_queries = len(exclusions.relevant)
         self.n_measured = self.n_unsettled = 0
         self._least = np.full(self.n_queries, -np.inf)
-        self.screen = Screen(corpus, exclusions, mining)
         self.dropped: Counter[int] = Counter()
         self.above: Counter[str] = Counter()
         self._ceiling = self._ceilings()
@@ -149,8 +139,8 @@ class SeeminglyRelevant:
         ]
         pair_rows, pair_positions = np.array(pairs, np.int64).reshape(-1, 2).T
         exact = self.search.rescore(pair_rows, pair_positions)
-        verdicts = self.screen.verdicts(pair_rows, pair_positions)
-        _, places = names_at(self.corpus, pair_positions)
+        verdicts = self.exclusions.verdicts(pair_rows, pair_positions)
+        _, places = names_at(self.exclusions.corpus, pair_positions)
         order = np.lexsort((places, -exact, pair_rows))
         ends = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
         undecided = []
@@ -202,24 +192,20 @@ def nominations(mining: Mining) -> int:
     return mining.skip_top + mining.seemingly_relevant + _RESERVE
 
 
-def mine_ranked(
-    corpus: list[Path], rankings: Rankings, exclusions: Exclusions, mining: Mining
-) -> tuple[list[list[Mined]], Counter[int]]:
+def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
     """The best ranked passages of every query that are not relevant, out of somebody's ranking.
 
     Args:
-        corpus: Parquet files.
         rankings: of all queries, in the order of ``exclusions``; passages of the corpus.
         exclusions: what may not stand as a negative.
-        mining: how many, and which are passed over.
 
     Returns:
-        (passages of each query, best first: the score is the ranking's, the rank counts candidates
-        that are no exclusions; verdicts on those passed over for their text).
+        Passages of each query, best first: the score is the ranking's, the rank counts candidates
+        that are no exclusions. Those passed over for their text are counted.
     """
-    number, screen = mining.seemingly_relevant, Screen(corpus, exclusions, mining)
+    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
     names = list({r.docid for row in rankings.values() for r in row})
-    positions, indices = find_rows(corpus, "_id", pa.array(names, pa.string()))
+    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
     at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
     candidates = [
         iter(
@@ -239,7 +225,7 @@ def mine_ranked(
         for one in islice(following, number)
     ]:
         rows = np.array([row for row, _ in block], np.int64)
-        verdicts = screen.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
         for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
             if len(best[row]) == number:
                 continue
@@ -247,68 +233,49 @@ def mine_ranked(
                 best[row].append(one)
             else:
                 dropped[verdict] += 1
-    return best, dropped
+    exclusions.note_dropped("seemingly relevant", dropped)
+    return best
 
 
 def draw_irrelevant(
-    corpus: list[Path],
-    size: int,
-    query_ids: list[str],
-    exclusions: Exclusions,
-    mined: list[list[Mined]],
-    mining: Mining,
-    seed: int,
-) -> tuple[list[list[int]], Counter[int]]:
+    query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
+) -> list[list[Mined]]:
     """Uniform draws over the corpus, disjoint from relevant and seemingly relevant passages.
 
     Args:
-        corpus: Parquet files of the corpus.
-        size: number of passages in it.
         query_ids: ids, which key the draws.
         exclusions: what may not be drawn.
         mined: seemingly relevant passages of each query.
-        mining: how many, and what is dropped for its text.
         seed: seed of the draws.
 
     Returns:
-        (positions for each query in the order drawn, verdicts on those dropped for their text).
+        Passages of each query in the order drawn. Those dropped for their text are counted.
     """
-    number = mining.irrelevant
-    drawn: list[list[int]] = [[] for _ in query_ids]
+    number = exclusions.mining.irrelevant
+    size = sum(b.num_rows for b in iter_batches(exclusions.corpus, ["_id"]))
+    drawn: list[list[Mined]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
-    screen = Screen(corpus, exclusions, mining)
     open_rows = list(range(len(query_ids)))
-    ask = number if not screen.looks else 2 * number + _RESERVE
+    ask = 2 * number + _RESERVE if exclusions.reads_texts else number
     while open_rows and number:
-        candidates = {}
+        candidates = []
         for row in open_rows:
             barred = exclusions.forbidden[row] | {m.position for m in mined[row]}
             rng = generator(seed, "irrelevant", query_ids[row])
-            candidates[row] = distinct_below(size, ask, rng, barred)
-        fitting, gone = _screened(candidates, screen)
+            candidates.append(distinct_below(size, ask, rng, barred))
+        sizes = [len(positions) for positions in candidates]
+        rows = np.repeat(np.array(open_rows, np.int64), sizes)
+        positions = np.array([p for mine in candidates for p in mine], np.int64)
+        verdicts = np.split(exclusions.verdicts(rows, positions), np.cumsum(sizes)[:-1])
         still_open = []
-        for row in open_rows:
-            drawn[row] = fitting[row][:number]
-            if len(drawn[row]) < number and len(candidates[row]) == ask:
+        for row, mine, verdict in zip(open_rows, candidates, verdicts, strict=True):
+            fitting = [Mined(p) for p, v in zip(mine, verdict, strict=True) if v == FINE]
+            drawn[row] = fitting[:number]
+            if len(fitting) < number and len(mine) == ask:
                 still_open.append(row)
             else:
-                dropped += gone[row]
+                dropped.update(verdict[verdict != FINE].tolist())
         open_rows = still_open
         ask *= 4
-    return drawn, dropped
-
-
-def _screened(
-    candidates: dict[int, list[int]], screen: Screen
-) -> tuple[dict[int, list[int]], dict[int, Counter[int]]]:
-    """(positions of each row that may stay, verdicts on the others)."""
-    fitting: dict[int, list[int]] = {row: [] for row in candidates}
-    gone: dict[int, Counter[int]] = {row: Counter() for row in candidates}
-    pairs = [(row, position) for row, positions in candidates.items() for position in positions]
-    rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
-    for (row, position), verdict in zip(pairs, screen.verdicts(rows, positions), strict=True):
-        if verdict == FINE:
-            fitting[row].append(position)
-        else:
-            gone[row][int(verdict)] += 1
-    return fitting, gone
+    exclusions.note_dropped("irrelevant", dropped)
+    return drawn

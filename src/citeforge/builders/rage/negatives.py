@@ -2,24 +2,20 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
-from citeforge.builders.rage.nearness import count_far
-from citeforge.builders.rage.screening import note_above, note_screened
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
 from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged
-from citeforge.builders.stages.workspace import Workspace
+from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import names_at
 from citeforge.engines.io.tables import (
-    iter_batches,
     read_table,
     rows_with,
     shard_paths,
@@ -29,27 +25,16 @@ from citeforge.engines.io.tables import (
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.runner import make_runner
-from citeforge.engines.search.two_stage import TwoStageSearch
+from citeforge.engines.search.two_stage import ExactSearch, TwoStageSearch
+from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
 from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
-from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class Candidates:
-    """Where seemingly relevant passages come from.
-
-    Attributes:
-        models: what made them, by role.
-        embedded: vectors to mine in; None without.
-        rankings: somebody's ranking, in place of vectors.
-    """
-
-    models: Models
-    embedded: Embedded | None = None
-    rankings: Rankings | None = None
+_RANDOM = 50
+"""Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
+_QUERIES = 1000
+"""Queries whose cosines are held at once."""
 
 
 def make_mappings(
@@ -72,67 +57,65 @@ def make_mappings(
     positions = material.relevant_positions()
     if theirs:
         return _source_mappings(material, theirs, positions, draw_seed), {}
-    candidates = _candidates(material, place)
-    key = mining_key(material, candidates.embedded)
-    if candidates.rankings is not None:
-        key["candidates"] = candidates.models["candidates"]
+    models, candidates = _candidates(material, place)
+    embedded = candidates if isinstance(candidates, Embedded) else None
+    key = mining_key(material, embedded)
+    if "candidates" in models:
+        key["candidates"] = models["candidates"]
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
     record = place.finished("mapping", drawn)
     if record is None:
         files, record = _mine(material, place, key, candidates, positions, draw_seed)
         place.finish("mapping", drawn, files, record)
-    material.records.counts.update(record["counts"])
-    models = candidates.models
-    if candidates.embedded is not None and candidates.embedded.first_stage:
-        nominator = {**candidates.embedded.first_stage, **record["measured"]}
-        models = models | {"nominator": nominator}
+    material.counts.update(record["counts"])
+    if embedded is not None and embedded.first_stage:
+        models["nominator"] = {**embedded.first_stage, **record["measured"]}
     mined = {
         label: read_table(shard_paths(place.stage("mapping"), label), MAPPING)
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
     }
-    return {RELEVANT: material.records.relevant, **mined}, models
+    return {RELEVANT: material.relevant, **mined}, models
 
 
 def _source_mappings(
     material: Material, theirs: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
     """The mappings that a source brings; irrelevant passages are drawn where it has none."""
-    records, mining = material.records, material.recipe.mining
-    tables = {RELEVANT: records.relevant}
-    mined: dict[str, list[Mined]] = {q: [] for q in records.ids}
+    mining = material.recipe.mining
+    tables = {RELEVANT: material.relevant}
+    mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
     for label, table in theirs.items():
-        mapping, rows = material.locate(rows_with(table, "query-id", records.queries["_id"]))
+        mapping, rows = material.locate(rows_with(table, "query-id", material.queries["_id"]))
         if (rows < 0).any():
             material.refuse_dangling(table, rows)
-            records.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
+            material.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
             mined[query].append(Mined(position))
     if IRRELEVANT not in theirs and mining.irrelevant:
         exclusions = material.exclusions(positions)
-        tables[IRRELEVANT] = _drawn_table(
-            material.corpus, list(mined), exclusions, list(mined.values()), mining, draw_seed
-        )
-        records.counts.update(exclusions.counts)
+        drawn = draw_irrelevant(list(mined), exclusions, list(mined.values()), draw_seed)
+        tables[IRRELEVANT] = mapping_table(material.corpus, list(mined), drawn)
+        material.counts.update(exclusions.counts)
     return tables
 
 
-def _candidates(material: Material, place: Workspace) -> Candidates:
-    recipe, records = material.recipe, material.records
+def _candidates(material: Material, place: Workspace) -> tuple[Models, Embedded | Rankings | None]:
+    """What seemingly relevant passages come from, vectors or somebody's ranking, and what made it,
+    by role; None where there are to be no such passages."""
+    recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
-        return Candidates({})
+        return {}, None
     if recipe.candidates is None:
         folder = material.sources.run.embeddings or place.stage(EMBEDDINGS)
-        return Candidates(
-            {"embedder": material.sources.fingerprint()}, make_vectors(material, folder)
-        )
+        models = {"embedder": material.sources.fingerprint()}
+        return models, make_vectors(material, folder)
     retriever = make_retriever(recipe.candidates, RetrieverSettings(material.corpus))
-    models = {"candidates": retriever.identity()}
-    texts = records.queries["text"].to_pylist()
+    texts = material.queries["text"].to_pylist()
     # All that a run, or BM25, has for the queries.
-    rankings = retriever.rank(dict(zip(records.ids, texts, strict=True)), sys.maxsize)
-    return Candidates(models, rankings=rankings)
+    rankings = retriever.rank(dict(zip(material.ids, texts, strict=True)), sys.maxsize)
+    return {"candidates": retriever.identity()}, rankings
 
 
 def make_vectors(material: Material, folder: Path) -> Embedded:
@@ -145,14 +128,14 @@ def make_vectors(material: Material, folder: Path) -> Embedded:
     Raises:
         InputError: vectors of others, or shards, are not of this build.
     """
-    sources, recipe, records = material.sources, material.recipe, material.records
+    sources, recipe = material.sources, material.recipe
     run, corpus = sources.run, material.corpus
-    rows, queries, shares = run.shard_rows, records.queries["text"], run.from_shards
+    rows, queries, shares = run.shard_rows, material.queries["text"], run.from_shards
     if shares is not None:
         return from_shards(shares, corpus, queries)
     if sources.vectors is not None:
         names = sources.source.queries()["_id"].to_pylist()
-        return from_others(sources.vectors, corpus, names, records.ids, folder, rows)
+        return from_others(sources.vectors, corpus, names, material.ids, folder, rows)
     embedder, search = sources.embedder(), make_runner(run).first_stage(run.device)
     work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search)
     return work.of(queries, recipe.mining)
@@ -160,12 +143,12 @@ def make_vectors(material: Material, folder: Path) -> Embedded:
 
 def mining_key(material: Material, embedded: Embedded | None) -> dict[str, Any]:
     """Everything that mining depends on."""
-    records, recipe = material.records, material.recipe
+    recipe = material.recipe
     return {
         "vectors": [] if embedded is None else embedded.key,
-        "queries": records.ids,
-        "relevant": records.relevant.to_pydict(),
-        "gold": records.gold["aliases"].to_pylist(),
+        "queries": material.ids,
+        "relevant": material.relevant.to_pydict(),
+        "gold": material.gold["aliases"].to_pylist(),
         "corpus": [i.files for i in material.infos],
         "mining": recipe.mining.model_dump(mode="json"),
         "seed": recipe.seed,
@@ -177,37 +160,36 @@ def _mine(
     material: Material,
     place: Workspace,
     key: dict[str, Any],
-    candidates: Candidates,
+    candidates: Embedded | Rankings | None,
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Mine and draw; the files of both tables with sha256, and what the stage records."""
-    mining, ids, corpus = material.recipe.mining, material.records.ids, material.corpus
+    ids, corpus = material.ids, material.corpus
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
     mined: list[list[Mined]] = [[] for _ in ids]
     measured: dict[str, Any] = {}
-    if candidates.rankings is not None:
-        mined, dropped = mine_ranked(corpus, candidates.rankings, exclusions, mining)
-        note_screened(counts, "seemingly relevant", dropped, mining)
-    elif candidates.embedded is not None:
-        search = candidates.embedded.search()
-        miner = SeeminglyRelevant(corpus, search, exclusions, mining)
+    if isinstance(candidates, Embedded):
+        search = candidates.search()
+        miner = SeeminglyRelevant(search, exclusions)
         shares = material.sources.run.from_shards
         by_shares = None if shares is None else merged(shares, key, miner)
         mined = miner.mine() if by_shares is None else by_shares
-        note_screened(counts, "seemingly relevant", miner.dropped, mining)
-        note_above(counts, miner.above, mining)
+        exclusions.note_dropped("seemingly relevant", miner.dropped)
+        exclusions.note_above(miner.above)
         if isinstance(search, TwoStageSearch):
             counts["passages embedded in float32"] = search.embedded
             counts["queries settled by a measured margin, not by proof"] = miner.n_measured
             counts["queries not settled by nominations of any depth"] = miner.n_unsettled
             measured = {"margin": search.margin}
         counts |= count_far(search, exclusions.relevant, mined, material.recipe.seed)
-    irrelevant = _drawn_table(corpus, ids, exclusions, mined, mining, draw_seed)
+    elif candidates is not None:
+        mined = mine_ranked(candidates, exclusions)
+    irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
-    files |= write_table(folder, IRRELEVANT, irrelevant)
+    files |= write_table(folder, IRRELEVANT, mapping_table(corpus, ids, irrelevant))
     # In the order in which a resumed build reads it back.
     return files, {"counts": dict(sorted(counts.items())), "measured": measured}
 
@@ -225,16 +207,40 @@ def mapping_table(
     return table_of(rows, MAPPING)
 
 
-def _drawn_table(
-    corpus: list[Path],
-    ids: list[str],
-    exclusions: Exclusions,
-    mined: list[list[Mined]],
-    mining: Mining,
+def count_far(
+    search: ExactSearch | TwoStageSearch,
+    relevant: Sequence[Sequence[int]],
+    mined: Sequence[Sequence[Mined]],
     seed: int,
-) -> pa.Table:
-    """Irrelevant passages in the order drawn; what was dropped for its text is counted."""
-    size = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-    drawn, dropped = draw_irrelevant(corpus, size, ids, exclusions, mined, mining, seed)
-    note_screened(exclusions.counts, "irrelevant", dropped, mining)
-    return mapping_table(corpus, ids, [[Mined(p) for p in positions] for positions in drawn])
+) -> dict[str, int]:
+    """Mined passages whose cosine is not above the middle between random and relevant passages.
+
+    The level of random passages is the median over a draw of the corpus, that of relevant ones
+    their mean, both for the same query. Queries without relevant or mined passages do not count.
+
+    Args:
+        search: gives cosines.
+        relevant: positions of the relevant passages of each query.
+        mined: seemingly relevant passages of each query.
+        seed: of the draw.
+
+    Returns:
+        How many were compared, and how many are not above, by their names in manifests.
+    """
+    draw = distinct_below(search.size, _RANDOM, generator(seed, "nearness"), ())
+    random = np.sort(np.array(draw, np.int64))
+    rows_of_both = [row for row, passages in enumerate(mined) if passages and relevant[row]]
+    far = 0
+    for start in range(0, len(rows_of_both), _QUERIES):
+        rows = np.array(rows_of_both[start : start + _QUERIES], np.int64)
+        pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
+        levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
+        positions = [np.array(relevant[row], np.int64) for row in rows]
+        ends = np.cumsum([len(p) for p in positions])
+        scores = search.rescore(
+            np.repeat(rows, np.diff(ends, prepend=0)), np.concatenate(positions)
+        )
+        for i, cosines in enumerate(np.split(scores, ends[:-1])):
+            middle = (levels[i] + cosines.mean()) / 2
+            far += sum(bool(passage.score <= middle) for passage in mined[rows[i]])
+    return {COMPARED: sum(len(mined[row]) for row in rows_of_both), FAR: far}

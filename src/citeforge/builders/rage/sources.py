@@ -1,30 +1,92 @@
-"""The sources of a RAGE build, opened: what its manifest says before there is a table."""
+"""The sources of a RAGE build and what makes its vectors: all that its manifest says before there
+is a table."""
 
 import json
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from citeforge.builders.rage.compute import EmbedderMaker, recipe_embedder, settle_compute
-from citeforge.builders.stages.build import Build
+from citeforge.builders.stages.build import Build, Workspace
 from citeforge.builders.stages.shards import vector_facts
-from citeforge.builders.stages.workspace import Workspace
-from citeforge.engines.embedding.embedder import Embedder
+from citeforge.engines.embedding.embed import TransformerEmbedder
+from citeforge.engines.embedding.embedder import Embedder, Prefixes
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.setup import judge_session, replay_store
+from citeforge.engines.models.compute import choose_compute
+from citeforge.engines.setup import judge_session, replay_store, run_embedder
 from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.compute import Chosen
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.schemas.version import __version__
+
+EmbedderMaker = Callable[[], Embedder]
+
+
+def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
+    """The embedder that a recipe names."""
+    prefixes = None
+    if recipe.query_prefix is not None or recipe.passage_prefix is not None:
+        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
+    return run_embedder(
+        recipe.embedder,
+        run,
+        revision=recipe.embedder_revision,
+        prefixes=prefixes,
+        compute=recipe.compute,
+    )
+
+
+def settle_compute(
+    recipe: RageRecipe,
+    run: RunOptions,
+    place: Workspace,
+    make: EmbedderMaker | None,
+    may_choose_int8: bool,
+) -> tuple[RageRecipe, Embedder | None]:
+    """The recipe with what is computed in (as it says, as begun, or as the processor can), and
+    the embedder, as far as one was made for that.
+
+    Raises:
+        UsageError: this machine cannot, or the embedder does not compute here.
+    """
+    if run.from_shards is not None:  # the processor that made them may be another
+        stored = vector_facts(run.from_shards).compute
+        if recipe.compute == "auto":
+            recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": stored})
+        return recipe, None
+    settled = recipe
+    if recipe.compute == "auto" and run.resume:
+        begun = place.begun()
+        if isinstance(begun, RageRecipe):
+            settled = recipe.model_copy(update={"compute": begun.compute})
+    embedder = recipe_embedder(settled, run) if make is None else make()
+    if (
+        make is None
+        and may_choose_int8
+        and settled.compute == "auto"
+        and isinstance(embedder, TransformerEmbedder)
+        and choose_compute("auto", run.device) == "int8"
+    ):
+        settled = recipe.model_copy(update={"compute": "int8"})
+        embedder = recipe_embedder(settled, run)
+    # Of the workers' processors where a runner embeds; what is served has none.
+    if (compute := getattr(embedder, "compute", None)) in get_args(Chosen):
+        return recipe.model_copy(update={"compute": compute}), embedder
+    if recipe.compute != "auto":
+        raise UsageError(
+            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"
+        )
+    return recipe, embedder
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
-"""What a build is told, compared with what is there already."""
+"""What a build is told, compared with what is there already, and the command that says it."""
 
 import json
+import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from citeforge.package.kinds import recipe_named
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.flags import command_words
 
 _ABSENT = object()
 _MOST_LISTED = 6
@@ -121,3 +123,19 @@ def differences_text(differences: Iterable[str]) -> str:
     first = list(differences)
     more = f"; and {len(first) - _MOST_LISTED} more" if first[_MOST_LISTED:] else ""
     return "; ".join(first[:_MOST_LISTED]) + more
+
+
+def command_of(manifest: Manifest) -> str | None:
+    """The ``citeforge build`` command of a package, as a user would type it.
+
+    Folders stand as their names: where a benchmark was built from is nobody's path. None when the
+    manifest does not hold all choices, as that of a package which another program made.
+    """
+    if manifest.config.get("hidden_gold"):
+        return "citeforge publish … --hide-gold"
+    recipe = recipe_of(manifest)
+    if recipe is None:
+        return None
+    unnamed = recipe.named().model_copy(update={"name": None})
+    words = ["citeforge", "build", manifest.kind, *command_words(unnamed), "--out", manifest.name]
+    return shlex.join(words)

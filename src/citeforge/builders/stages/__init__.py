@@ -1,4 +1,4 @@
 """What builds of all kinds share: the folder they happen in, the corpus, vectors, and their order.
 
-May import everything below builders. Begin at `build`, then `workspace`.
+May import everything below builders. Begin at `build`.
 """

@@ -1,6 +1,7 @@
 """The corpus stage: passages of all sources, merged, as Parquet."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +75,17 @@ def write_batches(
     Raises:
         InputError: there are none.
     """
+    files = _written(folder, batches, stage)
+    if not files:
+        raise InputError(
+            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+        )
+    return files
+
+
+def _written(
+    folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
+) -> dict[str, str]:
     with (
         progress(stage, None, "passages") as advance,
         TableWriter(folder, "corpus", CORPUS) as writer,
@@ -81,10 +93,6 @@ def write_batches(
         for batch in batches:
             writer.write(batch)
             advance(batch.num_rows)
-    if writer.rows == 0:
-        raise InputError(
-            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
-        )
     return writer.files
 
 
@@ -109,16 +117,9 @@ def copy_corpus(
     if only is not None:
         ids = pa.array(sorted(set(only)), pa.string())
         batches = (rows_with(b, "_id", ids) for b in batches)
-    with (
-        progress("writing the corpus", None, "passages") as advance,
-        TableWriter(folder / "corpus", "corpus", CORPUS) as writer,
-    ):
-        for batch in batches:
-            writer.write(batch.cast(CORPUS))
-            advance(batch.num_rows)
-        if extra is not None and extra.num_rows:
-            writer.write(extra.cast(CORPUS))
-    return writer.files
+    further = [] if extra is None else [extra]
+    written = (batch.cast(CORPUS) for batch in chain(batches, further))
+    return _written(folder / "corpus", written, "writing the corpus")
 
 
 def _prefixed(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:

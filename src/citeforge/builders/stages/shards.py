@@ -20,8 +20,8 @@ import pyarrow as pa
 
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant
 from citeforge.builders.recipes.changes import differences_text, unlike
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.embedding import Embedded, pieces_of
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.embedding.vectors import PLURALS, VectorShard, require_shards, unit_vectors
 from citeforge.engines.io.corpus import embedding_texts
@@ -238,7 +238,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
         return None
     passages_of: list[list[Mined]] = [[] for _ in range(miner.n_queries)]
     place = ShardFolder(folder)
-    passages = sum(b.num_rows for b in iter_batches(miner.corpus, ["_id"]))
+    passages = sum(b.num_rows for b in iter_batches(miner.exclusions.corpus, ["_id"]))
     for shard in shares:
         name = mined(shard)
         record = place.finished(name, key)

@@ -13,10 +13,17 @@ from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
-from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.builders.twins.checks import CHECKS, ENTAILMENT, Checker, SourcePassage, TwinFigures
+from citeforge.builders.stages.writing import writer_prompt
+from citeforge.builders.twins.checks import (
+    CHECKS,
+    ENTAILMENT,
+    Checker,
+    SourcePassage,
+    Twin,
+    TwinFigures,
+    TwinWriter,
+)
 from citeforge.builders.twins.facts import Entities
-from citeforge.builders.twins.write import Twin, TwinWriter
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
@@ -28,7 +35,6 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
-    GOLD,
     MAPPING,
     QUERIES,
     RELEVANT,
@@ -76,7 +82,7 @@ def build_twins(
         models["entailment judge"] = judge.judge.identity()
     with building(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
-        facts["prompts"] = {"twin": writer.prompt_sha256}
+        facts["prompts"] = {"twin": writer_prompt("twin").sha256}
         # Models as they call themselves: answers of a store are those of the model that gave them.
         judging = {"judge": model_name(models, "entailment judge")}
         update = {
@@ -229,18 +235,15 @@ def _write_tables(
     shown = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
     ids = shown.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
     rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
-    writer.note("corpus", "corpus", copy_corpus(writer.folder, base.corpus, ids, passages))
+    base.add_judged(writer, queries, mappings, shown, passages)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     stats: Stats = {
         "queries": len(queries),
         **corpus_stats(writer.folder),
         **mapping_stats(RELEVANT, mappings[RELEVANT], len(queries)),
     }
-    for label, table in mappings.items():
-        writer.add("mapping", label, table)
     for name, docs in contexts.items():
         stats |= writer.add_contexts(name, docs)
-    writer.add("gold", "gold", rows_with(base.gold, "query_id", queries).cast(GOLD))
     table = pa.Table.from_pylist(rows, schema=TWINS)
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)
@@ -266,7 +269,7 @@ def _rows(
                 "_id": name,
                 "twin_id": new if stays else "",
                 "author": author,
-                "prompt_sha256": rewriting.writer.prompt_sha256,
+                "prompt_sha256": writer_prompt("twin").sha256,
                 "attempts": twin.attempts,
                 "temperature": twin.temperature,
                 "accepted": twin.accepted,

@@ -1,17 +1,18 @@
-"""Acceptance checks of twins: does a rewrite say the same, and only the same?
+"""Acceptance checks of twins, and asking a writer again for those that fail one.
 
-The paper had two experts look at its twins (appendix A); these checks are ours. Each gives a
-name and, when it fails, one line that says why.
+Does a rewrite say the same, and only the same? The paper had two experts look at its twins
+(appendix A); these checks are ours. Each gives a name and, when it fails, one line that says why.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
+from citeforge.builders.stages.writing import writer_prompt
 from citeforge.builders.twins.facts import (
     Entities,
     bare_words,
@@ -20,9 +21,11 @@ from citeforge.builders.twins.facts import (
     missing_quotations,
     numbers_in_text,
 )
+from citeforge.engines.io.progress import progress
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.schemas.recipes.twins import Thresholds
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from citeforge.schemas.text import contains_answer, normalise_answer
 
 _PREAMBLE = re.compile(
@@ -191,3 +194,82 @@ def _answer(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
             if contains_answer(where, answers) and not contains_answer(elsewhere, answers):
                 yield "answer", f"{verb} the gold answer {answers[0]!r}"
                 return
+
+
+@dataclass
+class Twin:
+    """The best rewrite of a passage so far.
+
+    Attributes:
+        passage: what was rewritten.
+        text: the rewrite; empty when the writer never gave one.
+        report: what the checks found; None without a text.
+        attempts: how often the writer was asked.
+        temperature: of the attempt that stands here.
+        failures: why the writer gave nothing, by attempt.
+    """
+
+    passage: SourcePassage
+    text: str = ""
+    report: TwinReport | None = None
+    attempts: int = 0
+    temperature: float = 0.0
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every check passed."""
+        return self.report is not None and self.report.accepted
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Failed checks with their reasons."""
+        if self.report is not None:
+            return self.report.failed
+        return {"answer from the writer": self.failures[-1] if self.failures else "not asked"}
+
+
+class TwinWriter:
+    """Rewrites passages, in rounds: all of them, then those that failed, with more freedom."""
+
+    def __init__(self, llm: Llm, checker: Checker, attempts: Attempts) -> None:
+        self.llm = llm
+        self.checker = checker
+        self.attempts = attempts
+
+    def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
+        """Twins of passages, in order; those that never passed keep their best attempt."""
+        twins = [Twin(p) for p in passages]
+        for attempt in range(self.attempts.limit):
+            rest = [t for t in twins if not t.accepted]
+            if not rest:
+                break
+            with progress(f"rewriting, attempt {attempt + 1}", len(rest), "passages") as advance:
+                self._attempt(rest, attempt)
+                advance(len(rest))
+        return twins
+
+    def request(self, passage: SourcePassage, attempt: int) -> Request:
+        """The request for one attempt."""
+        params = {
+            "temperature": self.attempts.at(attempt),
+            "max_tokens": 64 + len(passage.text.encode("utf-8", "surrogatepass")) // 2,
+        }
+        values = {"title": passage.title, "text": passage.text}
+        return writer_prompt("twin").request(values, params, attempt)
+
+    def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
+        results = self.llm.complete([self.request(t.passage, attempt) for t in twins])
+        attempts: list[tuple[Twin, str]] = []
+        for twin, result in zip(twins, results, strict=True):
+            twin.attempts += 1
+            if isinstance(result, Failure):
+                twin.failures.append(f"{result.reason}: {result.message}")
+            else:
+                attempts.append((twin, result.text.strip()))
+        reports = self.checker.check([(t.passage, text) for t, text in attempts])
+        for (twin, text), report in zip(attempts, reports, strict=True):
+            # Of several failing attempts the one with the fewest faults stands.
+            if twin.report is None or len(report.failed) < len(twin.report.failed):
+                twin.text, twin.report = text, report
+                twin.temperature = self.attempts.at(attempt)

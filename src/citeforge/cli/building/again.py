@@ -29,7 +29,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
     """
 
     def confirm(uses: Sequence[str]) -> None:
-        from citeforge.builders.recipes.rebuild import refuse
+        from citeforge.builders.build import refuse
 
         click.echo("\n  ".join(["the recipe uses", *uses]), err=True)
         if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
@@ -56,7 +56,7 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) ->
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
-    from citeforge.builders.recipes.rebuild import rebuild as make
+    from citeforge.builders.build import rebuild as make
 
     run = record_from(RunOptions, given)
     result = make(folder, run, inputs, confirmation(trust))

@@ -123,8 +123,8 @@ def _from_file() -> click.Command:
     @trusting
     @add_options(field_options(RunOptions))
     def from_file(file: Path, trust: bool, **given: Any) -> None:
+        from citeforge.builders.build import uses_of
         from citeforge.builders.recipes.files import read_recipe
-        from citeforge.builders.recipes.rebuild import uses_of
 
         recipe = read_recipe(file)
         if uses := uses_of(recipe):

@@ -20,8 +20,7 @@ from citeforge.schemas.errors import InputError
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     """Mappings without negatives that are probably relevant, by the checks that need no model."""
-    records = material.records
-    ids: list[str] = records.queries["_id"].to_pylist()
+    ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     negative: dict[str, Docs] = {q: [] for q in ids}
     for label, table in mappings.items():
@@ -31,7 +30,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
                 relevant[query].append(passage)
             else:
                 negative[query].append({"corpus-id": passage, "label": label})
-    gold = short_answers(records.queries, mappings[RELEVANT], records.gold)
+    gold = short_answers(material.queries, mappings[RELEVANT], material.gold)
     passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
     mapped = flaws.Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
@@ -41,7 +40,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
         *flaws.overlapping(mapped, texts, material.recipe.mining.contained),
     ]
     for kind, n in Counter(f.kind for f in suspects).items():
-        records.counts[f"suspect negatives dropped: {kind}"] = n
+        material.counts[f"suspect negatives dropped: {kind}"] = n
     return _without(mappings, {(f.query, f.passage) for f in suspects})
 
 
@@ -51,7 +50,7 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
     Raises:
         InputError: the recipe's file is no audit, or holds no decisions.
     """
-    path, counts = material.recipe.decided, material.records.counts
+    path, counts = material.recipe.decided, material.counts
     assert path is not None
     audit = validated(Audit, read_json(path), path)
     if audit.cascade is None:

@@ -11,13 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.rage.build import drop_negatives, write_rage_tables
-from citeforge.builders.rage.compute import settle_compute
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import RageSources
+from citeforge.builders.rage.sources import RageSources, settle_compute
 from citeforge.builders.stages.build import Build, building
-from citeforge.builders.stages.records import Records
 from citeforge.builders.stages.shards import EMBEDDINGS
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.files import sha256_file, write_text
@@ -116,11 +114,11 @@ def build_documents(
         counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = trials.passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
-        material = Material(sources, _records(questions, counts), [info], corpus)
+        material = Material(sources, *_tables(questions, counts), counts, [info], corpus)
         mappings, mined_by = make_mappings(material, build.workspace, recipe.seed)
         judged = mappings[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
-        material.records.relevant = sure
+        material.relevant = sure
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
         stats, learnt = write_rage_tables(
@@ -251,7 +249,9 @@ def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], reject
     )
 
 
-def _records(questions: Sequence[Question], counts: dict[str, int]) -> Records:
+def _tables(
+    questions: Sequence[Question], counts: dict[str, int]
+) -> tuple[pa.Table, pa.Table, pa.Table]:
     """Queries, judgements and gold of the accepted questions; without an answer, queries alone."""
     queries, judged, gold = [], [], []
     for question in questions:
@@ -267,10 +267,8 @@ def _records(questions: Sequence[Question], counts: dict[str, int]) -> Records:
         gold += _gold(question, evidence)
     unsure = sum(len(q.unsure) for q in questions if q.is_open)
     counts["passages that may answer a question, shown to no system"] = unsure
-    return Records(
-        table_of(queries, QUERIES), table_of(judged, MAPPING),
-        pa.Table.from_pylist(gold, schema=GOLD), counts,
-    )  # fmt: skip
+    gold_table = pa.Table.from_pylist(gold, schema=GOLD)
+    return table_of(queries, QUERIES), table_of(judged, MAPPING), gold_table
 
 
 def _gold(question: Question, evidence: list[str]) -> list[dict[str, Any]]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.corpus import write_corpus
-from citeforge.builders.stages.workspace import Workspace
 from citeforge.engines.io.tables import read_table, shard_paths, write_table
 from citeforge.ir_convert.registry import info_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source

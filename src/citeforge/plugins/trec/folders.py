@@ -11,9 +11,8 @@ from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
-from citeforge.ir_convert.judged import JudgedSource, Judgements
 from citeforge.ir_convert.passages import Place, PlacedPassage
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
 from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.publish.export.tables import corpus_rows, json_line, judgements, lost_of
 from citeforge.schemas.benchmarks.sources import SourceInfo

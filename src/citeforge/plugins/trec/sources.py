@@ -4,10 +4,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from citeforge.ir_convert.judged import JudgedSource, Judgements
 from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.registry import declared_sources
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
 from citeforge.plugins.trec.folders import open_miracl, open_trec
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError

@@ -9,7 +9,6 @@ import datasets
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -47,7 +46,7 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     )  # fmt: skip
     build_rage(config, RunOptions(out=root / "rage"), lambda: pytest.fail("embeds"))
     recipe = AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
-    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
+    build_authorship(recipe, RunOptions(out=root / "a"))
     return Benchmark(root / "a")
 
 

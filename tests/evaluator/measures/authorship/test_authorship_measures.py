@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.authorship.candidates import from_mapping
 from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.twins.build import build_twins
@@ -69,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     twins = TwinsRecipe(benchmark=root / "r", llm="turning")
     build_twins(twins, RunOptions(out=root / "t"), Turning())
     recipe = AuthorshipRecipe(twins=root / "t", selection=Selection(k=3))
-    build_authorship(recipe, RunOptions(out=root / "a"), from_mapping)
+    build_authorship(recipe, RunOptions(out=root / "a"))
     return root / "a"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
-from citeforge.ir_convert.saved import read_saved
+from citeforge.ir_convert.attrieval import read_saved
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, design_of
 from citeforge.schemas.citations.marks import citation_marks, is_plain
 from citeforge.schemas.errors import InputError

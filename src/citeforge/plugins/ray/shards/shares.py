@@ -14,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.builders.rage.compute import EmbedderMaker
 from citeforge.builders.rage.exclusions import Exclusions
 from citeforge.builders.rage.material import read_material
 from citeforge.builders.rage.mining import SeeminglyRelevant
 from citeforge.builders.rage.negatives import make_vectors, mining_key
-from citeforge.builders.rage.sources import RageSources, open_sources
+from citeforge.builders.rage.sources import EmbedderMaker, RageSources, open_sources
 from citeforge.builders.stages.embedding import pieces_of
 from citeforge.builders.stages.shards import (
     EMBED,
@@ -83,7 +82,7 @@ def embed_shard(
         made_by = {"embedder": model.fingerprint(), "shard_rows": run.shard_rows}
         claim(place.root, EMBED, sources.shard_facts(VECTORS_WITHOUT) | made_by)
         material = read_material(sources, place)
-        corpus, queries = material.corpus, material.records.queries
+        corpus, queries = material.corpus, material.queries
 
         def share(kind: Kind, texts: Iterator[pa.Array], total: int) -> int:
             plural = PLURALS[kind]
@@ -119,17 +118,19 @@ def mine_shard(recipe: RageRecipe, run: RunOptions, shard: Shard) -> ShareOutcom
         embedded = make_vectors(material, place.stage(EMBEDDINGS))
         claim(place.root, MINE, sources.shard_facts(MINED_WITHOUT))
         key, name = mining_key(material, embedded), mined(shard)
-        rows = range(shard.number - 1, material.records.queries.num_rows, shard.of)
+        rows = range(shard.number - 1, material.queries.num_rows, shard.of)
         search = _Some(embedded.search(), rows)
         with place.alone(name):
             if place.finished(name, key) is None:
                 whole = material.exclusions(positions)
                 part = Exclusions(
+                    whole.corpus,
+                    whole.mining,
                     [whole.relevant[r] for r in rows],
                     [whole.forbidden[r] for r in rows],
                     [whole.answers[r] for r in rows],
                 )
-                miner = SeeminglyRelevant(material.corpus, search, part, sources.recipe.mining)
+                miner = SeeminglyRelevant(search, part)
                 keep(place, shard, key, rows, miner)
         return ShareOutcome(place.root, shard, search.size, len(rows))
 

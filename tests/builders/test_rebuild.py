@@ -127,7 +127,7 @@ def test_the_package_of_a_derived_one_is_looked_for_and_held_against_its_hash(
 
 
 def test_a_package_of_unknown_making_is_not_rebuilt(cli: Cli) -> None:
-    package = Path(__file__).parents[2] / "golden" / "v1" / "package"
+    package = Path(__file__).parents[1] / "golden" / "v1" / "package"
     for words in (
         ("build", "--from", package, "--out", "x"),
         ("build", "--print-recipe", "--from", package),

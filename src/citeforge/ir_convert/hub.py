@@ -1,19 +1,20 @@
-"""Data sets in the Hub's layouts, read through ``datasets``: BEIR's and RAGE's."""
+"""Data sets of the Hugging Face Hub, or local copies, read through ``datasets``: BEIR's and RAGE's
+layouts, and passages alone. Errors say what to do offline."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.files import digest
+from citeforge.engines.io.files import digest, digest_folder
 from citeforge.engines.io.tables import rows_with
-from citeforge.ir_convert.hub.client import Repository, split_revision, unreachable
+from citeforge.engines.models.files import http_errors
 from citeforge.ir_convert.passages import Place, checked_passages
-from citeforge.ir_convert.source import ReadOptions, Source
+from citeforge.ir_convert.source import ReadOptions, Source, without_queries
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,
@@ -26,6 +27,121 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _BATCH = 4096
+_IDS = ("_id", "id", "docid", "doc_id", "pid")
+_TEXTS = ("text", "contents", "passage")
+
+
+def split_revision(argument: str) -> tuple[str, str | None]:
+    """``name@revision`` → (name, revision)."""
+    name, _, revision = argument.partition("@")
+    return name, revision or None
+
+
+def download(repo: str, filename: str, revision: str | None) -> tuple[Path, str]:
+    """Fetch one file of a data set repository, or find it in the Hub cache.
+
+    Returns:
+        (local path, commit it belongs to).
+
+    Raises:
+        InputError: unknown repository or file, or no network.
+    """
+    from huggingface_hub import hf_hub_download
+
+    try:
+        path = Path(hf_hub_download(repo, filename, repo_type="dataset", revision=revision))
+    except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
+        raise unreachable(repo, error) from error
+    # The cache lays files out as snapshots/<commit>/<filename>.
+    return path, path.parents[len(Path(filename).parts) - 1].name
+
+
+@dataclass(frozen=True)
+class Repository:
+    """A data set on the Hub, or a local folder of the same layout.
+
+    Attributes:
+        name: ``ORG/NAME``, or the folder.
+        revision: of the Hub; None for the newest.
+        content: sha256 of a local folder's files; None on the Hub, where a commit says it.
+    """
+
+    name: str
+    revision: str | None = None
+    content: str | None = None
+
+    @classmethod
+    def named(cls, name: str, revision: str | None = None) -> "Repository":
+        """Look whether it is a folder, and read what it holds."""
+        folder = Path(name)
+        return cls(name, revision, digest_folder(folder) if folder.is_dir() else None)
+
+    def config(self, name: str) -> Any:
+        """Load one config as a ``DatasetDict``.
+
+        Returns:
+            The splits, or None when the data set has no such config.
+
+        Raises:
+            InputError: the repository cannot be read.
+        """
+        import datasets
+        import yaml
+
+        cache = None
+        if self.content:
+            # `datasets` caches a folder by its last name and its card, whatever its files hold.
+            cache = str(Path(datasets.config.HF_DATASETS_CACHE) / "citeforge" / self.content)
+        try:
+            return datasets.load_dataset(self.name, name, revision=self.revision, cache_dir=cache)
+        except ValueError as error:
+            if "BuilderConfig" in str(error) or "corresponds to no data" in str(error):
+                return None
+            raise unreachable(self.name, error) from error
+        except (
+            OSError,
+            datasets.exceptions.DatasetsError,
+            RuntimeError,
+            yaml.YAMLError,
+            pa.ArrowException,
+            # Of a card whose declarations are of other types, which `datasets` does not check.
+            AttributeError,
+            KeyError,
+            TypeError,
+            *http_errors(),
+        ) as error:
+            raise unreachable(self.name, error) from error
+
+    def commit(self) -> str | None:
+        """Commit hash; None for a local folder.
+
+        Raises:
+            InputError: the Hub cannot be asked.
+        """
+        if self.content:
+            return None
+        from huggingface_hub import HfApi
+
+        try:
+            return HfApi().dataset_info(self.name, revision=self.revision).sha
+        except (OSError, *http_errors()) as error:  # type: ignore[misc]
+            raise unreachable(self.name, error) from error
+
+
+def unreachable(repo: str, error: Exception) -> InputError:
+    """Error for a repository that could not be read."""
+    reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    if Path(repo).is_dir():
+        return InputError(
+            f"cannot be read as a data set ({reason[:160]})",
+            path=repo,
+            allowed="Parquet or JSON Lines files, and a README.md that declares them",
+        )
+    return InputError(
+        f"cannot be read from the Hub ({reason[:160]})",
+        path=repo,
+        allowed="check the name and the network, or name a local copy (beir:, hagrid:, rage:)",
+    )
 
 
 def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
@@ -58,7 +174,7 @@ def _open_judged(
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
-    return HubSource(repo, {RELEVANT: _judged(splits[split], judged)}, info, options)
+    return HubSource(repo, {RELEVANT: _table(splits[split], MAPPING, judged)}, info, options)
 
 
 def open_corpus_hub(
@@ -85,7 +201,7 @@ def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions)
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
         raise InputError("has no mapping of relevant passages", path=repo.name)
-    tables = {name: _judged(splits[name], repo) for name in LABELS if name in splits}
+    tables = {name: _table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
     return HubSource(repo, tables, _info(kind, argument, None, repo), options)
 
 
@@ -109,30 +225,26 @@ class HubSource(Source):
         info: SourceInfo,
         options: ReadOptions,
     ) -> None:
-        self.repo = repo.name
-        self.options = options
+        self.repo, self.options, self._info = repo, options, info
         self._relevant = tables.get(RELEVANT, MAPPING.empty_table())
         self._mined = {label: table for label, table in tables.items() if label != RELEVANT}
-        self._info = info
-        self._repo = repo
         self._corpus = self._only_split("corpus")
         self._queries = None if options.passages_only else self._only_split("queries")
 
     def _only_split(self, config: str) -> Any:
-        splits = self._repo.config(config)
+        splits = self.repo.config(config)
         if not splits and self.options.passages_only:
-            splits = self._repo.config("default")
+            splits = self.repo.config("default")
         if not splits:
-            raise InputError(f"has no config {config!r}", path=self.repo)
+            raise InputError(f"has no config {config!r}", path=self.repo.name)
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:
         if not self._info.files:
             # `datasets` makes its fingerprints of the commit, the config and the split.
             for name, data in (("corpus", self._corpus), ("queries", self._queries)):
-                if data is None:
-                    continue
-                self._info.files[name] = digest([data._fingerprint, data.num_rows])
+                if data is not None:
+                    self._info.files[name] = digest([data._fingerprint, data.num_rows])
         return self._info
 
     def passages(self) -> Iterator[pa.RecordBatch]:
@@ -142,30 +254,28 @@ class HubSource(Source):
         self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
     ) -> Iterator[pa.RecordBatch]:
         return checked_passages(
-            read, lambda number: Place(self.repo, number + 1), self._info.counts,
+            read, lambda number: Place(self.repo.name, number + 1), self._info.counts,
             self.options.skip_empty, f"{config}.", what=what,
         )  # fmt: skip
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         for table in self._corpus.with_format("arrow").iter(_BATCH):
-            yield from conform(_renamed(table), CORPUS, self.repo).to_batches()
+            renames = named_as_here(table.column_names)
+            table = table.select(list(renames)).rename_columns(list(renames.values()))
+            yield from conform(table, CORPUS, self.repo.name).to_batches()
 
     def queries(self) -> pa.Table:
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
-            raise InputError(
-                "holds passages alone, without queries",
-                path=self._info.spec,
-                allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
-            )
-        table = conform(self._queries.with_format("arrow")[:], QUERIES, self.repo)
+            raise without_queries(self._info.spec)
+        table = _table(self._queries, QUERIES, self.repo)
         batches = self._checked(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
             raise InputError(
                 f"judgements name the query {missing[0].as_py()!r}, which is missing",
-                path=self.repo,
+                path=self.repo.name,
                 allowed="another revision, or pass --skip-dangling",
             )
         if len(missing):
@@ -181,24 +291,20 @@ class HubSource(Source):
         return relevant
 
     def gold(self) -> pa.Table:
-        splits = self._repo.config("gold")
+        splits = self.repo.config("gold")
         if not splits:
             return super().gold()
-        return conform(next(iter(splits.values())).with_format("arrow")[:], GOLD, self.repo)
+        return _table(next(iter(splits.values())), GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:
         return self._mined
 
     def where(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        return self.repo, None
+        return self.repo.name, None
 
 
-def _judged(data: Any, repo: Repository) -> pa.Table:
-    return conform(data.with_format("arrow")[:], MAPPING, repo.name)
-
-
-_IDS = ("_id", "id", "docid", "doc_id", "pid")
-_TEXTS = ("text", "contents", "passage")
+def _table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
+    return conform(split.with_format("arrow")[:], schema, repo.name)
 
 
 def named_as_here(names: list[str]) -> dict[str, str]:
@@ -210,11 +316,6 @@ def named_as_here(names: list[str]) -> dict[str, str]:
         if theirs is not None:
             renames[theirs] = ours
     return renames
-
-
-def _renamed(table: pa.Table) -> pa.Table:
-    renames = named_as_here(table.column_names)
-    return table.select(list(renames)).rename_columns(list(renames.values()))
 
 
 def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from citeforge.ir_convert.hub.layout import open_beir_hub, open_rage
+from citeforge.ir_convert.hub import open_beir_hub, open_rage
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
 
