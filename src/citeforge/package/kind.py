@@ -95,7 +95,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The class that reads answers so: a ``SubmissionReader`` of ``evaluator.statements``.
+        """The function that reads answers so: a ``Read`` of ``evaluator.statements.reading``.
 
         Args:
             reads: one of ``readings``.

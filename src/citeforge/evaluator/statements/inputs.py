@@ -54,9 +54,7 @@ class Inputs:
 
     Attributes:
         benchmark: what it answers.
-        protocol: ``strict`` or ``reference``.
         runs: one list a run; ``strict`` has one item for every query, ``reference`` one a line.
-        gold: gold rows of each query row.
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
@@ -65,14 +63,17 @@ class Inputs:
     """
 
     benchmark: Benchmark
-    protocol: str
     runs: list[list[AnswerItem]]
-    gold: list[GoldRows]
     grammar: Grammar
     task: str
     tools: Tools = field(default_factory=Tools)
     statements: dict[Any, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("the system",)
+
+    @property
+    def protocol(self) -> str:
+        """``strict`` or ``reference``."""
+        return self.tools.options.protocol
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
@@ -95,21 +96,19 @@ class ItemReader:
         runs: number of a run to its answers, by row of their queries.
     """
 
-    def __init__(
-        self, benchmark: Benchmark, context: str, protocol: str, grammar: Grammar, tools: Tools
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
         """Read what a context set shows, ``own``, or ``none`` (closed book).
 
         Args:
             benchmark: what is answered.
             context: context set.
-            protocol: ``strict`` or ``reference``.
             grammar: citation grammar with the submission's index base.
             tools: judge, segmenter and models.
         """
         info = next(iter(benchmark.manifest.sources), None)
         task = "" if info is None else info.rules.get("data set", "")
-        self._inputs = Inputs(benchmark, protocol, [], benchmark.gold_rows, grammar, task, tools)
+        self._inputs = Inputs(benchmark, [], grammar, task, tools)
+        self._gold = benchmark.gold_rows
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
         self._context_passages: list[tuple[Passage, ...]] = [() for _ in self._texts]
         if context not in (OWN, CLOSED_BOOK):
@@ -127,7 +126,7 @@ class ItemReader:
             self._bare.update(p.id for p in passages if p.id and not p.text)
         item = AnswerItem(
             row, self._texts[row], answer.output, passages,
-            gold=self._inputs.gold[row], spans=tuple(answer.spans or ()),
+            gold=self._gold[row], spans=tuple(answer.spans or ()),
             sentences=None if answer.sentences is None else tuple(answer.sentences),
             facts=answer.facts if isinstance(answer, ReportLine) else None,
         )  # fmt: skip
@@ -145,7 +144,7 @@ class ItemReader:
         if has_other_text is not None:
             self._fill(has_other_text)
         runs = [self.runs[number] for number in sorted(self.runs)]
-        if self._inputs.protocol == "strict":
+        if self._inputs.tools.is_strict:
             runs = [
                 {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
                 for run in runs
@@ -171,5 +170,5 @@ class ItemReader:
 
     def _missing(self, row: int) -> AnswerItem:
         return AnswerItem(
-            row, self._texts[row], "", self._context_passages[row], True, self._inputs.gold[row]
+            row, self._texts[row], "", self._context_passages[row], True, self._gold[row]
         )

@@ -142,21 +142,20 @@ class _Checker:
             return
         self.provided.add(answer)
         self.findings.n_empty += not answer.output.strip()
+        self.findings.n_truncated += answer.is_truncated
         self.findings.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
 
     def _context_of(self, answer: SubmissionLine) -> str:
         """The context set that an answer is about.
 
         Raises:
-            InputError: it names none that the benchmark has, or cannot be scored.
+            InputError: it names none that the benchmark has.
         """
         name = self.only if answer.context is None else answer.context
         if answer.passages is not None:
             name = "own"
         if name is None:
             raise InputError(f"context: is missing; one of {', '.join(self.sets)}")
-        if (refused := self.answers.refused(answer)) is not None:
-            raise InputError(refused)
         sets = self.benchmark.manifest.contexts
         if answer.passages is None and name not in sets:
             raise InputError(f"context: {printable(name)} is unknown; one of {', '.join(sets)}")
@@ -183,7 +182,6 @@ class _Checker:
             if row < limit
         ]
         self.findings.warnings += [(None, text) for text in missing]
-        self.findings.n_truncated = self.places.n_truncated
         if names and self.asked not in (None, *names) and not is_design:
             self.findings.errors.append(
                 (None, f"the file holds no answer to context {self.asked!r}")

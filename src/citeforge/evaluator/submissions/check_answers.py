@@ -3,11 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
 
-from citeforge.evaluator.measures.kalma.inputs import (
-    OWN_PASSAGES,
-    read_answer,
-    read_shown,
-)
+from citeforge.evaluator.measures.kalma.inputs import read_answer, read_shown
 from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.origin import CitationRange
@@ -99,10 +95,6 @@ class Marks:
         self._table = cache(benchmark.context)
         self._items = cache(lambda context: list(benchmark.items(context)))
 
-    def refused(self, answer: SubmissionLine) -> str | None:
-        """Why an answer cannot be scored: None, for answers may bring passages of their own."""
-        return None
-
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
         """Marks that are not read as citations, and numbers beyond the context."""
         report = report_markup(answer)
@@ -134,10 +126,6 @@ class Triples:
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
-
-    def refused(self, answer: SubmissionLine) -> str | None:
-        """Passages of its own cannot be cited."""
-        return None if answer.passages is None else OWN_PASSAGES
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
         """Brackets that never close, citations that lack a part, triples that were not shown."""

@@ -55,8 +55,8 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    tools = {"segmenter": SentenceSegmenter(), **tools}
-    return KalmaInputs(world, protocol, [readings], frozenset(), Tools(**tools))
+    own = Tools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(protocol=protocol)
+    return KalmaInputs(world, [readings], frozenset(), own)
 
 
 def values(found: Any) -> dict[str, float]:

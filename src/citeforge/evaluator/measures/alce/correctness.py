@@ -33,7 +33,7 @@ def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
 
     As in ALCE's code, an answer that normalises to nothing counts as present.
     """
-    pairs = inputs.gold[item.row].qa_pairs
+    pairs = item.gold.qa_pairs
     if not pairs:
         return None
     text = normalise_answer(alce_text(item, inputs))
@@ -46,7 +46,7 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
 
     R5 is min(5, hits) / min(5, number of gold answers).
     """
-    gold = inputs.gold[item.row].answer_lists
+    gold = item.gold.answer_lists
     answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
     if not answers:
         return None
@@ -78,7 +78,7 @@ def rouge_of(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
     def value(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-        gold = inputs.gold[item.row]
+        gold = item.gold
         rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
         golds = [lines(g.text or "") for g in rows]
         if not golds:

@@ -43,7 +43,7 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     for items in inputs.runs:
         human, outputs = [], []
         for item in items:
-            gold = inputs.gold[item.row]
+            gold = item.gold
             texts = [p.text for p in (*gold.answers, *gold.long_answers) if p.text is not None]
             if texts:
                 human.append(mauve_text(item.query, texts[0]))
@@ -80,7 +80,7 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     asked = {
         (run, item.row): (alce_text(item, inputs), golds)
         for run, item in inputs.items()
-        if (golds := inputs.gold[item.row].qa_pairs)
+        if (golds := item.gold.qa_pairs)
     }
     if not asked:
         raise CannotError("needs qa_pairs (ASQA)")
@@ -108,7 +108,7 @@ def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     pairs = {
         (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
         for run, item in inputs.items()
-        if (claims := inputs.gold[item.row].claims)
+        if (claims := item.gold.claims)
     }
     if not pairs:
         raise CannotError("needs claims (ELI5)")

@@ -26,7 +26,7 @@ def overlap_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
     No gold or no generated citation gives 0 and stays; ``reference``: a query whose gold answer is
     the empty string leaves.
     """
-    answer = inputs.gold[item.row].single
+    answer = item.gold.single
     if inputs.protocol == "reference" and (answer is None or not answer.text):
         return None
     cited = set(answer.citations) if answer is not None else set()
@@ -57,7 +57,7 @@ _MEANS = means_by_answer(("Overlap.P", "Overlap.R"), overlap_of)
 def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Precision and recall of cited ids."""
     inputs = with_passages(inputs)
-    if not any(g.citations for gold in inputs.gold for g in gold.answers):
+    if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations")
     return _MEANS(inputs, measures)
 

@@ -1,111 +1,94 @@
 """Answers that cite triples of a graph."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.evaluator.measures.compute import Results, compute
+from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.kalma.inputs import (
-    OWN_PASSAGES,
     KalmaInputs,
     ParsedAnswer,
+    ShownGraphs,
     TripleClaim,
-    no_such_context,
     read_answer,
     read_reference,
     read_shown,
 )
 from citeforge.evaluator.measures.kalma.judged import entailment_of
 from citeforge.evaluator.measures.kalma.reference import SENTENCES
-from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statements.reading import Reading, Tally, answers_to
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.evaluator.submissions.reader import FULL, OWN
-from citeforge.schemas.scores import AnswerDetail, Counts, PassageDetail, StatementDetail
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
+from citeforge.evaluator.tools import Tools
+from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.scores import AnswerDetail, PassageDetail, StatementDetail
 
 
-class GraphReading(SubmissionReader):
-    """Keeps the citations of each answer, and the answer."""
+def read_triples(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+    """Keep the citations of each answer, and the answer."""
+    benchmark, is_strict = submission.benchmark, tools.is_strict
+    context = submission.choose_context(tools.options.context)
+    if tools.options.context is None and context == OWN:
+        context = FULL  # the line that brings passages is refused when it is read
+    if context not in benchmark.manifest.contexts:
+        raise _no_such_context(context, benchmark)
+    keeps_details = tools.keeps_answers
+    if not is_strict:
+        tools = replace(tools, segmenter=SENTENCES)
+    shown, relations = read_shown(benchmark, context)
+    read = read_answer if is_strict else read_reference
+    by_run: dict[int, dict[int, ParsedAnswer]] = {}
+    tally, reach = Tally(), CitationRange()
+    for row, answer in answers_to(context, submission):
+        parsed = read(row, shown[row], answer.output, relations)
+        by_run.setdefault(answer.run, {})[row] = parsed
+        cited = parsed.citations
+        n_beyond = sum(not shown[row].shows(c) for c in cited)
+        tally.add(answer, len(cited), n_beyond, parsed.n_unparsed)
+        complete = {c.compared for c in cited if c.complete}
+        reach.add((), len(complete - shown[row].citable), 0)
+    runs = [by_run[number] for number in sorted(by_run)]
+    if is_strict:
+        runs = [
+            {row: run.get(row) or _missing(row, graphs) for row, graphs in enumerate(shown)}
+            for run in runs
+        ]
+    inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
+    results = compute(inputs, measures, tools.judge)
+    details = _details(inputs) if keeps_details and inputs.can_split else []
+    return Reading(
+        context,
+        results,
+        tally.counts(benchmark, len(runs), len(benchmark.query_ids) * len(runs)),
+        tools,
+        lambda measure: benchmark.manifest.grammar.name if is_strict else "triples,kalma",
+        warnings=[
+            *submission.warnings(),
+            *(reach.warnings("triples") if submission.is_anonymous else ()),
+        ],
+        details=details,
+        n_failed=inputs.n_failed,
+        splitter=SENTENCES.signature,
+    )
 
-    splitter = SENTENCES.signature
 
-    def begin(self) -> None:
-        """Prepare the graphs."""
-        tools = self.tools
-        self.context = self.submission.choose_context(tools.options.context)
-        if tools.options.context is None and self.context == OWN:
-            self.context = FULL  # the line that brings passages is refused when it is read
-        if self.context not in self.benchmark.manifest.contexts:
-            raise no_such_context(self.context, self.benchmark)
-        self._shown, self._relations = read_shown(self.benchmark, self.context)
-        self._read = read_answer if self.is_strict else read_reference
-        self._runs: dict[int, dict[int, ParsedAnswer]] = {}
-        if not self.is_strict:
-            self.tools = replace(tools, segmenter=SENTENCES)
-
-    def add(self, line: int, answer: SubmissionLine) -> None:
-        """Read one answer."""
-        if answer.passages is not None:
-            self.places.refuse(line, OWN_PASSAGES)
-        if not self.places.is_of(line, answer, self.context):
-            return
-        row = self.places.row(line, answer, self.context)
-        graphs = self._shown[row]
-        reading = self._read(row, graphs, answer.output, self._relations)
-        self._runs.setdefault(answer.run, {})[row] = reading
-        cited = reading.citations
-        n_beyond = sum(not graphs.shows(c) for c in cited)
-        self.tally.add(answer.output, len(cited), n_beyond, reading.n_unparsed)
-
-    def finish(self) -> None:
-        """Missing answers are filled in."""
-        if self.tally.n == 0:
-            raise self.nothing()
-        runs = [self._runs[number] for number in sorted(self._runs)]
-        if self.is_strict:
-            runs = [{row: run.get(row) or self._missing(row) for row in range(len(self._shown))}
-                    for run in runs]  # fmt: skip
-        self._inputs = KalmaInputs(
-            self.benchmark,
-            self.protocol,
-            [list(run.values()) for run in runs],
-            self._relations,
-            self.tools,
+def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:
+    """Why a context set cannot be scored."""
+    names = list(benchmark.manifest.contexts)
+    if context in (OWN, CLOSED_BOOK):
+        what = "passages of its own" if context == OWN else "no graph"
+        return UsageError(
+            f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
+            f"one of {', '.join(names)}"
         )
+    return UnknownValueError("context", context, names)
 
-    def _missing(self, row: int) -> ParsedAnswer:
-        return ParsedAnswer(row, self._shown[row], "", (), 0, 0, is_missing=True)
 
-    def results(self) -> Results:
-        """All measures."""
-        return compute(self._inputs, self.measures, self.tools.judge)
-
-    def counts(self) -> Counts:
-        """What the submission consists of."""
-        n_runs = len(self._runs)
-        return self.make_counts(n_runs, len(self.benchmark.query_ids) * n_runs)
-
-    def grammar_of(self, measure: Measure) -> str:
-        """How citations are read."""
-        return self.benchmark.manifest.grammar.name if self.is_strict else "triples,kalma"
-
-    def details(self) -> list[AnswerDetail]:
-        """Answers of the first run; triples take the place of passages."""
-        return _details(self._inputs) if self._inputs.can_split else []
-
-    def warnings(self) -> list[str]:
-        """What makes it doubtful that the submission answers this benchmark."""
-        reach = CitationRange()
-        for reading in (r for run in self._inputs.runs for r in run):
-            keys = {c.compared for c in reading.citations if c.complete}
-            reach.add((), len(keys - reading.shown.citable), 0)
-        doubts = reach.warnings("triples") if self.submission.is_anonymous else []
-        return super().warnings() + doubts
-
-    def n_failed(self) -> int:
-        """Questions to judge and LLM that failed."""
-        return super().n_failed() + self._inputs.n_failed
+def _missing(row: int, graphs: ShownGraphs) -> ParsedAnswer:
+    return ParsedAnswer(row, graphs, "", (), 0, 0, is_missing=True)
 
 
 def _details(inputs: KalmaInputs) -> list[AnswerDetail]:

@@ -13,12 +13,10 @@ from citeforge.evaluator.measures.kalma.reference import (
 )
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import by_query
 from citeforge.schemas.benchmarks.kg import EMPTY, NAME, Key, Triple, from_row
 from citeforge.schemas.citations.triples import TripleGrammar
-from citeforge.schemas.errors import UnknownValueError, UsageError
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,6 @@ class KalmaInputs:
 
     Attributes:
         benchmark: what it answers.
-        protocol: ``strict`` or ``reference``.
         runs: one list a run; ``strict`` has one reading for every query.
         relations: relation names of the whole benchmark.
         tools: judge and segmenter, which ``reference`` does not use.
@@ -110,12 +107,16 @@ class KalmaInputs:
     """
 
     benchmark: Benchmark
-    protocol: str
     runs: list[list[ParsedAnswer]]
     relations: frozenset[str]
     tools: Tools = field(default_factory=Tools)
     n_failed: int = 0
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
+
+    @property
+    def protocol(self) -> str:
+        """``strict`` or ``reference``."""
+        return self.tools.options.protocol
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Statements of an answer, cut once."""
@@ -194,22 +195,6 @@ def _blank(metadata: str | None) -> dict[str, tuple[Key, ...]]:
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
         for qid in content.get("entities") or ()
     }
-
-
-OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"
-"""Why a line with passages cannot be scored."""
-
-
-def no_such_context(context: str, benchmark: Benchmark) -> UsageError:
-    """Why a context set cannot be scored."""
-    names = list(benchmark.manifest.contexts)
-    if context in (OWN, CLOSED_BOOK):
-        what = "passages of its own" if context == OWN else "no graph"
-        return UsageError(
-            f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
-            f"one of {', '.join(names)}"
-        )
-    return UnknownValueError("context", context, names)
 
 
 def read_answer(
