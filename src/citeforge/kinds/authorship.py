@@ -47,7 +47,7 @@ class AuthorshipKind(TwinsKind):
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        from citeforge.evaluator.measures.authorship.cells import read_design
+        from citeforge.evaluator.measures.authorship.answers import read_design
         from citeforge.evaluator.statements.passages import read_passages
 
         return read_design if reads == "cells" else read_passages

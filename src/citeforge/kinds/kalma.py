@@ -17,7 +17,7 @@ from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check_answers import Triples
+    from citeforge.evaluator.submissions.check import Triples
     from citeforge.package.package import Package
 
 _NO_PASSAGES = "its contexts hold no passages"
@@ -79,7 +79,7 @@ class KalmaKind(Kind):
         return wrong_kalma(package)
 
     def checker(self, benchmark: Benchmark) -> Triples:
-        from citeforge.evaluator.submissions.check_answers import Triples
+        from citeforge.evaluator.submissions.check import Triples
 
         return Triples(benchmark)
 

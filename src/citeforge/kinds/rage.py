@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.run import RunOptions
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check_answers import Marks
+    from citeforge.evaluator.submissions.check import Marks
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -70,7 +70,7 @@ class RageKind(Kind):
         yield from wrong_contexts(package)
 
     def checker(self, benchmark: Benchmark) -> Marks:
-        from citeforge.evaluator.submissions.check_answers import Marks
+        from citeforge.evaluator.submissions.check import Marks
 
         return Marks(benchmark)
 

@@ -109,7 +109,7 @@ class Kind(ABC):
     def checker(self, benchmark: Any) -> Any:
         """What finds faults in answers.
 
-        One like :class:`citeforge.evaluator.submissions.check_answers.Marks`.
+        One like :class:`citeforge.evaluator.submissions.check.Marks`.
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:

@@ -53,7 +53,7 @@ def inputs(benchmark: Benchmark) -> Inputs:
     reader = ItemReader(benchmark, "own", benchmark.grammar, tools)
     for row, query in enumerate(benchmark.query_ids[:N]):
         reader.add(row, SubmissionLine(query, OUTPUT, passages=PASSAGES))
-    return reader.inputs()
+    return reader.inputs(("it",))
 
 
 def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> HumanLabels:

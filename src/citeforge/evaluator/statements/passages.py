@@ -13,7 +13,7 @@ from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.origin import MismatchDetector
+from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
@@ -38,12 +38,10 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
         for make in dict.fromkeys(m.numbers for m in measures)
         if make is not None and context != CLOSED_BOOK
     }
-    items = mismatches = None
+    items = None
     if tools.keeps_answers or not scores or any(m.numbers is None for m in measures):
         items = ItemReader(benchmark, context, grammar, tools)
-    if submission.is_anonymous:
-        mismatches = MismatchDetector(grammar, [] if table is None else table.sizes)
-    tally = Tally()
+    tally, reach = Tally(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:
             provided.add(answer)
@@ -59,14 +57,11 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             tally.add(answer, len(inside) + beyond, beyond, unparsed)
         if is_strict:
             tally.listed += grammar.has_list(answer.output)
-        if mismatches is not None:
-            mismatches.look(row, answer)
+        if table is not None and submission.is_anonymous:
+            reach.look(answer, grammar, table.sizes[row])
     for one in scores.values() if is_strict else ():
         one.fill()
-    inputs = None
-    if items is not None:
-        own = items.inputs(None if provided is None else provided.has_other_text)
-        inputs = replace(own, names=submission.names)
+    inputs = None if items is None else items.inputs(submission.names, provided)
     verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
@@ -90,7 +85,8 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
         options_of,
         [
             *submission.warnings(),
-            *(w for source in (provided, mismatches) if source for w in source.warnings()),
+            *([] if provided is None else provided.warnings()),
+            *reach.warnings(),
         ],
         [] if inputs is None or not tools.keeps_answers else answer_details(inputs),
         inputs=inputs,

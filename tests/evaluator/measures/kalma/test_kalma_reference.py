@@ -6,14 +6,13 @@ import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
-from citeforge.evaluator.measures.kalma.geval import marks, reference_mark
-from citeforge.evaluator.measures.kalma.inputs import (
+from citeforge.evaluator.measures.kalma.graphs import (
     KalmaInputs,
     ShownGraphs,
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align
+from citeforge.evaluator.measures.kalma.judged import align, marks, reference_mark
 from citeforge.evaluator.measures.kalma.reference import SENTENCES, read_brackets
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
