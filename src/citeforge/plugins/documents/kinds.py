@@ -40,9 +40,9 @@ class DocumentsKind(RageKind):
         return plan_documents(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        from citeforge.plugins.documents.measures import read_documents
+        from citeforge.plugins.documents.measures import read_document_answers
 
-        return read_documents
+        return read_document_answers
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         yield from super().problems(package)

@@ -75,7 +75,9 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=bool(markers))
 
 
-def read_documents(submission: Submission, measures: Sequence[Measure], tools: Tools) -> Reading:
+def read_document_answers(
+    submission: Submission, measures: Sequence[Measure], tools: Tools
+) -> Reading:
     """Answers to questions about documents: unanswered ones count for abstention alone.
 
     What they should cite, or say, nobody knows: other measures would call any answer wrong.
