@@ -73,9 +73,11 @@ class Scripted:
 class World:
     """A benchmark of a few queries, without files."""
 
-    def __init__(self, query_ids: list[str], relevant_ids: list[list[str]]) -> None:
-        self.query_ids = query_ids
-        self.relevant_ids = relevant_ids
+    def __init__(
+        self, query_ids: list[str], relevant_ids: list[list[str]], gold: Sequence[list[Gold]] = ()
+    ) -> None:
+        self.query_ids, self.relevant_ids = query_ids, relevant_ids
+        self.gold_rows = [GoldRows(rows) for rows in gold or [[] for _ in query_ids]]
 
 
 Measure = Callable[..., dict[str, Any]]
@@ -106,22 +108,21 @@ def measure() -> Measure:
         )
         n = len(outputs)
         texts = queries or ["q"] * n
+        ids = [f"q{i}" for i in range(n)]
+        world = World(ids, quotes or [[f"p{i}" for i in range(9)]] * n, gold or [])
         items = [
-            AnswerItem(row, texts[row], output, shown, row in missing)
+            AnswerItem(row, texts[row], output, shown, row in missing, world.gold_rows[row])
             for row, output in enumerate(outputs)
         ]
-        world = World([f"q{i}" for i in range(n)], quotes or [[f"p{i}" for i in range(9)]] * n)
         own = SentenceSegmenter() if protocol == "strict" else PunktSegmenter()
         splitter: Segmenter = segmenter or own
         inputs = Inputs(
             world,  # type: ignore[arg-type]
-            protocol,
             [items],
-            [GoldRows(g) for g in gold or [[] for _ in outputs]],
             Grammar(),
             task,
             Tools(JudgeSession(judge or Facts()), splitter).with_options(
-                cot=cot, at_most_citations=at_most_citations
+                protocol=protocol, cot=cot, at_most_citations=at_most_citations
             ),
         )
         found: dict[str, Any] = {}

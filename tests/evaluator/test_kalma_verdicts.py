@@ -18,7 +18,6 @@ from citeforge.evaluator.score import setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
@@ -124,10 +123,7 @@ MUTATIONS: dict[str, Mutation] = {
 
 def contexts_of(path: Path, benchmark: Benchmark, context: str | None) -> list[str]:
     """What `citeforge score` scores: every set that the lines name, or the one of --context."""
-    try:
-        return [Submission(path, benchmark).choose_context(context)]
-    except SeveralContextsError as several:
-        return several.contexts
+    return Submission(path, benchmark).contexts if context is None else [context]
 
 
 @pytest.mark.parametrize("context", [None, "full", "absent_1"])

@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ import citeforge as cf
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.prompts import TEMPLATES
 from citeforge.evaluator.measures.registry import measures
-from citeforge.evaluator.statements.reading import SubmissionReader
 from citeforge.ir_convert.registry import citation_of
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kinds import kind_of, kinds, recipes
@@ -32,7 +32,11 @@ def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
     """Signatures are the type checker's; what is imported inside methods is there."""
     kind = kinds()[name]
     for reads in kind.readings:
-        assert issubclass(kind.reading(reads), SubmissionReader)
+        assert list(signature(kind.reading(reads)).parameters) == [
+            "submission",
+            "measures",
+            "tools",
+        ]
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import Tools
-from citeforge.package.items import Gold, GoldRows, Passage
+from citeforge.package.items import Gold, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World
 
@@ -133,16 +133,19 @@ def make_inputs(
     **options: Any,
 ) -> Inputs:
     """``reference`` inputs of hand-made rows."""
-    world = World([str(i) for i in range(len(rows))], quotes or [[] for _ in rows])
-    items = [AnswerItem(i, q, output, shown) for i, (q, output, shown) in enumerate(rows)]
+    world = World([str(i) for i in range(len(rows))], quotes or [[] for _ in rows], gold or [])
+    items = [
+        AnswerItem(i, q, output, shown, gold=world.gold_rows[i])
+        for i, (q, output, shown) in enumerate(rows)
+    ]
     return Inputs(
         world,  # type: ignore[arg-type]
-        "reference",
         [items],
-        [GoldRows(g) for g in gold or [[] for _ in rows]],
         Grammar(),
         task,
-        Tools(JudgeSession(HashJudge()), PunktSegmenter()).with_options(**options),
+        Tools(JudgeSession(HashJudge()), PunktSegmenter()).with_options(
+            protocol="reference", **options
+        ),
     )
 
 

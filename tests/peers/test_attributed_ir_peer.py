@@ -5,6 +5,7 @@ import json
 import sys
 import types
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,6 @@ import pytest
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.segmenters import PunktSegmenter
-from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Passage
 from conftest import real_data
 from conftest_evaluator import gold
@@ -163,7 +162,7 @@ def test_real_outputs(
 
     evaluator["_run_nli_autoais"] = entails
     inputs = hard.make_inputs(rows)
-    inputs.tools = Tools(session, PunktSegmenter())
+    inputs.tools = replace(inputs.tools, judge=session)
     ours = hard.totals(inputs, NAMES)
     cited = run_main(evaluator, rows, tmp_path, monkeypatch, "--alce", "--autoais", "Cit")
     shown_only = run_main(evaluator, rows, tmp_path, monkeypatch, "--autoais", "Pssg")

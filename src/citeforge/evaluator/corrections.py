@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from citeforge.engines import plugins
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.reports.entries import Row
-from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statements.reading import Reading
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -53,17 +53,16 @@ class Correction(Protocol):
         """
 
     def correct(
-        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature], system: str,
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature],
     ) -> list[str]:  # fmt: skip
         """Put corrected values beside the raw ones of every judged measure.
 
         Args:
-            reading: the answers, read.
-            rows: measures with their samples.
-            entries: their entries, which get the corrected values.
+            submission: what is scored.
+            reading: its answers, read, and its measures with their samples.
+            entries: entries of these measures, which get the corrected values.
             sign: recipes by measure.
-            system: whose answers.
 
         Returns:
             Warnings: what could not be corrected, and why the labels may be no random sample.

@@ -10,11 +10,11 @@ from citeforge.evaluator.corrections import Correction, calibration_of, find_cor
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.entries import Row, make_entries
-from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statements.reading import Read, Reading
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.evaluator.tools import Tools
+from citeforge.package.kinds import kinds
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
@@ -119,16 +119,19 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
         InputError: as :func:`score`.
         UsageError: likewise.
     """
-    try:
-        return [score(path, setup, system)]
-    except SeveralContextsError as several:
-        names = several.contexts
+    submission = _opened(path, setup, system)
+    kind = setup.benchmark.kind
+    is_of_cells = kind.is_design and _way(setup) == kind.readings[0]
+    is_open = setup.tools.options.context is None and not is_of_cells
+    names = submission.contexts if is_open else []
+    if len(names) < 2:
+        return [_score(submission, setup)]
     tools = [setup.tools.with_options(context=name) for name in names]
-    return [score(path, replace(setup, tools=one), system) for one in tools]
+    return [_score(submission, replace(setup, tools=one)) for one in tools]
 
 
 def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFile:
-    """Score a submission.
+    """Score a submission in one context set.
 
     ``strict`` loops over the benchmark's queries and gives absent ones the worst value;
     ``reference`` loops over the lines of the file, as the papers' code does.
@@ -143,36 +146,60 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
             there are not, or that contradict each other.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
-    benchmark, measures, options = setup.benchmark, setup.measures, setup.tools.options
-    ways = benchmark.kind.readings
-    way = next((w for w in ways if any(m.reads == w for m in measures)), next(iter(ways)))
-    read: type[SubmissionReader] = benchmark.kind.reading(way)
-    submission = Submission(path, benchmark, options.file_format, system, options.only_asked)
-    benchmark = submission.benchmark
-    n_asked = submission.asked if options.only_asked else None
-    reading = read(submission, measures, setup.tools)
-    reading.begin()
-    judge = reading.tools.judge
+    return _score(_opened(path, setup, system), setup)
+
+
+def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
+    options = setup.tools.options
+    submission = Submission(path, setup.benchmark, options.file_format, system, options.only_asked)
+    _require_fitting(submission.benchmark, setup.measures)
+    return submission
+
+
+def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
+    """Refuse measures that look at something that the benchmark does not show."""
+    kind = benchmark.kind
+    foreign = [m for m in measures if m.reads not in kind.readings]
+    if not foreign:
+        return
+    reads, default = foreign[0].reads, kind.default_measures
+    names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
+    owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
+    raise UsageError(
+        f"--measures {names}: these look at {reads}, and {benchmark.manifest.name} "
+        f"shows {kind.shows}; what fits is --measures {','.join(default)}, or any of that "
+        f"family: citeforge list measures ({reads} are shown by the kinds "
+        f"{owners or 'of nobody'})"
+    )
+
+
+def _way(setup: ScoringSetup) -> str:
+    """How the submission is read: the first way of its kind that a measure asks for."""
+    ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
+    return next((way for way in ways if way in wanted), ways[0])
+
+
+def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
+    benchmark, options = submission.benchmark, setup.tools.options
+    read: Read = benchmark.kind.reading(_way(setup))
+    if setup.tools.judge is not None:
+        setup.tools.judge.begin()
+    reading = read(submission, setup.measures, setup.tools)
+    rows, missing = reading.results
+    judge, counts, clusters = reading.tools.judge, reading.counts, benchmark.clusters
+    counts.n_judge_failed = reading.n_failed
     if judge is not None:
-        judge.begin()
-    for line, answer in submission.answers():
-        reading.add(line, answer)
-    reading.finish()
-    rows, missing = reading.results()
-    answers = reading.details() if setup.tools.keeps_answers else []
-    counts = reading.counts()
-    counts.n_judge_failed = reading.n_failed()
-    counts.n_premises_cut = 0 if judge is None else judge.cuts()
-    signatures = [_signature(row, reading, n_asked) for row in rows]
-    clusters = reading.clusters()
+        counts.n_judge_failed += judge.failures()
+        counts.n_premises_cut = judge.cuts()
+    signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
     entries = make_entries(rows, signatures, clusters)
-    warnings = reading.warnings()
+    warnings = reading.warnings
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
-        warnings += setup.correction.correct(reading, rows, entries, signed, submission.system)
+        warnings += setup.correction.correct(submission, reading, entries, signed)
     return ScoreFile(
         system=submission.system,
-        submission=path.name,
+        submission=submission.path.name,
         submission_format=submission.form,
         submission_sha256=submission.digest(),
         benchmark=benchmark.manifest.name,
@@ -185,7 +212,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
         measures=entries,
         not_computed=missing,
         design=reading.design,
-        answers=answers,
+        answers=reading.details,
         about=submission.about,
         same_family=(
             judge.family_of(submission.families)
@@ -198,7 +225,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
     )
 
 
-def _signature(row: Row, reading: SubmissionReader, n_asked: int | None) -> Signature:
+def _signature(row: Row, submission: Submission, reading: Reading, is_part: bool) -> Signature:
     """The recipe of one measure: only what that measure depends on."""
     measure, tools = row.measure, reading.tools
     protocol = tools.options.protocol
@@ -218,11 +245,11 @@ def _signature(row: Row, reading: SubmissionReader, n_asked: int | None) -> Sign
         signed_protocol,
         reading.grammar_of(measure),
         reading.context if row.place is None else row.place,
-        reading.benchmark.label,
+        submission.benchmark.label,
         segmenter=segmenter,
         judge=judge if "judge" in measure.uses else None,
         gold=measure.gold.get(protocol),
         options=",".join(filter(None, choices)) or None,
-        asked=str(n_asked) if n_asked else None,
+        asked=str(submission.asked) if is_part and submission.asked else None,
         plugin=measure.origin,
     )

@@ -34,6 +34,11 @@ class Tools:
     options: ScoreOptions = field(default_factory=ScoreOptions)
 
     @property
+    def is_strict(self) -> bool:
+        """Whether the protocol is ours."""
+        return self.options.protocol == "strict"
+
+    @property
     def keeps_answers(self) -> bool:
         """Whether answers are kept in score files, for reports."""
         keeps = self.options.details

@@ -15,7 +15,7 @@ from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
     from citeforge.builders.packaging.prompts import Labelling
-    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.evaluator.statements.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.package import Package
 
@@ -46,10 +46,11 @@ class AuthorshipKind(TwinsKind):
 
         return build_authorship(recipe, run)
 
-    def reading(self, reads: str) -> type[SubmissionReader]:
-        from citeforge.evaluator.measures.authorship.cells import CellReading
+    def reading(self, reads: str) -> Read:
+        from citeforge.evaluator.measures.authorship.answers import read_design
+        from citeforge.evaluator.statements.passages import read_passages
 
-        return CellReading if reads == "cells" else super().reading(reads)
+        return read_design if reads == "cells" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         from citeforge.builders.packaging.verify import wrong_cells

@@ -15,9 +15,9 @@ from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.evaluator.statements.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check_answers import Triples
+    from citeforge.evaluator.submissions.check import Triples
     from citeforge.package.package import Package
 
 _NO_PASSAGES = "its contexts hold no passages"
@@ -68,10 +68,10 @@ class KalmaKind(Kind):
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         return graph_items(package, context, query_id)
 
-    def reading(self, reads: str) -> type[SubmissionReader]:
-        from citeforge.evaluator.measures.kalma.graphs import GraphReading
+    def reading(self, reads: str) -> Read:
+        from citeforge.evaluator.measures.kalma.graphs import read_triples
 
-        return GraphReading
+        return read_triples
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         from citeforge.builders.kalma.package import wrong_kalma
@@ -79,7 +79,7 @@ class KalmaKind(Kind):
         return wrong_kalma(package)
 
     def checker(self, benchmark: Benchmark) -> Triples:
-        from citeforge.evaluator.submissions.check_answers import Triples
+        from citeforge.evaluator.submissions.check import Triples
 
         return Triples(benchmark)
 

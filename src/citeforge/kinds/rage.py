@@ -17,9 +17,9 @@ from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.evaluator.statements.reading import Read
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.check_answers import Marks
+    from citeforge.evaluator.submissions.check import Marks
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -58,10 +58,10 @@ class RageKind(Kind):
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         return passage_items(package, context, query_id)
 
-    def reading(self, reads: str) -> type[SubmissionReader]:
-        from citeforge.evaluator.statements.passages import PassageReading
+    def reading(self, reads: str) -> Read:
+        from citeforge.evaluator.statements.passages import read_passages
 
-        return PassageReading
+        return read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         from citeforge.builders.packaging.verify import wrong_contexts, wrong_ids
@@ -70,7 +70,7 @@ class RageKind(Kind):
         yield from wrong_contexts(package)
 
     def checker(self, benchmark: Benchmark) -> Marks:
-        from citeforge.evaluator.submissions.check_answers import Marks
+        from citeforge.evaluator.submissions.check import Marks
 
         return Marks(benchmark)
 

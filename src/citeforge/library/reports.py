@@ -7,8 +7,7 @@ from pathlib import Path
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.reports.comparisons import compare_files
-from citeforge.evaluator.reports.pages import format_of
-from citeforge.evaluator.reports.report import make_report
+from citeforge.evaluator.reports.report import format_of, make_report
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import Difference, load_scores
 from citeforge.evaluator.statistics.ranks import LEVEL

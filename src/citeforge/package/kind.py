@@ -95,7 +95,7 @@ class Kind(ABC):
 
     @abstractmethod
     def reading(self, reads: str) -> Any:
-        """The class that reads answers so: a ``SubmissionReader`` of ``evaluator.statements``.
+        """The function that reads answers so: a ``Read`` of ``evaluator.statements.reading``.
 
         Args:
             reads: one of ``readings``.
@@ -109,7 +109,7 @@ class Kind(ABC):
     def checker(self, benchmark: Any) -> Any:
         """What finds faults in answers.
 
-        One like :class:`citeforge.evaluator.submissions.check_answers.Marks`.
+        One like :class:`citeforge.evaluator.submissions.check.Marks`.
         """
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:

@@ -50,10 +50,10 @@ def benchmark(package: Path) -> Benchmark:
 @pytest.fixture(scope="module")
 def inputs(benchmark: Benchmark) -> Inputs:
     tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
-    reader = ItemReader(benchmark, "own", "strict", benchmark.grammar, tools)
+    reader = ItemReader(benchmark, "own", benchmark.grammar, tools)
     for row, query in enumerate(benchmark.query_ids[:N]):
         reader.add(row, SubmissionLine(query, OUTPUT, passages=PASSAGES))
-    return reader.inputs()
+    return reader.inputs(("it",))
 
 
 def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> HumanLabels:

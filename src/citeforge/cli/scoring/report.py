@@ -27,8 +27,7 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.reports.pages import format_of
-    from citeforge.evaluator.reports.report import make_report
+    from citeforge.evaluator.reports.report import format_of, make_report
     from citeforge.evaluator.statistics.compare import load_scores
 
     form, files = kind or format_of(out), [load_scores(path) for path in scores]

@@ -16,16 +16,16 @@ ByName = dict[str, Measure]
 @cache
 def _ours() -> tuple[Measure | CutoffForm, ...]:
     from citeforge.evaluator.measures.alce import citations as alce
-    from citeforge.evaluator.measures.alce import correctness, judged_correctness
-    from citeforge.evaluator.measures.attributed_ir import gold, overlap, statements
+    from citeforge.evaluator.measures.alce import correctness
+    from citeforge.evaluator.measures.attributed_ir import citations as attributed_ir
+    from citeforge.evaluator.measures.attributed_ir import gold
     from citeforge.evaluator.measures.authorship import measures as authorship
     from citeforge.evaluator.measures.kalma import citations as kalma
-    from citeforge.evaluator.measures.kalma import geval, judged
+    from citeforge.evaluator.measures.kalma import judged
     from citeforge.evaluator.measures.rage import citations as rage
     from citeforge.evaluator.measures.rage import retrieval
 
-    modules = (rage, alce, correctness, judged_correctness, statements, overlap, gold, retrieval,
-               authorship, kalma, judged, geval)  # fmt: skip
+    modules = (rage, alce, correctness, attributed_ir, gold, retrieval, authorship, kalma, judged)
     return tuple(one for module in modules for one in module.MEASURES)
 
 

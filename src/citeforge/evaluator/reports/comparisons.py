@@ -9,7 +9,7 @@ from pathlib import Path
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Table, comment
 from citeforge.evaluator.reports.markup import page_templates
-from citeforge.evaluator.reports.pages import format_of
+from citeforge.evaluator.reports.report import format_of
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import (
     BY_QUERY_NOTE,

@@ -1,6 +1,6 @@
 """What answer-by-answer measures see: each answer with its passages and its gold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.tools import Tools
 from citeforge.package.items import GoldRows, Passage
@@ -54,9 +55,7 @@ class Inputs:
 
     Attributes:
         benchmark: what it answers.
-        protocol: ``strict`` or ``reference``.
         runs: one list a run; ``strict`` has one item for every query, ``reference`` one a line.
-        gold: gold rows of each query row.
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
@@ -65,14 +64,17 @@ class Inputs:
     """
 
     benchmark: Benchmark
-    protocol: str
     runs: list[list[AnswerItem]]
-    gold: list[GoldRows]
     grammar: Grammar
     task: str
     tools: Tools = field(default_factory=Tools)
     statements: dict[Any, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("the system",)
+
+    @property
+    def protocol(self) -> str:
+        """``strict`` or ``reference``."""
+        return self.tools.options.protocol
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Values by (run, query row) as an array (runs, queries); NaN where there is none."""
@@ -95,27 +97,21 @@ class ItemReader:
         runs: number of a run to its answers, by row of their queries.
     """
 
-    def __init__(
-        self, benchmark: Benchmark, context: str, protocol: str, grammar: Grammar, tools: Tools
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, context: str, grammar: Grammar, tools: Tools) -> None:
         """Read what a context set shows, ``own``, or ``none`` (closed book).
 
         Args:
             benchmark: what is answered.
             context: context set.
-            protocol: ``strict`` or ``reference``.
             grammar: citation grammar with the submission's index base.
             tools: judge, segmenter and models.
         """
-        info = next(iter(benchmark.manifest.sources), None)
-        task = "" if info is None else info.rules.get("data set", "")
-        self._inputs = Inputs(benchmark, protocol, [], benchmark.gold_rows, grammar, task, tools)
+        self._benchmark, self._grammar, self._tools = benchmark, grammar, tools
         self._texts: list[str] = benchmark.queries["text"].to_pylist()
         self._context_passages: list[tuple[Passage, ...]] = [() for _ in self._texts]
         if context not in (OWN, CLOSED_BOOK):
             self._context_passages = [item.passages for item in benchmark.items(context)]
         self.runs: dict[int, dict[int, AnswerItem]] = {}
-        self._bare: set[str] = set()
 
     def add(self, row: int, answer: SubmissionLine) -> AnswerItem:
         """Keep an answer to the query of a row."""
@@ -124,41 +120,43 @@ class ItemReader:
             passages = tuple(
                 Passage(p.docid or "", p.title, p.text, url=p.url) for p in answer.passages
             )
-            self._bare.update(p.id for p in passages if p.id and not p.text)
         item = AnswerItem(
             row, self._texts[row], answer.output, passages,
-            gold=self._inputs.gold[row], spans=tuple(answer.spans or ()),
+            gold=self._benchmark.gold_rows[row], spans=tuple(answer.spans or ()),
             sentences=None if answer.sentences is None else tuple(answer.sentences),
             facts=answer.facts if isinstance(answer, ReportLine) else None,
         )  # fmt: skip
         self.runs.setdefault(answer.run, {})[row] = item
         return item
 
-    def inputs(self, has_other_text: Callable[[Passage], bool] | None = None) -> Inputs:
+    def inputs(self, names: tuple[str, ...], provided: ProvidedPassages | None = None) -> Inputs:
         """All answers; in ``strict`` one for every query, missing ones empty: they score the worst
         value.
 
         Args:
-            has_other_text: whether the corpus has another text for the docid of a passage, which
-                then says nothing of it; None where passages are the benchmark's.
+            names: what files of assessments may call the system.
+            provided: the passages of all answers; None where these are the benchmark's.
         """
-        if has_other_text is not None:
-            self._fill(has_other_text)
-        runs = [self.runs[number] for number in sorted(self.runs)]
-        if self._inputs.protocol == "strict":
+        if provided is not None:
+            self._fill(provided)
+        benchmark, runs = self._benchmark, [self.runs[number] for number in sorted(self.runs)]
+        if self._tools.is_strict:
             runs = [
                 {row: run.get(row) or self._missing(row) for row in range(len(self._texts))}
                 for run in runs
             ]
-        return replace(self._inputs, runs=[list(run.values()) for run in runs])
+        items = [list(run.values()) for run in runs]
+        return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
 
-    def _fill(self, has_other_text: Callable[[Passage], bool]) -> None:
+    def _fill(self, provided: ProvidedPassages) -> None:
         """Passages that came as a docid alone get the text of the benchmark's corpus; docids go
-        from passages with another text."""
-        texts = self._inputs.benchmark.texts(self._bare) if self._bare else {}
+        from passages with another text, of which they say nothing."""
+        passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
+        bare = {p.id for p in passages if p.id and not p.text}
+        texts = self._benchmark.texts(bare) if bare else {}
 
         def own(passage: Passage) -> Passage:
-            if passage.id and has_other_text(passage):
+            if passage.id and provided.has_other_text(passage):
                 return replace(passage, id="")
             if passage.text or passage.id not in texts:
                 return passage
@@ -170,6 +168,5 @@ class ItemReader:
                 run[row] = replace(item, passages=tuple(map(own, item.passages)))
 
     def _missing(self, row: int) -> AnswerItem:
-        return AnswerItem(
-            row, self._texts[row], "", self._context_passages[row], True, self._inputs.gold[row]
-        )
+        gold = self._benchmark.gold_rows[row]
+        return AnswerItem(row, self._texts[row], "", self._context_passages[row], True, gold)

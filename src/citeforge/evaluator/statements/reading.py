@@ -1,240 +1,174 @@
-"""Answers, placed and read: what all kinds of benchmarks have in common."""
+"""Submissions, read: what all ways of reading have in common.
 
-from __future__ import annotations
+A way is one function: it goes through the lines of a submission, keeps what its measures look at,
+computes them, and says what the file consists of. A kind names one for each of its ``readings``.
+"""
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.tools import Tools
-from citeforge.package.kinds import kinds
 from citeforge.schemas.benchmarks.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts
 from citeforge.schemas.submission import SubmissionLine
 
-if TYPE_CHECKING:
-    from citeforge.evaluator.statements.inputs import Inputs
+
+def _as_declared(measure: Measure, options: str | None) -> str | None:
+    return options
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What was read of a submission, and measured.
+
+    Attributes:
+        context: what is scored, as score files say it.
+        results: measures that could be computed, and why others could not.
+        counts: what the submission consists of.
+        tools: judge, segmenter and options that measures were computed with.
+        grammar_of: a measure to how its citations are read, as its signature says it.
+        options_of: a measure and the choices that it declares to those of its signature.
+        warnings: what makes it doubtful that the submission answers this benchmark.
+        details: answers of the first run in statements, in the order of the benchmark.
+        n_failed: questions that failed, besides those to the judge.
+        inputs: what labels of people are about; None where they are about nothing of it.
+        design: cells of an authorship benchmark.
+        splitter: what splits sentences in the protocol ``reference``.
+    """
+
+    context: str
+    results: Results
+    counts: Counts
+    tools: Tools
+    grammar_of: Callable[[Measure], str]
+    options_of: Callable[[Measure, str | None], str | None] = _as_declared
+    warnings: list[str] = field(default_factory=list)
+    details: list[AnswerDetail] = field(default_factory=list)
+    n_failed: int = 0
+    inputs: Inputs | None = None
+    design: Design | None = None
+    splitter: str = "punkt"
+
+
+Read = Callable[[Submission, Sequence[Measure], Tools], Reading]
+"""A way to read a submission.
+
+Raises UsageError: the measures do not fit each other, the context set is not clear, or there is
+none of that name; InputError: an unknown or duplicate key, or no answer at all.
+"""
+
+
+@dataclass
 class Tally:
-    """Counts of odd answers."""
+    """Counts of answers, and of odd ones."""
 
-    def __init__(self) -> None:
-        self.n = self.unparsed = self.empty = self.uncited = self.beyond = self.listed = 0
+    n: int = 0
+    unparsed: int = 0
+    empty: int = 0
+    uncited: int = 0
+    beyond: int = 0
+    listed: int = 0
+    truncated: int = 0
 
-    def add(self, output: str, n_cited: float, n_beyond: float, n_unparsed: float) -> None:
+    def add(
+        self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
+    ) -> None:
         """Count one answer.
 
         Args:
-            output: what the system wrote.
+            answer: what the system wrote.
             n_cited: distinct citations.
             n_beyond: citations of what was not shown.
             n_unparsed: marks that could not be read.
         """
         self.n += 1
         self.unparsed += n_unparsed > 0
-        self.empty += not output.strip()
+        self.empty += not answer.output.strip()
         self.uncited += n_cited == 0
         self.beyond += n_beyond > 0
+        self.truncated += answer.is_truncated
 
-
-class SubmissionReader(ABC):
-    """Reads the answers to one kind of context, one line after the other.
-
-    Attributes:
-        submission: what is read.
-        benchmark: what it answers.
-        measures: what is computed.
-        protocol: ``strict`` or ``reference``.
-        tools: judge, segmenter, and the options.
-        context: what is scored, as score files say it.
-        places: where its lines belong.
-        tally: counts of odd answers.
-        design: cells of an authorship benchmark.
-        splitter: what splits sentences in the protocol ``reference``.
-    """
-
-    context: str
-    design: Design | None = None
-    splitter = "punkt"
-
-    def __init__(self, submission: Submission, measures: Sequence[Measure], tools: Tools) -> None:
-        """Say what is read, and for what.
-
-        Args:
-            submission: what is read; it knows its benchmark.
-            measures: what is computed.
-            tools: judge, segmenter, and the options, which may name a context set.
-
-        Raises:
-            UsageError: the measures look at something that the benchmark does not show.
-        """
-        self.submission, self.benchmark = submission, submission.benchmark
-        self.measures, self.tools = measures, tools
-        self.protocol = tools.options.protocol
-        self.places = Places(submission.path, submission.benchmark)
-        self.tally = Tally()
-        kind = self.benchmark.kind
-        if foreign := [m for m in measures if m.reads not in kind.readings]:
-            reads, default = foreign[0].reads, kind.default_measures
-            names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
-            owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
-            raise UsageError(
-                f"--measures {names}: these look at {reads}, and {self.benchmark.manifest.name} "
-                f"shows {kind.shows}; what fits is --measures {','.join(default)}, or any of that "
-                f"family: citeforge list measures ({reads} are shown by the kinds "
-                f"{owners or 'of nobody'})"
-            )
-
-    @property
-    def is_strict(self) -> bool:
-        """Whether the protocol is ours."""
-        return self.protocol == "strict"
-
-    @abstractmethod
-    def begin(self) -> None:
-        """Before the first answer: prepare what the answers are held against.
-
-        Raises:
-            UsageError: the measures do not fit each other, the context set is not clear, or there
-                is none of that name.
-        """
-
-    @abstractmethod
-    def add(self, line: int, answer: SubmissionLine) -> None:
-        """Read one answer.
-
-        Raises:
-            InputError: an unknown or duplicate key.
-        """
-
-    @abstractmethod
-    def finish(self) -> None:
-        """After the last answer: missing ones are filled in.
-
-        Raises:
-            InputError: there was none.
-        """
-
-    @abstractmethod
-    def results(self) -> Results:
-        """All measures: those that could be computed, and why others could not."""
-
-    @abstractmethod
-    def counts(self) -> Counts:
-        """What the submission consists of."""
-
-    def make_counts(self, n_runs: int, n_keys: int, **more: int) -> Counts:
+    def counts(self, benchmark: Benchmark, n_runs: int, n_keys: int, **more: int) -> Counts:
         """Counts as they stand in score files; ``n_keys`` answers were expected."""
-        tally = self.tally
         return Counts(
-            n_queries=len(self.benchmark.query_ids),
+            n_queries=len(benchmark.query_ids),
             n_runs=n_runs,
-            n_answered=tally.n,
-            n_missing=n_keys - tally.n,
-            n_unparsed=tally.unparsed,
-            n_empty=tally.empty,
-            n_uncited=tally.uncited,
-            n_out_of_range=tally.beyond,
-            n_listed=tally.listed,
-            n_truncated=self.places.n_truncated,
+            n_answered=self.n,
+            n_missing=n_keys - self.n,
+            n_unparsed=self.unparsed,
+            n_empty=self.empty,
+            n_uncited=self.uncited,
+            n_out_of_range=self.beyond,
+            n_listed=self.listed,
+            n_truncated=self.truncated,
             **more,
         )
 
-    @abstractmethod
-    def grammar_of(self, measure: Measure) -> str:
-        """How citations are read, as it stands in the signature of a measure."""
 
-    def options_of(self, measure: Measure, options: str | None) -> str | None:
-        """Choices that move the number: those of the measure, and what the benchmark declares."""
-        return options
+def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:
+    """(row of its query, answer) of every line that is about a context set.
 
-    def answers(self) -> Inputs:
-        """What labels of people are about.
-
-        Raises:
-            UsageError: answers of this kind have no labelled statements.
-        """
-        raise UsageError(
-            f"--labels: people label statements that cite passages; {self.benchmark.manifest.name} "
-            f"shows {self.benchmark.kind.shows}"
-        )
-
-    def clusters(self) -> npt.NDArray[np.int64] | None:
-        """Cluster of each query, where questions repeat; None where none does."""
-        return self.benchmark.clusters
-
-    def details(self) -> list[AnswerDetail]:
-        """Answers of the first run in statements, in the order of the benchmark."""
-        return []
-
-    def warnings(self) -> list[str]:
-        """What makes it doubtful that the submission answers this benchmark."""
-        return self.submission.warnings()
-
-    def n_failed(self) -> int:
-        """Questions to judge and LLM that failed."""
-        return 0 if self.tools.judge is None else self.tools.judge.failures()
-
-    def nothing(self) -> InputError:
-        """The error of a submission without any answer."""
-        return InputError(
-            "holds no answer to this context set",
-            path=self.submission.path,
-            allowed=f"context {self.context!r}",
-        )
-
-
-class DesignReading(SubmissionReader):
-    """Answers to all cells of a benchmark, which its measures look at together.
-
-    Attributes:
-        reads: what these measures say that they read.
-        cells: cell to what is kept of its answers.
+    Raises:
+        InputError: an unknown or duplicate key, or there is no such line.
     """
-
-    reads: ClassVar[str]
-    cells: Mapping[str, Any]
-
-    def begin(self) -> None:
-        """Refuse other measures beside these, and single cells."""
-        others = [m.name for m in self.measures if m.reads != self.reads]
-        context = self.tools.options.context
-        if others or context is not None:
-            what = f"--measures {','.join(others)}" if others else f"--context {context}"
-            own = self.benchmark.kind.default_measures[0]
-            raise UsageError(
-                f"{what}: {own} measures look at all cells at once; score the family {own} by "
-                "itself, and others with --context CELL --measures …"
-            )
-
-    def cell_of(self, line: int, answer: SubmissionLine) -> str:
-        """The cell that an answer is about.
-
-        Raises:
-            InputError: it names none of them.
-        """
-        if answer.context is not None and answer.context in self.cells:
-            return answer.context
+    places, is_any = Places(submission.path, submission.benchmark), False
+    for line, answer in submission.answers():
+        if places.is_of(line, answer, context):
+            is_any = True
+            yield places.row(line, answer, context), answer
+    if not is_any:
         raise InputError(
-            "is missing"
-            if answer.context is None
-            else f"{answer.context!r} is no cell of the benchmark",
-            path=self.submission.path,
-            line=line,
-            field="context",
-            allowed=", ".join(self.cells),
+            "holds no answer to this context set",
+            path=submission.path,
+            allowed=f"context {context!r}",
         )
 
-    def finish(self) -> None:
-        """There must be some answer."""
-        if self.tally.n == 0:
-            raise InputError("holds no answers", path=self.submission.path)
+
+def answers_by_cell(
+    cells: Collection[str], submission: Submission
+) -> Iterator[tuple[str, int, SubmissionLine]]:
+    """(cell, row of its query, answer) of every line, of a benchmark whose cells are read together.
+
+    Raises:
+        InputError: a line names no cell, an unknown or duplicate key, or there is no line.
+    """
+    places, is_any = Places(submission.path, submission.benchmark), False
+    for line, answer in submission.answers():
+        cell, is_any = answer.context, True
+        if cell is None or cell not in cells:
+            raise InputError(
+                "is missing" if cell is None else f"{cell!r} is no cell of the benchmark",
+                path=submission.path,
+                line=line,
+                field="context",
+                allowed=", ".join(cells),
+            )
+        yield cell, places.row(line, answer, cell), answer
+    if not is_any:
+        raise InputError("holds no answers", path=submission.path)
+
+
+def require_cells_alone(
+    reads: str, benchmark: Benchmark, measures: Sequence[Measure], tools: Tools
+) -> None:
+    """Refuse single cells, and other measures beside those that look at all cells at once.
+
+    Raises:
+        UsageError: names what does not fit.
+    """
+    others = [m.name for m in measures if m.reads != reads]
+    context = tools.options.context
+    if others or context is not None:
+        what = f"--measures {','.join(others)}" if others else f"--context {context}"
+        own = benchmark.kind.default_measures[0]
+        raise UsageError(
+            f"{what}: {own} measures look at all cells at once; score the family {own} by "
+            "itself, and others with --context CELL --measures …"
+        )

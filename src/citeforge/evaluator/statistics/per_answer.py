@@ -77,11 +77,6 @@ class PerAnswerScores:
         """Numbers of the runs, in order."""
         return sorted(self._runs)
 
-    @property
-    def n_answered(self) -> int:
-        """Number of answers."""
-        return sum(sum(answered) for _, answered in self._runs.values())
-
     def column(self, name: str) -> Floats:
         """One of the columns, shape (runs, queries)."""
         at = self.numbers.columns.index(name)

@@ -88,6 +88,12 @@ class Benchmark(Package):
         return "nobody judged which passages are relevant"
 
     @property
+    def data_set(self) -> str:
+        """Which of ALCE's data sets it was made of: ``asqa``, ``qampari``, ``eli5``, or none."""
+        source = next(iter(self.manifest.sources), None)
+        return "" if source is None else source.rules.get("data set", "")
+
+    @property
     def most_runs(self) -> int:
         """Runs that a submission may make."""
         return MOST_RUNS_HIDDEN if self.has_hidden_gold else MOST_RUNS

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from citeforge.evaluator.submissions.formats import answers_of, detect, format_o
 from citeforge.evaluator.submissions.reader import (
     FULL,
     OWN,
-    SeveralContextsError,
     require_name,
     system_name,
 )
@@ -181,42 +181,52 @@ class Submission:
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
 
     def choose_context(self, asked: str | None) -> str:
-        """Context set to score (docs/definitions.md#protocols).
-
-        The one asked for, ``own`` if the lines bring passages, the only set if there is one, the
-        one that the lines name, ``full`` where they name none and a benchmark has it.
+        """Context set to score: the one asked for, else the one that the lines are about.
 
         Raises:
-            SeveralContextsError: the lines are of several sets, and none was asked for.
-            UsageError: the benchmark has several sets, and nothing names one.
+            UsageError: the lines are of several sets, or nothing names one.
         """
         if asked is not None:
             return asked
+        if len(self.contexts) > 1:
+            raise UsageError(
+                f"the answers are of several context sets; give --context {'|'.join(self.contexts)}"
+            )
+        return self.contexts[0]
+
+    @cached_property
+    def contexts(self) -> list[str]:
+        """Context sets that the lines are about (docs/definitions.md#protocols).
+
+        ``own`` if the lines bring passages, the only set if there is one, those that the lines
+        name, ``full`` where they name none and a benchmark has it.
+
+        Raises:
+            UsageError: the benchmark has several sets, and nothing names one.
+        """
         contexts, lines = list(self.benchmark.manifest.contexts), self._read()
         buffer: list[tuple[int, SubmissionLine]] = []
         names: set[str] = set()
-        n_lines, has_passages = 0, False
+        n_lines, has_passages, is_blank = 0, False, False
         for line, answer in lines:
             n_lines += 1
             if n_lines <= _MOST_KEPT:
                 buffer.append((line, answer))
             has_passages = answer.passages is not None
             if has_passages or answer.context is None:
+                is_blank = True
                 break
             names.add(answer.context)
-        else:
-            if len(names) > 1 and len(contexts) > 1:
-                raise SeveralContextsError([c for c in contexts if c in names] or sorted(names))
         if n_lines <= _MOST_KEPT:
             self._looked_at = chain(buffer, lines)
         if has_passages:
-            return OWN
+            return [OWN]
         if len(contexts) == 1:
-            return contexts[0]
-        if len(names) == 1:
-            return names.pop()
+            return contexts
+        if len(names) == 1 or (names and not is_blank):
+            return [c for c in contexts if c in names] or sorted(names)
         if FULL in contexts:
-            return FULL
+            return [FULL]
         raise UsageError(
             f"the benchmark has several context sets; give --context {'|'.join(contexts)}"
         )

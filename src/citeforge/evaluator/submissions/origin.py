@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from citeforge.schemas.citations.grammar import Grammar
@@ -27,10 +27,18 @@ class CitationRange:
     were made with fewer never cite the last ones.
     """
 
+    _n_answers: int = 0
     _n_citing: int = 0
     _n_beyond: int = 0
     _sizes: Counter[int] = field(default_factory=Counter)
     _farthest: int = 0
+
+    def look(self, answer: SubmissionLine, grammar: Grammar, n_shown: int) -> None:
+        """Count one of the first answers, to so many frozen passages."""
+        self._n_answers += 1
+        if self._n_answers <= _MOST_ANSWERS and answer.passages is None:
+            inside, outside, _ = grammar.cited(answer.output, n_shown)
+            self.add((position + 1 for position in inside), outside, n_shown)
 
     def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
         """Count one answer.
@@ -67,26 +75,3 @@ class CitationRange:
                 f"with {self._farthest} passages?"
             )
         return doubts
-
-
-class MismatchDetector(CitationRange):
-    """Looks at the citations of a submission's first answers."""
-
-    def __init__(self, grammar: Grammar, sizes: Sequence[int]) -> None:
-        """Prepare.
-
-        Args:
-            grammar: citation grammar with the submission's index base.
-            sizes: passages shown for each query; empty where answers bring their own or none.
-        """
-        super().__init__()
-        self._n_answers, self._grammar, self._n_shown = 0, grammar, sizes
-
-    def look(self, row: int, answer: SubmissionLine) -> None:
-        """Count one answer to the query of a row."""
-        self._n_answers += 1
-        if self._n_answers > _MOST_ANSWERS or answer.passages is not None or not self._n_shown:
-            return
-        n_shown = self._n_shown[row]
-        inside, outside, _ = self._grammar.cited(answer.output, n_shown)
-        self.add((position + 1 for position in inside), outside, n_shown)

@@ -10,7 +10,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import decode_line, open_bytes, read_errors, read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.schemas.systems.names import LONGEST, fault_of
 from citeforge.schemas.text import printable
@@ -23,6 +23,8 @@ FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
 HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
 """How a line that is no answer, but the header, begins."""
+OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"
+"""Why a line with passages cannot be scored there."""
 _LONGEST_HEADER = 1 << 16
 """Bytes."""
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
@@ -62,14 +64,9 @@ def read_answers(
 
 
 class Places:
-    """Where the lines of one submission belong; refuses those that belong nowhere.
-
-    Attributes:
-        n_truncated: lines with a place whose answer was cut at the token limit.
-    """
+    """Where the lines of one submission belong; refuses those that belong nowhere."""
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
-        self.n_truncated = 0
         self._path, self._benchmark = path, benchmark
         self._lines: dict[tuple[str, int], array[int]] = {}
         self._runs: set[int] = set()
@@ -89,23 +86,20 @@ class Places:
             InputError: an unknown query, a negative run, a run too many, or a second line for the
                 same place.
         """
-        row = self._claim(line, answer, context)
-        self.n_truncated += answer.is_truncated
-        return row
-
-    def _claim(self, line: int, answer: SubmissionLine, context: str) -> int:
+        if answer.passages is not None and self._benchmark.has_graphs:
+            self._refuse(line, OWN_PASSAGES)
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             only = self._benchmark.asked
             if only is None:
-                self.refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
+                self._refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
             among = f"among the {len(only):,} that were asked"
-            self.refuse(line, f"query_id {printable(answer.query_id)} is not {among}")
+            self._refuse(line, f"query_id {printable(answer.query_id)} is not {among}")
         if answer.run < 0:
-            self.refuse(line, f"run {answer.run} is negative")
+            self._refuse(line, f"run {answer.run} is negative")
         if answer.run not in self._runs:
             if len(self._runs) == self._benchmark.most_runs:
-                self.refuse(
+                self._refuse(
                     line,
                     f"makes more than {len(self._runs):,} runs; `run` numbers the repetitions of "
                     "the whole benchmark, not its lines",
@@ -119,7 +113,7 @@ class Places:
         if lines[row]:
             where = f"context {context}, run {answer.run}"
             first = f"first in line {lines[row] - 1}"
-            self.refuse(
+            self._refuse(
                 line, f"query_id {printable(answer.query_id)} ({where}) comes twice, {first}"
             )
         lines[row] = line + 1  # 0 stands for none
@@ -134,15 +128,15 @@ class Places:
                 set raises.
         """
         if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
-            return context == OWN
+            return context == OWN or self._benchmark.has_graphs  # `row` refuses these
         if answer.context is None or answer.context == context:
             return True
         if answer.context not in self._benchmark.manifest.contexts:
-            self.refuse(line, f"context {answer.context!r} is unknown")
-        self._claim(line, answer, answer.context)
+            self._refuse(line, f"context {answer.context!r} is unknown")
+        self.row(line, answer, answer.context)
         return False
 
-    def refuse(self, line: int, message: str) -> NoReturn:
+    def _refuse(self, line: int, message: str) -> NoReturn:
         """Raise the error of a line."""
         raise InputError(message, path=self._path, line=line, allowed="see: citeforge check")
 
@@ -190,17 +184,3 @@ def bare_name(path: Path) -> str:
     name = path.name.removesuffix(".gz")
     ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
     return name.removesuffix(ending)
-
-
-class SeveralContextsError(UsageError):
-    """The answers are of several context sets, and one is to be scored.
-
-    Attributes:
-        contexts: their names, in the benchmark's order.
-    """
-
-    def __init__(self, contexts: list[str]) -> None:
-        super().__init__(
-            f"the answers are of several context sets; give --context {'|'.join(contexts)}"
-        )
-        self.contexts = contexts

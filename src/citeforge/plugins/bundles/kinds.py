@@ -17,7 +17,7 @@ from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.evaluator.statements.reading import Read
     from citeforge.package.package import Package
 
 
@@ -41,10 +41,11 @@ class BundleKind(RageKind):
 
         return build_bundle(recipe, run)
 
-    def reading(self, reads: str) -> type[SubmissionReader]:
-        from citeforge.plugins.bundles.reading import BundleReading
+    def reading(self, reads: str) -> Read:
+        from citeforge.evaluator.statements.passages import read_passages
+        from citeforge.plugins.bundles.reading import read_bundle
 
-        return BundleReading if reads == "bundle" else super().reading(reads)
+        return read_bundle if reads == "bundle" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         from citeforge.plugins.bundles.verify import wrong_bundle

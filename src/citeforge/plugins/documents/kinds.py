@@ -14,7 +14,7 @@ from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
-    from citeforge.evaluator.statements.reading import SubmissionReader
+    from citeforge.evaluator.statements.reading import Read
     from citeforge.package.package import Package
 
 
@@ -39,10 +39,10 @@ class DocumentsKind(RageKind):
 
         return plan_documents(recipe, run)
 
-    def reading(self, reads: str) -> type[SubmissionReader]:
-        from citeforge.plugins.documents.measures import DocumentsReading
+    def reading(self, reads: str) -> Read:
+        from citeforge.plugins.documents.measures import read_document_answers
 
-        return DocumentsReading
+        return read_document_answers
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
         yield from super().problems(package)

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.evaluator.statements.passages import PassageReading
+from citeforge.evaluator.statements.passages import read_passages
+from citeforge.evaluator.statements.reading import Reading
 from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_sample, ratio_sample
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.tools import Tools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT
 from citeforge.plugins.documents.tables import REFUSALS, question_column
@@ -73,16 +75,17 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=bool(markers))
 
 
-class DocumentsReading(PassageReading):
+def read_document_answers(
+    submission: Submission, measures: Sequence[Measure], tools: Tools
+) -> Reading:
     """Answers to questions about documents: unanswered ones count for abstention alone.
 
     What they should cite, or say, nobody knows: other measures would call any answer wrong.
     """
-
-    def results(self) -> Results:
-        rows, missing = super().results()
-        absent = absent_rows(self.benchmark)
-        return [r if r.measure.family == FAMILY else _without(r, absent) for r in rows], missing
+    reading = read_passages(submission, measures, tools)
+    absent, (rows, missing) = absent_rows(submission.benchmark), reading.results
+    rows = [r if r.measure.family == FAMILY else _without(r, absent) for r in rows]
+    return replace(reading, results=(rows, missing))
 
 
 def _without(row: Row, queries: npt.NDArray[np.bool_]) -> Row:

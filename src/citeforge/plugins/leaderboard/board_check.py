@@ -6,7 +6,6 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import Findings, check
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import SeveralContextsError
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.plugins.leaderboard.history import (
     Event,
@@ -89,10 +88,7 @@ class BoardCheck:
                     "holds control characters or line ends", path=path, line=1, field=field,
                     allowed="one line of text",
                 )  # fmt: skip
-        try:
-            context = submission.choose_context(options.context)
-        except SeveralContextsError as several:
-            context = "|".join(several.contexts)
+        context = options.context or "|".join(submission.contexts)
         return Event(
             path.name, submission.digest(), submission.system, context, self._benchmark.hash
         )

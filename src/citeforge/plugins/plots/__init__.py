@@ -1,6 +1,6 @@
 """Pages of reports: plots of score files, the explorer of answers, how robust a ranking is; also
 tables for papers.
 
-Reaches the core through ``evaluator.reports.pages``, which asks it for pages and plots. Begin at
+Reaches the core through ``evaluator.reports.report``, which asks it for pages and plots. Begin at
 `declared`, then `report`; `choose` has the table of plots, and `charts` draws them.
 """

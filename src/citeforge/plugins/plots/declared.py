@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.evaluator.reports.pages import Pages
+from citeforge.evaluator.reports.report import Pages
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
 from citeforge.schemas.scores import ScoreFile

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.evaluator.reports.pages import PICTURES
-from citeforge.evaluator.reports.report import FOR_AN_AUDIT
+from citeforge.evaluator.reports.report import FOR_AN_AUDIT, PICTURES
 from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
 from citeforge.evaluator.statistics.compare import parts_across
 from citeforge.plugins.plots.choose import find_plot, plot

@@ -73,9 +73,7 @@ def _recalls(
 ) -> list[float]:
     """ALCE.CitRec of every answer, in [0, 1]; failures have less than any."""
     tools = Tools(judge, SentenceSegmenter())
-    info = next(iter(benchmark.manifest.sources), None)
-    subject = "" if info is None else info.rules.get("data set", "")
-    inputs = Inputs(benchmark, "strict", [], benchmark.gold_rows, benchmark.grammar, subject, tools)
+    inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
     places, answers = [], []
     for place, (task, end) in enumerate(zip(tasks, ends, strict=True)):

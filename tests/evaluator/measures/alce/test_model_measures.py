@@ -8,7 +8,7 @@ import pytest
 
 from citeforge.engines.models.answer_models import BertScore, mauve_value
 from citeforge.engines.models.extractive_qa import ExtractiveQa
-from citeforge.evaluator.measures.alce.judged_correctness import mauve_text, token_f1
+from citeforge.evaluator.measures.alce.correctness import mauve_text, token_f1
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.rage.retrieval import distinct_ids
 from citeforge.evaluator.measures.registry import select

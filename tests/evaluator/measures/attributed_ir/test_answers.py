@@ -233,5 +233,6 @@ def test_without_gold_answers(measure: Measure) -> None:
 def test_queries_without_passages_leave_in_the_reference() -> None:
     inputs = make_inputs([("q", "x", (Passage("p0", "", "t"),)), ("q", "y", ())])
     for protocol, kept in (("strict", ["x", "y"]), ("reference", ["x"])):
-        (items,) = with_passages(replace(inputs, protocol=protocol)).runs
+        tools = inputs.tools.with_options(protocol=protocol)
+        (items,) = with_passages(replace(inputs, tools=tools)).runs
         assert [item.output for item in items] == kept

@@ -13,15 +13,14 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
-from citeforge.evaluator.measures.kalma.geval import mark_of, marks, prompt_digest
-from citeforge.evaluator.measures.kalma.inputs import (
+from citeforge.evaluator.measures.kalma.graphs import (
     KalmaInputs,
     ParsedAnswer,
     ShownGraphs,
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align, na
+from citeforge.evaluator.measures.kalma.judged import align, mark_of, marks, na, prompt_digest
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
 from citeforge.evaluator.tools import Tools
@@ -55,8 +54,8 @@ def inputs(
     ]
     if protocol == "reference":
         readings = [r for r in readings if not r.is_missing]
-    tools = {"segmenter": SentenceSegmenter(), **tools}
-    return KalmaInputs(world, protocol, [readings], frozenset(), Tools(**tools))
+    own = Tools(**{"segmenter": SentenceSegmenter(), **tools}).with_options(protocol=protocol)
+    return KalmaInputs(world, [readings], frozenset(), own)
 
 
 def values(found: Any) -> dict[str, float]:

@@ -6,14 +6,13 @@ import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
-from citeforge.evaluator.measures.kalma.geval import marks, reference_mark
-from citeforge.evaluator.measures.kalma.inputs import (
+from citeforge.evaluator.measures.kalma.graphs import (
     KalmaInputs,
     ShownGraphs,
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align
+from citeforge.evaluator.measures.kalma.judged import align, marks, reference_mark
 from citeforge.evaluator.measures.kalma.reference import SENTENCES, read_brackets
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
@@ -41,7 +40,7 @@ def figures(
         [read(i, each[i], outputs[run * n + i], ()) for i in range(n)] for run in range(runs)
     ]
     world: Any = World([f"q{i}" for i in range(n)], [[] for _ in range(n)])
-    inputs = KalmaInputs(world, protocol, readings, frozenset())
+    inputs = KalmaInputs(world, readings, frozenset(), Tools().with_options(protocol=protocol))
     return {
         name: estimate_all([sample])[0].value for name, sample in triple_citation_samples(inputs)
     }
@@ -162,8 +161,8 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     each = [graph, empty]
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
-    tools = Tools(judge=JudgeSession(Facts()))
-    found: Any = dict(align(KalmaInputs(world, "reference", [readings], frozenset(), tools), []))
+    tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
+    found: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
     assert found["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
 
@@ -184,7 +183,8 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     readings = [read_reference(i, s, "Good [Q1].", ()) for i, s in enumerate(each)]
     world: Any = World([f"q{i}" for i in range(104)], [[] for _ in range(104)])
     llm = Scripted({"Good.": "4"})
-    inputs = KalmaInputs(world, "reference", [readings], frozenset(), Tools(llm=llm))
+    tools = Tools(llm=llm).with_options(protocol="reference")
+    inputs = KalmaInputs(world, [readings], frozenset(), tools)
     ((_, found),) = marks(inputs, select(["GEval.fluency"]))
     assert not isinstance(found, str)
     assert len(llm.asked) == 100

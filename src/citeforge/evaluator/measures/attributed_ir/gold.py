@@ -39,7 +39,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
 
     has_gold = False
     for run, item in inputs.items():
-        gold = inputs.gold[item.row]
+        gold = item.gold
         answers = gold.answers if not single else [] if gold.single is None else [gold.single]
         if answers:
             has_gold = True

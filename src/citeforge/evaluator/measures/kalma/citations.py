@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, count, percent
-from citeforge.evaluator.measures.kalma.inputs import KalmaInputs, ParsedAnswer
+from citeforge.evaluator.measures.kalma.graphs import KalmaInputs, ParsedAnswer
 from citeforge.evaluator.measures.kalma.reference import is_unreadable
 from citeforge.evaluator.statistics.estimates import (
     Floats,

@@ -12,8 +12,10 @@ from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, displayed_value
-from citeforge.evaluator.statements.reading import SubmissionReader
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.statements.reading import Reading
 from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.labels.correction.error_rates import Rates, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
@@ -30,6 +32,7 @@ from citeforge.plugins.labels.people import (
     of_system,
     systems_of,
 )
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
 
@@ -60,19 +63,25 @@ class LabelCorrection(Correction):
             )
 
     def correct(
-        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature], system: str,
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged(rows, entries)
+        judged = _judged(reading, entries)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
-        mine = of_system(self.labels, system, reading.submission.path.name)
+        mine = of_system(self.labels, submission.system, submission.path.name)
         if not mine:
-            return [f"not corrected: there is no label of {system}"]
-        people = find_people(mine, reading.answers())
-        by_people = _by_people(reading, judged, people)
-        nobody = _by_people(reading, judged, HumanLabels())
+            return [f"not corrected: there is no label of {submission.system}"]
+        benchmark, inputs = submission.benchmark, reading.inputs
+        if inputs is None:
+            raise UsageError(
+                "--labels: people label statements that cite passages; "
+                f"{benchmark.manifest.name} shows {benchmark.kind.shows}"
+            )
+        people = find_people(mine, inputs)
+        by_people = _by_people(inputs, judged, people)
+        nobody = _by_people(inputs, judged, HumanLabels())
         warnings = _about(people)
         for name, (row, entry) in judged.items():
             if row.measure.unlabelled:
@@ -81,7 +90,7 @@ class LabelCorrection(Correction):
             if name not in by_people or name not in nobody:
                 continue
             human, none = by_people[name], nobody[name]
-            units = _units(row.measured.sample, human, none, people, reading.clusters())
+            units = _units(row.measured.sample, human, none, people, benchmark.clusters)
             why = _why_not(units, people, row.measured.sample)
             if why:
                 warnings.append(f"{name} is not corrected: {why}")
@@ -122,14 +131,14 @@ class RateCorrection(Correction):
         """Rates are of all systems."""
 
     def correct(
-        self, reading: SubmissionReader, rows: Sequence[Row], entries: Sequence[MeasureScore],
-        sign: Mapping[str, Signature], system: str,
+        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        sign: Mapping[str, Signature],
     ) -> list[str]:  # fmt: skip
         """See :class:`Correction`."""
-        judged = _judged(rows, entries)
-        if not judged or any(r.measure.reads != "passages" for r, _ in judged.values()):
+        judged = _judged(reading, entries)
+        if not judged or reading.inputs is None:
             return []
-        nobody = _by_people(reading, judged, HumanLabels())
+        nobody = _by_people(reading.inputs, judged, HumanLabels())
         warnings = []
         for name, (row, entry) in judged.items():
             if name not in nobody:
@@ -163,19 +172,16 @@ Judged = Mapping[str, tuple[Row, MeasureScore]]
 """Measures that a judge decides, by name, with their entries."""
 
 
-def _judged(rows: Sequence[Row], entries: Sequence[MeasureScore]) -> Judged:
+def _judged(reading: Reading, entries: Sequence[MeasureScore]) -> Judged:
     return {
         r.measure.name: (r, e)
-        for r, e in zip(rows, entries, strict=True)
+        for r, e in zip(reading.results[0], entries, strict=True)
         if "judge" in r.measure.uses and r.place is None and r.measured.sample.has_interval
     }
 
 
-def _by_people(
-    reading: SubmissionReader, judged: Judged, people: HumanLabels
-) -> dict[str, Measured]:
+def _by_people(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Measured]:
     """Judged measures with people in place of the judge; open where they said nothing."""
-    inputs = reading.answers()
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [r.measure for r, _ in judged.values()]
