@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import command_of_plugin, commands_of_plugins
-from citeforge.cli.path_options import path_argument
+from citeforge.cli.command import command_of_plugin, commands_of_plugins, path_argument
 
 PACKAGE = "DIR"
 """Stands for the folder of a package, as the command that publishes it is called."""

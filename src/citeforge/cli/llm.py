@@ -5,9 +5,14 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, run_options
-from citeforge.cli.path_options import path_argument, path_option
-from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import (
+    add_options,
+    endpoint_options,
+    field_options,
+    record_from,
+    run_options,
+)
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.run import RunOptions
@@ -36,7 +41,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so that
     nothing is paid for twice.
     """
-    from citeforge.cli.running.run import print_outcome
+    from citeforge.cli.running import print_outcome
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, given), run_options(given, out=out)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.recipes.files import read_recipe, recipe_text
-from citeforge.cli.building.build import build
-from citeforge.cli.record_options import field_options, record_from
+from citeforge.cli.building import build
+from citeforge.cli.options import field_options, record_from
 from citeforge.engines.runner import runner_flags
 from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.recipes import DeflectionRecipe
