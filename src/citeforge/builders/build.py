@@ -2,8 +2,7 @@
 
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.runner import make_runner
-from citeforge.package.kind import Kind
-from citeforge.package.kinds import find_kind, kinds
+from citeforge.package.kinds import Kind, find_kind, kinds
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Hideable, Recipe

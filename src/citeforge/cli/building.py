@@ -11,7 +11,8 @@ import click
 from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.package.kinds import of_plugins, ours, recipe_named
+from citeforge.package.kinds import of_plugins, ours, recipe_named, recipes
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.run import ALWAYS, RunOptions
 
@@ -79,9 +80,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
     from citeforge.builders.recipes.changes import recipe_of
     from citeforge.builders.recipes.files import recipe_text
-    from citeforge.package.kinds import recipe_named, recipes
     from citeforge.package.manifest import load_manifest
-    from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 
     if (kind is None) == (folder is None):
         raise UsageError(f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR")
@@ -116,13 +115,29 @@ def demo(out: Path) -> None:
 
 
 FILE = "RECIPE.yaml"
-_FROM_FILE = """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND`
-writes one to start from.
 
-Prints the files, models and endpoints that it names, and asks whether to use them.
-"""
-_BESIDE = {FROM: rebuild, PRINT: print_recipe, "demo": demo}
-"""What stands where a kind would: two options, each a command of its own, and the demo."""
+
+@click.command(FILE, cls=ManyOptions)
+@path_argument("file")
+@trusting
+@add_options(field_options(RunOptions))
+def from_file(file: Path, trust: bool, **given: Any) -> None:
+    """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND` writes one to
+    start from.
+
+    Prints the files, models and endpoints that it names, and asks whether to use them.
+    """
+    from citeforge.builders.recipes.files import read_recipe
+    from citeforge.builders.recipes.rebuild import uses_of
+
+    recipe = read_recipe(file)
+    if uses := uses_of(recipe):
+        confirmation(trust)(uses)
+    _run(recipe, record_from(RunOptions, given))
+
+
+_BESIDE = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
+"""What stands where a kind would: a file, two options, each a command of its own, and the demo."""
 _IDENTITY = ("name", "licence", "hidden")
 
 
@@ -151,22 +166,20 @@ class Builds(NamedCommands):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0].endswith((".yaml", ".yml", ".json")):
-            return FILE, _from_file(), args
+            return FILE, from_file, args
         return super().resolve_command(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [FILE, *_BESIDE, *sorted(k.name for k in ours() if k.recipe)]
+        return [*_BESIDE, *sorted(k.name for k in ours() if k.recipe)]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name == FILE:
-            return _from_file()
         if name in _BESIDE:
             return _BESIDE[name]
         recipe = recipe_named(name)
         return None if recipe is None else _command(recipe)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        texts = {FILE: _FROM_FILE} | {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
+        texts = {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
         width = formatter.width - 6 - max(map(len, texts))
         with formatter.section("Commands"):
@@ -208,20 +221,3 @@ def _run(recipe: Recipe, run: RunOptions) -> None:
         click.echo("\n".join(plan_build(recipe, run).lines()))
         return
     summarise(run.folder, make(recipe, run))
-
-
-def _from_file() -> click.Command:
-    @click.command(FILE, cls=ManyOptions, help=_FROM_FILE)
-    @path_argument("file")
-    @trusting
-    @add_options(field_options(RunOptions))
-    def from_file(file: Path, trust: bool, **given: Any) -> None:
-        from citeforge.builders.recipes.files import read_recipe
-        from citeforge.builders.recipes.rebuild import uses_of
-
-        recipe = read_recipe(file)
-        if uses := uses_of(recipe):
-            confirmation(trust)(uses)
-        _run(recipe, record_from(RunOptions, given))
-
-    return from_file

@@ -23,7 +23,7 @@ def open_kg(options: dict[str, Any]) -> Any:
     Raises:
         UsageError: no graph is named.
     """
-    from citeforge.kg.setup import open_graph
+    from citeforge.kg.graph import open_graph
 
     recipe = record_from(KalmaRecipe, options, _NAMED)
     run = record_from(RunOptions, options, GRAPH)
@@ -110,8 +110,7 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
 
     With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
     """
-    from citeforge.kg.link import Linker
-    from citeforge.kg.questions import link_questions, read_questions
+    from citeforge.kg.link import Linker, link_questions, read_questions
 
     read = read_questions(questions)
     links, quality = link_questions(read, Linker(open_kg(given), ner), out)

@@ -13,7 +13,7 @@ from citeforge.cli.command import path_argument, path_option
 if TYPE_CHECKING:
     from citeforge.package.package import Package
     from citeforge.schemas.benchmarks.manifest import Manifest
-    from citeforge.schemas.systems.declaration import System
+    from citeforge.schemas.systems import System
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:

@@ -23,7 +23,7 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems import System
 
 
 def _declared() -> dict[str, str]:

@@ -24,8 +24,7 @@ from citeforge.engines.plugins import warn
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.setup import open_graph
+from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UsageError

@@ -9,8 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from citeforge.evaluator.submissions.benchmark import ContextTable
-from citeforge.schemas.citations.grammar import Grammar, Marker, without_markers
-from citeforge.schemas.citations.marks import citation_marks, is_plain, read_number
+from citeforge.schemas.citations.grammar import (
+    Grammar,
+    Marker,
+    citation_marks,
+    is_plain,
+    read_number,
+    without_markers,
+)
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.schemas.text import match_form
 

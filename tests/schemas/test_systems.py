@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.schemas.systems.names import fault_of, twin_of
+from citeforge.schemas.systems import fault_of, twin_of
 
 FINE = ["one", "GPT-4o (2024)", "système 日本 😀 – †", "שלום", "a" * 200, "v1.0_b/c", "e\u0301"]
 WRONG = {

@@ -1,19 +1,153 @@
-"""A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper."""
+"""A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper, with its replies kept."""
 
+import hashlib
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
+
+from citeforge.engines.io.sqlite import Store
 from citeforge.engines.llm.calls.rate import retry_after
-from citeforge.kg.client.budget import Limits, QueryBudget
-from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
-from citeforge.kg.client.transport import HttpReply, ReplySizeError, require_address, send_request
-from citeforge.kg.values.terms import Row, variables_of
+from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
+from citeforge.kg.values import Row, variables_of
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
 from citeforge.schemas.version import __version__
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be used in any window.
+
+    Attributes:
+        seconds: query seconds.
+        errors: replies that are errors.
+        window: length of the window in seconds.
+    """
+
+    seconds: float = 60.0
+    errors: int = 30
+    window: float = 60.0
+
+
+class _Query(NamedTuple):
+    end: float
+    seconds: float
+    failed: bool
+
+
+class QueryBudget:
+    """Keeps what was used, and waits until the next query fits.
+
+    A query is charged from the moment it is sent until its reply is read, which is never less than
+    what the server counts; it fits when even a query half as long again as the longest seen so far
+    would stay within the limit, and its timeout is what is left.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._queries: list[_Query] = []
+        self._longest = limits.seconds / 8
+        self.waited = 0.0
+
+    def wait(self) -> float:
+        """Wait until a query fits.
+
+        Returns:
+            Seconds that it may take at most.
+        """
+        while True:
+            now = time.monotonic()
+            # A query that ended within the window may have begun before it: it stays whole.
+            self._queries = [q for q in self._queries if q.end > now - self.limits.window]
+            failed = [q for q in self._queries if q.failed]
+            left = self.limits.seconds - sum(q.seconds for q in self._queries)
+            fits = min(1.5 * self._longest, self.limits.seconds) <= left
+            if fits and len(failed) < self.limits.errors - 1:
+                return left
+            first = (failed if fits else self._queries)[0]
+            pause = max(0.01, first.end + self.limits.window - now)
+            self.waited += pause
+            time.sleep(pause)
+
+    def settle(self, start: float, failed: bool) -> None:
+        """Charge a query that was sent at ``start`` and has ended now."""
+        now = time.monotonic()
+        self._queries.append(_Query(now, now - start, failed))
+        self._longest = max(self._longest * 0.9, now - start)
+
+
+def reply_key(endpoint: str, query: str) -> str:
+    """sha256 of endpoint and query."""
+    return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
+
+
+class ReplyStore(Store):
+    """Replies of endpoints by their queries; a killed run loses none that it had."""
+
+    APPLICATION = 0x63666B67  # "cfkg"
+    SCHEMA = """CREATE TABLE replies (
+        key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
+        body BLOB NOT NULL, fetched REAL NOT NULL
+    ) WITHOUT ROWID"""
+
+    def get(self, endpoint: str, query: str) -> bytes | None:
+        """The kept reply, if there is one."""
+        key = reply_key(endpoint, query)
+        rows = self.rows("SELECT body FROM replies WHERE key = ?", key)
+        return bytes(rows[0][0]) if rows else None
+
+    def put(self, endpoint: str, query: str, body: bytes) -> None:
+        """Keep a reply."""
+        values = (reply_key(endpoint, query), endpoint, query, body, time.time())
+        self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
+
+    def endpoints(self) -> list[str]:
+        """Endpoints whose replies are kept."""
+        return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
+
+
+class TruncatedError(ValueError):
+    """A reply of status 200 that is not whole."""
+
+
+class _Results(msgspec.Struct, gc=False):
+    bindings: list[Row]
+
+
+class _Head(msgspec.Struct, gc=False):
+    vars: list[str]
+
+
+class _Reply(msgspec.Struct, gc=False):
+    head: _Head
+    results: _Results
+
+
+_DECODER = msgspec.json.Decoder(_Reply)
+
+
+def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
+    """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
+
+    Raises:
+        TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
+            cuts long queries off in the middle of a reply whose status is 200).
+    """
+    try:
+        reply = _DECODER.decode(body)
+    # Text that is no UTF-8, and nesting without end, have errors of their own.
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
+    absent = set(variables).difference(reply.head.vars)
+    if absent:
+        raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
+    return reply.results.bindings
+
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _POST_FROM = 1500  # characters of a query

@@ -7,20 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.kg.client.budget import Limits
-from citeforge.kg.client.endpoint import (
+from citeforge.kg.domain import load_domain
+from citeforge.kg.endpoint import (
     CONTACT_VARIABLE,
     EndpointEngine,
     EndpointOptions,
+    Limits,
     ReplayEngine,
+    ReplyStore,
     TooLongError,
 )
-from citeforge.kg.client.replies import ReplyStore
-from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
+from citeforge.kg.engines import GRAPHS, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.run import RunOptions
 from conftest import EXAMPLES
 from patience import patience
 from servers.sparql import Proxy, proxy, sparql_server
@@ -221,7 +222,7 @@ def test_replies_are_kept_and_replayed(
     assert found == again == expected
     store.close()
     replay = KnowledgeGraph(
-        GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", GraphSettings()), load_domain("people")
+        GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", RunOptions()), load_domain("people")
     )
     assert replay.subgraphs(PEOPLE) == expected
     with pytest.raises(InputError, match="no reply to one of the queries"):

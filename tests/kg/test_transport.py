@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.kg.client import transport
-from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions, TooLongError
+from citeforge.kg import transport
+from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, TooLongError
 from citeforge.schemas.errors import InputError
 from conftest import Cli
 
