@@ -42,8 +42,8 @@ def one_by_one(url: str, people: list[str]) -> int:
 
 def main() -> None:
     """Print both figures and their ratio."""
-    from citeforge.kg.client.endpoint import EndpointEngine
     from citeforge.kg.domain import load_domain
+    from citeforge.kg.endpoint import EndpointEngine
     from citeforge.kg.graph import KnowledgeGraph
     from servers.sparql import sparql_server
 

@@ -39,7 +39,7 @@ CALLS = {
     "leaderboard init": "citeforge.plugins.leaderboard.start.start_leaderboard",
     "kg profile": "citeforge.kg.profile.profile_class",
     "kg snapshot": "citeforge.kg.snapshot.write_snapshot",
-    "kg link": "citeforge.kg.questions.link_questions",
+    "kg link": "citeforge.kg.link.link_questions",
     "labels judge": "citeforge.plugins.labels.judging.judge_pairs",
     "llm run": "citeforge.systems.llm.answering.answer_prompts",
     "llm stats": "citeforge.engines.llm.replay.ReplayStore.stats",

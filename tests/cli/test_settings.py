@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.run import SETTINGS, RunOptions
 

@@ -11,17 +11,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from citeforge.kg.client.endpoint import TooLongError
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.engines import GRAPHS, GraphSettings, StoreEngine
+from citeforge.kg.endpoint import TooLongError
+from citeforge.kg.engines import GRAPHS, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.kg.snapshot import write_snapshot
-from citeforge.kg.values.dates import lexical_date, render_date
-from citeforge.kg.values.terms import Row, iri, literal, query
+from citeforge.kg.values import Row, iri, lexical_date, literal, query, render_date
 from citeforge.kg.verbalise import form_of, verbalise
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.run import RunOptions
 from conftest import EXAMPLES, Cli
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
@@ -211,7 +211,7 @@ def test_bad_graph_files_are_refused(tmp_path: Path, name: str, text: str, messa
     with pytest.raises(InputError, match=message):
         StoreEngine(path)
     with pytest.raises(UsageError, match="expected file:PATH"):
-        GRAPHS.make("wikidata", GraphSettings())
+        GRAPHS.make("wikidata", RunOptions())
 
 
 def test_commands(cli: Cli, tmp_path: Path) -> None:

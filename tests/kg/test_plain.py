@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.kg.graph import open_graph
 from citeforge.kg.plain import _date
-from citeforge.kg.setup import open_graph
-from citeforge.kg.values.dates import render_date
+from citeforge.kg.values import render_date
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli

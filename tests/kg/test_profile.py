@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from citeforge.kg.domain import load_domain
+from citeforge.kg.graph import open_graph
 from citeforge.kg.profile import draft, profile_class
-from citeforge.kg.setup import open_graph
 from citeforge.package.package import Package
 from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli

@@ -14,12 +14,18 @@ from urllib.parse import parse_qs, urlsplit
 import pyoxigraph
 import pytest
 
-from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
-from citeforge.kg.client.replies import ReplyStore, TruncatedError, parse_rows
 from citeforge.kg.domain import load_domain
-from citeforge.kg.engines import GRAPHS, GraphSettings
+from citeforge.kg.endpoint import (
+    EndpointEngine,
+    EndpointOptions,
+    ReplyStore,
+    TruncatedError,
+    parse_rows,
+)
+from citeforge.kg.engines import GRAPHS
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.recipes.run import RunOptions
 from conftest import EXAMPLES, Cli
 
 Mutate = Callable[[bytes], bytes]
@@ -179,7 +185,7 @@ def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
         engine.select(query)
     store.close()
     with pytest.raises(InputError, match="damaged reply"):
-        GRAPHS.make(f"replay:{path}", GraphSettings()).select(query)
+        GRAPHS.make(f"replay:{path}", RunOptions()).select(query)
 
 
 def changed(name: str, value: str) -> Mutate:

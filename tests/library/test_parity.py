@@ -10,10 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 import citeforge as cf
-from citeforge.cli.record_options import field_options
-from citeforge.cli.scoring.compare import compare
-from citeforge.cli.scoring.report import report
-from citeforge.cli.scoring.score import score
+from citeforge.cli.options import field_options
+from citeforge.cli.scoring import compare, report, score
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.plugins.audit.commands import audit
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

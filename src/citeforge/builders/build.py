@@ -12,8 +12,7 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.runner import make_runner
-from citeforge.package.kind import Kind
-from citeforge.package.kinds import find_kind, kinds, plugin_of
+from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError

@@ -1,14 +1,20 @@
-"""What a plugin declares to give a command, and groups of commands that are made when used.
+"""What commands are made of: paths that they take, groups, and what a plugin declares to give one.
 
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
 from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 import click
 
 from citeforge.schemas.errors import UnknownValueError
+
+PATH = click.Path(path_type=Path)
+path_option = partial(click.option, type=PATH)
+path_argument = partial(click.argument, type=PATH)
 
 
 class Command(NamedTuple):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "Build": {
         "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
-        "kg": ("building.kg", "Ask a knowledge graph: profile, snapshot, link."),
+        "kg": ("kg.kg", "Ask a knowledge graph: profile, snapshot, link."),
     },
     "Run": {
         "run": ("running.run", "Run a system and write its submission."),
@@ -38,15 +38,15 @@ COMMANDS = {
         ),
     },
     "Trust": {
-        "verify": ("trust.verify", "Check a package: hashes, schemas, ids, contexts."),
+        "verify": ("lookup.verify", "Check a package: hashes, schemas, ids, contexts."),
     },
     "Publish": {
         "publish": (
-            "publishing.publish",
+            "publish.publish",
             "Publish a package to the Hugging Face Hub, or a model's scores.",
         ),
         "export": (
-            "publishing.export",
+            "export.export",
             "Write prompts, the card, the layout of another tool, or training data.",
         ),
     },
@@ -56,7 +56,7 @@ COMMANDS = {
         "doctor": ("lookup.doctor", "Tell what is installed, what answers, and what to type next."),
     },
     "Advanced": {
-        "llm": ("running.llm", "Ask an LLM, and keep its answers: run, stats, export, import.")
+        "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import.")
     },
 }
 """Our own, in groups: name to module and one-line help, so that ``--help`` imports none of them."""
@@ -82,8 +82,8 @@ class LazyGroup(NamedCommands):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in _MODULES:
             return command_of_plugin(name)
-        module = import_module(f"citeforge.cli.{_MODULES[name]}")
-        command: click.Command = getattr(module, _MODULES[name].rpartition(".")[2])
+        module, _, attribute = _MODULES[name].partition(".")
+        command: click.Command = getattr(import_module(f"citeforge.cli.{module}"), attribute)
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:

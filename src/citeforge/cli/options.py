@@ -1,22 +1,215 @@
-"""Options that several commands share."""
+"""Options of commands: generated from records, and those that several commands share."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
-from citeforge.cli.path_options import path_option
-from citeforge.cli.record_options import add_options, field_options, record_from
+import click
+from pydantic import BaseModel, ValidationError
+
+from citeforge.cli.command import path_option
+from citeforge.cli.completion import NAMED
+from citeforge.schemas.errors import UsageError, suggestion
 from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RUNNER, RunOptions
+from citeforge.schemas.recipes.flags import Flag, flags_of, nested
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RUNNER, SETTINGS, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
+M = TypeVar("M", bound=BaseModel)
+_RUNNER = "engine_options"
+_RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+class _Option(click.Option):
+    """An option of a record; its help is looked up when it is shown."""
+
+    def __init__(self, flag: Flag, names: list[str], **known: Any) -> None:
+        self.flag = flag
+        super().__init__(names, **known)
+
+    @property
+    def help(self) -> str | None:
+        """What the flag says of itself."""
+        return self.flag.help
+
+    @help.setter
+    def help(self, value: str | None) -> None:
+        """click sets it to what it was given, which is nothing."""
+
+
+class _Setting(_Option):
+    """An option that the environment or the file of settings may give, too."""
+
+    def resolve_envvar_value(self, ctx: click.Context) -> str | None:
+        """Give what the environment says, else what the file of settings says."""
+        key = self.flag.name.removeprefix("--")
+        if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
+            return value
+        if ctx.resilient_parsing:  # a shell completes the line
+            return None
+        path, settings = ctx.meta.get(_SETTINGS) or _read_settings(ctx)
+        if key in settings:
+            click.echo(f"{path}: {self.flag.name} {settings[key]}", err=True)
+        return settings.get(key)
+
+
+_SETTINGS = "citeforge: settings"
+"""Key of a context's ``meta``: the file of settings and what it says, read once a command."""
+
+
+def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
+    from citeforge.engines.io.settings import read_settings, settings_file
+
+    path = settings_file()
+    names = {f.name.removeprefix("--") for f in _flags(RunOptions, SETTINGS)} if path else ()
+    ctx.meta[_SETTINGS] = settings = path, read_settings(path, names) if path else {}
+    return settings
+
+
+class OneOf(click.Choice[str]):
+    """A choice that says which value was probably meant."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is said of a value that is none of the choices."""
+        message = super().get_invalid_choice_message(value, ctx)
+        return f"{message.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
+
+
+def field_options(
+    record: type[BaseModel], only: Collection[str] | None = None, required: Collection[str] = ()
+) -> list[click.Option]:
+    """One option a field.
+
+    Args:
+        record: pydantic model.
+        only: first fields of the places wanted, in this order where they have one; None for all,
+            in the order of the record.
+        required: fields that must be given though the record has a default.
+    """
+    flags = _flags(record, only)
+    if isinstance(only, Sequence):
+        flags.sort(key=lambda flag: only.index(flag.place[0]))
+    return [_option(flag, flag.place[0] in required) for flag in flags]
+
+
+def _flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
+    """Options of a record, and of plugins' runners where it names one."""
+    flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
+    if record is RunOptions and (only is None or _RUNNER in only):
+        from citeforge.engines.runner import runner_flags
+
+        flags += runner_flags(_RUNNER)
+    return flags
+
+
+def _option(flag: Flag, required: bool) -> click.Option:
+    attributes: dict[str, Any] = {"metavar": flag.option.metavar, "hidden": flag.option.hidden}
+    names = [flag.name, _parameter(flag)]
+    is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
+    make = _Setting if is_setting else _Option
+    if flag.type is bool:
+        if flag.field.get_default() is None:
+            names[0] += f"/--no-{flag.name.removeprefix('--')}"
+            return make(flag, names, default=None, **attributes)
+        return make(flag, names, is_flag=True, **attributes)
+    if flag.repeats:
+        return make(flag, names, multiple=True, type=_type(flag), **attributes)
+    default = flag.field.get_default()
+    if flag.option.joined:
+        default = ",".join(map(str, default)) if default else None
+    elif flag.choices:
+        default = str(default)
+    return make(
+        flag,
+        names,
+        type=_type(flag),
+        required=required or flag.field.is_required(),
+        show_default=default is not None,
+        **attributes,
+        **({} if flag.field.is_required() or default is None else {"default": default}),
+    )
+
+
+def _type(flag: Flag) -> Any:
+    if flag.choices:
+        return OneOf([str(c) for c in flag.choices])
+    if flag.type is Path:
+        return click.Path(path_type=Path)
+    if flag.type not in _RANGES:
+        return NAMED.get(flag.place[-1], str)
+    bounds = flag.bounds
+    if not bounds:
+        return flag.type
+    return _RANGES[flag.type](
+        min=bounds.get("ge", bounds.get("gt")),
+        max=bounds.get("le", bounds.get("lt")),
+        min_open="gt" in bounds,
+        max_open="lt" in bounds,
+    )
+
+
+def _parameter(flag: Flag) -> str:
+    return "__".join(flag.place)
+
+
+def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
+    """Decorator of a command's function: gives it these options, in order."""
+
+    def decorate(function: F) -> F:
+        before: list[click.Parameter] = getattr(function, "__click_params__", [])
+        # click reads the list backwards: decorators are applied from the last to the first.
+        function.__click_params__ = [*before, *reversed(list(options))]  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def record_from(
+    record: type[M], parameters: Mapping[str, Any], only: Collection[str] | None = None
+) -> M:
+    """The record that parsed options say; parameters of others are passed over.
+
+    Args:
+        record: pydantic model.
+        parameters: parameters of a command by name.
+        only: first fields of the places that are its options; None for all.
+
+    Raises:
+        UsageError: names the option at fault.
+    """
+    values: dict[tuple[str, ...], Any] = {}
+    for flag in _flags(record, only):
+        value = parameters.get(_parameter(flag))
+        # What is not said of a runner is left out: another one may be asked for.
+        silent = flag.place[0] == _RUNNER and value == flag.field.default
+        if value is None or silent or (flag.repeats and not value):
+            continue
+        legal = {str(c): c for c in flag.choices}
+        values[flag.place] = legal.get(value, value) if flag.choices else value
+    try:
+        return record.model_validate(nested(values))
+    except ValidationError as error:
+        raise UsageError(_message(record, error)) from error
+
+
+def _message(record: type[BaseModel], error: ValidationError) -> str:
+    first = error.errors()[0]
+    text = first["msg"].removeprefix("Value error, ")
+    for flag in flags_of(record):
+        if first["loc"][: len(flag.place)] == flag.place:
+            value = first["input"]
+            is_one_value = isinstance(value, str) and not flag.option.joined
+            quoted = f" {value!r}" if is_one_value else ""
+            return f"{flag.name}{quoted}: {text}"
+    return text
+
 
 benchmark_option = path_option(
     "--benchmark", required=True, help="Package, or hub:ORG/NAME[@REVISION]."
 )
 verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
-
-
 model_options = add_options(
     [*field_options(Judging, _LOCAL_JUDGE), *field_options(RunOptions, LOCAL)]
 )

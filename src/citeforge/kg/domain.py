@@ -19,7 +19,7 @@ from citeforge.kg.plain import (
     IriStart,
     PlainModel,
 )
-from citeforge.kg.values.terms import is_iri
+from citeforge.kg.values import is_iri
 from citeforge.schemas.benchmarks.kg import relation_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.record import FrozenRecord

@@ -1,18 +1,18 @@
 """Where queries are answered: an embedded store, an endpoint, or what an endpoint once said."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, read_errors
 from citeforge.engines.registry import Registry, expected
+from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel, Translated, is_translated, translate
-from citeforge.kg.values.terms import Row, Term
+from citeforge.kg.values import Row, Term
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES
 from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.recipes.run import RunOptions
 
 
 class SparqlEngine(Protocol):
@@ -98,48 +98,25 @@ def _term(term: Any) -> Term:
     return Term("bnode", str(term))
 
 
-@dataclass(frozen=True)
-class GraphSettings:
-    """What a graph is opened with, besides its argument.
-
-    Attributes:
-        store: where replies of an endpoint are kept.
-        options: of :class:`citeforge.kg.client.endpoint.EndpointOptions`.
-    """
-
-    store: Path | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-
-def open_file_graph(path: str, settings: GraphSettings) -> SparqlEngine:
-    """``file:PATH``."""
-    return StoreEngine(Path(path))
-
-
-def open_endpoint(url: str, settings: GraphSettings) -> SparqlEngine:
+def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     """``sparql:URL``."""
-    from citeforge.kg.client.endpoint import EndpointEngine, EndpointOptions
-    from citeforge.kg.client.replies import ReplyStore
-
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
         raise expected("--kg", CHOICES)(f"sparql:{address}")
-    store = None if settings.store is None else ReplyStore(settings.store)
-    return EndpointEngine(url, EndpointOptions(**settings.options), store)
-
-
-def open_replayed_graph(file: str, settings: GraphSettings) -> SparqlEngine:
-    """``replay:FILE``."""
-    from citeforge.kg.client.endpoint import ReplayEngine
-
-    return ReplayEngine(Path(file))
+    store = None if run.kg_store is None else ReplyStore(run.kg_store)
+    options = EndpointOptions(timeout=run.kg_timeout, limits=Limits(seconds=run.kg_seconds))
+    return EndpointEngine(url, options, store)
 
 
 GRAPHS: Registry[Choice, SparqlEngine] = Registry(
     "graph",
     "graphs",
     CHOICES,
-    {"file": open_file_graph, "sparql": open_endpoint, "replay": open_replayed_graph},
+    {
+        "file": lambda path, run: StoreEngine(Path(path)),
+        "sparql": open_endpoint,
+        "replay": lambda path, run: ReplayEngine(Path(path)),
+    },
     "select identity",
     expected("--kg", CHOICES),
 )

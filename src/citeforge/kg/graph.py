@@ -1,17 +1,18 @@
-"""One interface to any knowledge graph in Wikidata's RDF model."""
+"""One interface to any knowledge graph in Wikidata's RDF model, and the way to open one."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from citeforge.engines.io.progress import progress
-from citeforge.kg.client.endpoint import TooLongError
-from citeforge.kg.domain import Domain
-from citeforge.kg.engines import SparqlEngine
-from citeforge.kg.plain import Translated
-from citeforge.kg.values.dates import render_date
-from citeforge.kg.values.terms import (
+from citeforge.engines.io.textfiles import yaml_line
+from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.endpoint import TooLongError
+from citeforge.kg.engines import GRAPHS, SparqlEngine, StoreEngine
+from citeforge.kg.plain import PlainModel, Translated
+from citeforge.kg.values import (
     WIKIBASE,
     XSD,
     Row,
@@ -22,9 +23,11 @@ from citeforge.kg.values.terms import (
     literal,
     plain_label,
     query,
+    render_date,
 )
 from citeforge.schemas.benchmarks.kg import Graph, Triple
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.run import RunOptions
 
 BATCH = 50
 _LEFT_OUT = frozenset(
@@ -315,6 +318,52 @@ class KnowledgeGraph:
 
     def _id(self, term: Term) -> str:
         return term.value.removeprefix(self.domain.entity_iri)
+
+
+def open_graph(
+    name: str | None, domain: str | Mapping[str, Any], languages: Sequence[str], run: RunOptions
+) -> KnowledgeGraph:
+    """The graph of ``--kg`` with its domain and languages.
+
+    Raises:
+        UsageError: no graph is named.
+        InputError: a domain, graph or store that cannot be read.
+    """
+    if name is None:
+        raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE")
+    record = load_domain(domain)
+    engine = GRAPHS.make(name, run)
+    translated = None
+    if record.plain is not None:
+        path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")
+        translated = _translated(engine, record.plain, path)
+    return KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
+
+
+def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
+    """Put a plain graph into the one model that is asked.
+
+    Raises:
+        UsageError: it is no file.
+        InputError: the graph has no named entity of the classes.
+    """
+    if not isinstance(engine, StoreEngine):
+        raise UsageError("a domain with model: plain is for --kg file:PATH")
+    translated = engine.translate(model)
+    if translated is None or translated.named:
+        return translated
+    names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
+    field, what, allowed = "labels", f"a name under any of {names}", "predicates that hold names"
+    if not translated.left_out["entities without a label"]:
+        what = f"an entity of {', '.join(model.classes)}"
+        field, allowed = "classes", f"its classes: {classes}"
+    raise InputError(
+        f"{engine.path.name} has not {what}",
+        path=path,
+        line=yaml_line(path, ("plain", field)),
+        field=f"plain.{field}",
+        allowed=allowed,
+    )
 
 
 def _whole(rows: list[Row], *variables: str) -> list[Row]:

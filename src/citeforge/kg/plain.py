@@ -16,8 +16,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from citeforge.kg.values.dates import precise_time
-from citeforge.kg.values.terms import WIKIBASE, XSD, iri, is_iri, literal
+from citeforge.kg.values import WIKIBASE, XSD, iri, is_iri, literal, precise_time
 from citeforge.schemas.record import FrozenRecord
 
 ENTITY_IRI = "urn:citeforge:plain:"

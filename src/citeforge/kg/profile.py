@@ -8,7 +8,7 @@ import yaml
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import COUNT, KnowledgeGraph
 from citeforge.kg.phrasing import plain_phrase
-from citeforge.kg.values.terms import Row, plain_label
+from citeforge.kg.values import Row, plain_label
 from citeforge.kg.verbalise import form_of
 from citeforge.schemas.errors import InputError
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.values.dates import lexical_date, precise_time
-from citeforge.kg.values.terms import WIKIBASE, XSD, iri, literal
+from citeforge.kg.values import WIKIBASE, XSD, iri, lexical_date, literal, precise_time
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
 

@@ -1,11 +1,15 @@
-"""Scores in Python: score, read, compare, report."""
+"""Scores in Python: of submission files, or of answers that live in memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
@@ -24,17 +28,85 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.targets import context_target, score_targets
 from citeforge.library.benchmarks import load
-from citeforge.library.submissions import Answers, submission_file
 from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.extras import extras_named
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
-from citeforge.schemas.systems.names import twin_of
+from citeforge.schemas.systems import twin_of
 
 if TYPE_CHECKING:
     import pandas
+
+
+Answers = str | Path | Iterable[Mapping[str, Any]] | Any
+"""A submission file, dictionaries with its fields, or a DataFrame with such columns."""
+
+
+@contextmanager
+def submission_file(answers: Answers, system: str | None = None) -> Iterator[Path]:
+    """The answers as a file, for as long as the block runs.
+
+    Args:
+        answers: path of a submission; or rows with the fields of a submission line
+            (``query_id``, ``output``, …); or a DataFrame with these columns, whose empty cells
+            (NaN, None) count as absent.
+        system: name of the system, for rows; ``answers`` by default.
+
+    Raises:
+        InputError: a row cannot be written as JSON, with its number.
+        UsageError: neither a path nor rows.
+    """
+    if isinstance(answers, str | Path):
+        yield Path(answers)
+        return
+    name = system or "answers"
+    with tempfile.TemporaryDirectory(prefix="citeforge-") as folder:
+        path = Path(folder) / "answers.jsonl"
+        with path.open("wb") as file:
+            file.write(msgspec.json.encode({"submission": {"system": name}}) + b"\n")
+            for number, row in enumerate(_rows(answers), 1):
+                file.write(_line(row, number) + b"\n")
+        try:
+            yield path
+        except InputError as error:
+            if error.path != str(path):
+                raise
+            # The file is ours: what the caller knows is the number of the row.
+            row_number = None if error.line is None else error.line - 1
+            place = "answers" if row_number is None else f"answers[{row_number - 1}]"
+            raise InputError(
+                error.message, path=place, field=error.field, allowed=error.allowed
+            ) from error
+
+
+def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
+    if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
+        for row in answers.to_dict(orient="records"):
+            yield {k: v for k, v in row.items() if not _is_absent(v)}
+        return
+    if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
+        raise UsageError(
+            f"answers: expected a path, dictionaries or a DataFrame, got {type(answers).__name__}"
+        )
+    yield from answers
+
+
+def _is_absent(value: Any) -> bool:
+    # NaN is how a DataFrame says that a cell is empty; it is the one value unequal to itself.
+    return value is None or (isinstance(value, float) and value != value)
+
+
+def _line(row: Any, number: int) -> bytes:
+    try:
+        return msgspec.json.encode(row)
+    except (TypeError, ValueError, msgspec.MsgspecError) as error:
+        raise InputError(
+            f"cannot be written as JSON ({error})",
+            path=f"answers[{number - 1}]",
+            allowed='fields of a submission line, e.g. {"query_id": "q1", "output": "… [2]."}',
+        ) from error
 
 
 class Scores(Displayed):

@@ -1,12 +1,155 @@
-"""The kinds of benchmarks that there are: entry points of citeforge itself, then of plugins."""
+"""What a kind of benchmark says of itself and does in its own way, and the kinds that there are."""
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import pyarrow as pa
 
 from citeforge.engines import plugins
-from citeforge.package.kind import Kind
+from citeforge.package.items import Item
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.submission import SubmissionLine
+
+
+class Kind(ABC):
+    """A kind of benchmark: facts as attributes, behaviour as methods.
+
+    It stands below the floors that ask it; the classes that fill it in stand above them, in
+    ``citeforge/kinds`` and in plugins, and import what they use.
+
+    Attributes:
+        name: as in ``citeforge build NAME`` and in manifests.
+        recipe: record of a build of it, whose ``kind`` is the name; None where its packages come
+            from elsewhere.
+        has_plan: whether the requests of a build can be told beforehand.
+        about: what a benchmark of it consists of, in the words of cards.
+        paper: source whose paper describes it; cards cite it.
+        task_categories: of the Hub.
+        tables: config to Arrow schema of the tables that a package may have.
+        shows: what systems are shown and cite.
+        questions: split of ``queries`` whose rows are the queries.
+        other_questions: context sets that ask the queries in another form, to its split.
+        is_design: whether the context sets are the cells of one experiment, which are answered and
+            scored together.
+        readings: what a measure may read of answers (``reads``).
+        template: prompt template that is taken when none is named: one of ours, or a Jinja file.
+        default_measures: families of measures that are computed when none are named.
+        headline: measures with a leaderboard of their own on the Hub, the first one first; none
+            where values are of several context sets together.
+        annotation: annotation tasks that look at a benchmark of it.
+        public: tables of which ``publish --hide-gold`` publishes all rows.
+        blinded: tables of which it publishes what :meth:`blind` leaves; all other tables stay in
+            the gold half.
+        withheld: context sets that stay there, too: beside others they tell what is gold.
+        whole_corpus: field of the manifest's ``config`` and the value that says that the package
+            holds all passages.
+        refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
+            ``export`` is about layouts of what it does not show, ``annotate`` about other tasks.
+        systems: systems without a model that answer it in their own way (:meth:`lines`).
+    """
+
+    name: str
+    recipe: type[Recipe] | None = None
+    has_plan: bool = False
+    about: str
+    paper: str
+    task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")
+    tables: Mapping[str, pa.Schema]
+    shows: Literal["passages", "triples"] = "passages"
+    questions: str = "queries"
+    other_questions: ClassVar[Mapping[str, str]] = {}
+    is_design: bool = False
+    readings: tuple[str, ...]
+    template: str = "rage"
+    default_measures: tuple[str, ...]
+    headline: tuple[str, ...] = ()
+    annotation: tuple[str, ...] = ()
+    public: tuple[str, ...] = ()
+    blinded: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
+    whole_corpus: tuple[str, str] | None = None
+    refusals: ClassVar[Mapping[str, str]] = {}
+    systems: tuple[str, ...] = ()
+
+    def __init_subclass__(cls) -> None:
+        if cls.recipe is not None and cls.name != cls.recipe.kind:
+            raise ValueError(
+                f"the kind {cls.name!r} has a recipe of the kind {cls.recipe.kind!r}; give it "
+                "recipe=… with that name, or None"
+            )
+
+    @abstractmethod
+    def build(self, recipe: Any, run: RunOptions) -> Manifest:
+        """Build a package by a recipe of this kind."""
+
+    def plan(self, recipe: Any, run: RunOptions) -> Any:
+        """Requests of a build (:class:`~citeforge.engines.llm.budget.RunPlan`), if ``has_plan``."""
+        return None
+
+    @abstractmethod
+    def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
+        """Queries of a context set, or one of them, with what systems are shown."""
+
+    @abstractmethod
+    def reading(self, reads: str) -> Any:
+        """The function that reads answers so: a ``Read`` of ``evaluator.statements.reading``.
+
+        Args:
+            reads: one of ``readings``.
+        """
+
+    @abstractmethod
+    def problems(self, package: Any) -> Iterator[tuple[str, str]]:
+        """What does not hold in a package beyond hashes and schemas: (table, what is wrong)."""
+
+    @abstractmethod
+    def checker(self, benchmark: Any) -> Any:
+        """What finds faults in answers.
+
+        One like :class:`citeforge.evaluator.submissions.check.Marks`.
+        """
+
+    def blind(self, config: str, table: pa.Table) -> pa.Table:
+        """The public part of a table of ``blinded``."""
+        return table
+
+    def labelling(self, package: Any, context: str) -> Any:
+        """What prompts say of each passage; None where they say nothing.
+
+        See :class:`citeforge.builders.packaging.prompts.Labelling`.
+        """
+        return None
+
+    def saved_answers(
+        self, path: Path, benchmark: Any
+    ) -> Iterator[tuple[int, SubmissionLine]] | None:
+        """Answers of AttriEval's saved outputs; None where they are read as of any kind."""
+        return None
+
+    def lines(
+        self, system: str, benchmark: Any, contexts: list[str], runs: int, seed: int
+    ) -> Iterator[dict[str, Any]]:
+        """Answers of a system of ``systems``."""
+        return iter(())
+
+    def trace(self, package: Any, query: str) -> str | None:
+        """How a query was made, round by round; None where nothing is kept of that."""
+        return None
+
+    def refusal(self, what: str) -> str | None:
+        """Why something is not offered, in words for the user; None where it is.
+
+        Args:
+            what: a key of ``refusals``.
+        """
+        reason = self.refusals.get(what)
+        return None if reason is None else f"not for {self.name} benchmarks: {reason}"
+
 
 _GROUP = "kinds"
 

@@ -10,7 +10,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems import System
 from citeforge.systems import authorship, kalma, passages, rage
 from citeforge.systems.llm.asking import from_graphs, from_passages
 from citeforge.systems.options import EditedOptions, LlmOptions

@@ -15,8 +15,7 @@ from citeforge.schemas.commands.command_options import AmountOptions
 from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.submission import CONTROL, make_header
-from citeforge.schemas.systems.declaration import System
-from citeforge.schemas.systems.names import fault_of
+from citeforge.schemas.systems import System, fault_of
 from citeforge.systems.llm.ask import ask
 from citeforge.systems.llm.writing import write_submission
 from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of

@@ -16,8 +16,8 @@ from citeforge.builders.kalma.selection import EntityPair, missing_values
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.graph import open_graph
 from citeforge.kg.phrasing import Phrase, Phrasing, plural
-from citeforge.kg.setup import open_graph
 from citeforge.kg.verbalise import verbalise, with_article
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple

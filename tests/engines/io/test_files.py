@@ -138,7 +138,7 @@ import sys
 from pathlib import Path
 from citeforge.builders.packaging.hiding import write_secret
 from citeforge.engines.io.files import write_text
-from citeforge.kg.client.replies import ReplyStore
+from citeforge.kg.endpoint import ReplyStore
 folder = Path(sys.argv[1])
 (folder / "old").touch(mode=0o600)
 write_text(folder / "old", "x")

@@ -29,8 +29,7 @@ from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.setup import open_graph
+from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.benchmarks.kg import EMPTY, Key, Triple
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo

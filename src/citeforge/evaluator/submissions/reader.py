@@ -12,7 +12,7 @@ from citeforge.engines.io.jsonlines import decode_line, open_bytes, read_errors,
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import Header, SubmissionLine
-from citeforge.schemas.systems.names import LONGEST, fault_of
+from citeforge.schemas.systems import LONGEST, fault_of
 from citeforge.schemas.text import printable
 
 OWN = "own"

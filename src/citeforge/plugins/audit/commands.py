@@ -5,9 +5,16 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import endpoint_options, model_options, run_options, verdicts_option
-from citeforge.cli.path_options import path_argument
-from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.command import path_argument
+from citeforge.cli.options import (
+    add_options,
+    endpoint_options,
+    field_options,
+    model_options,
+    record_from,
+    run_options,
+    verdicts_option,
+)
 from citeforge.cli.short_help import ManyOptions
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging

@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from citeforge.cli.path_options import path_argument, path_option
-from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.plugins.community_evals.options import ResultsOptions
 
 

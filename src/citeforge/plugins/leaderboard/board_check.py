@@ -15,7 +15,7 @@ from citeforge.plugins.leaderboard.history import (
     submissions_of,
 )
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.systems.names import twin_of
+from citeforge.schemas.systems import twin_of
 
 SUBMISSIONS_TO_HIDDEN_GOLD = 3
 """That a system may make where the board does not say: each one tells something of the labels."""

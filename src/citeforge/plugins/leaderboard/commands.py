@@ -6,9 +6,8 @@ from typing import Any
 
 import click
 
-from citeforge.cli.options import run_options
-from citeforge.cli.path_options import path_argument, path_option
-from citeforge.cli.record_options import add_options, field_options
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import add_options, field_options, run_options
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from urllib.request import Request
 
 from citeforge.engines.io.files import sha256_file, storage_errors, write_bytes
-from citeforge.kg.client.transport import send_request
+from citeforge.kg.transport import send_request
 from citeforge.plugins.reproduce.declared import HashedFile, OutputFile, OutputRepository
 from citeforge.schemas.errors import InputError
 

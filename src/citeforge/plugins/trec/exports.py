@@ -18,7 +18,7 @@ from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
-from citeforge.schemas.systems.names import fault_of
+from citeforge.schemas.systems import fault_of
 
 RUN, TOPICS = "run.jsonl", "topics.jsonl"
 _NO_ID = "citations of passages that were not shown, or have no id"

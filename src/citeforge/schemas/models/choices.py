@@ -114,35 +114,15 @@ GRAPHS = (
     ),
     Choice("replay", "FILE", "what an endpoint once said"),
 )
-FORMATS = (
-    Choice("alce", "", "ALCE's results"),
-    Choice("attributed-ir", "", "Attributed-IR's CSV"),
-    Choice("attrieval", "", "AttriEval's saved data set"),
-    Choice("inspect", "", "logs of inspect_ai", needs="inspect_ai"),
-    Choice("kalma", "", "KaLMA's CSV"),
-    Choice("rage-toolkit", "", "rage_toolkit's predictions"),
-    *(
-        Choice(f"trec-{name}", "", f"TREC {title}")
-        for name, title in (
-            ("rag24", "RAG 2024"), ("rag25", "RAG 2025"), ("rag26", "RAG 2026"),
-            ("ragtime25", "RAGTIME 2025"), ("ragtime26", "RAGTIME 2026"),
-            ("dragun25", "DRAGUN 2025"), ("neuclir24", "NeuCLIR 2024 reports"),
-        )
-    ),
-    *(
-        Choice(name, "", what)
-        for name, what in (
-            ("anthropic", "Anthropic's Messages"),
-            ("openai", "OpenAI's Responses and chat completions"),
-            ("gemini", "Gemini's responses"),
-            ("langchain", "outputs of LangChain's retrieval chains"),
-        )
-    ),
-    Choice("deep-research", "", "DeepResearch Bench's reports"),
-    Choice("deep-research-facts", "", "the same, with the facts that its LLM extracted"),
-    Choice("deep-research-verdicts", "", "the same, with its LLM's verdicts, too"),
-    Choice("citeforge", "", "ours"),
-)  # fmt: skip
+FORMATS = tuple(
+    Choice(name, "", "a format of prediction files")
+    for name in (
+        "alce attributed-ir attrieval inspect kalma rage-toolkit trec-rag24 trec-rag25 trec-rag26 "
+        "trec-ragtime25 trec-ragtime26 trec-dragun25 trec-neuclir24 anthropic openai gemini "
+        "langchain deep-research deep-research-facts deep-research-verdicts citeforge"
+    ).split()
+)
+"""Docs have what each one is."""
 FINDING = (
     "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
     "them: how sources are found among the passages shown."

@@ -10,8 +10,7 @@ from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.recipes.compute import Runtime
-from citeforge.schemas.recipes.docstrings import with_docstrings
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.option import Option, with_docstrings
 from citeforge.schemas.record import FrozenRecord
 
 ExtraFields = Literal["refuse", "ignore", "keep"]
@@ -24,12 +23,12 @@ _IN_MANIFEST = ("name", "licence")
 
 
 class Part(FrozenRecord):
-    """A record inside a recipe; its fields are options of the same command."""
+    """A record whose fields are options of a command; inside another one, of the same command."""
 
     model_config = ConfigDict(json_schema_extra=with_docstrings)
 
 
-class Recipe(FrozenRecord):
+class Recipe(Part):
     """Base of the recipes, one a kind.
 
     An option is declared in its recipe and nowhere else: name, type, bounds, default and help
@@ -40,8 +39,6 @@ class Recipe(FrozenRecord):
         run_options: fields of RunOptions that such a build takes.
         main_input: field that names what the benchmark is made of.
     """
-
-    model_config = ConfigDict(json_schema_extra=with_docstrings)
 
     kind: ClassVar[str]
     run_options: ClassVar[tuple[str, ...]] = ()

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.docstrings import docstring
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.option import Option, docstring
 
 
 @dataclass(frozen=True)

@@ -3,12 +3,11 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.docstrings import with_docstrings
+from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.option import Option, Prices
-from citeforge.schemas.record import FrozenRecord
 
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
@@ -29,13 +28,11 @@ SETTINGS = (
 IfExists = Literal["refuse", "overwrite", "resume"]
 
 
-class RunOptions(FrozenRecord):
+class RunOptions(Part):
     """Where and how a build runs: folders, processors, endpoints, caches.
 
     The same recipe gives the same tables whatever stands here.
     """
-
-    model_config = ConfigDict(json_schema_extra=with_docstrings)
 
     out: Path | None = None
     """Folder to make."""

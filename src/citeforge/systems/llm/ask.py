@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.systems.declaration import System
+from citeforge.schemas.systems import System
 from citeforge.systems.llm.editing import (
     best_of,
     cites_candidates,

@@ -8,7 +8,7 @@ import msgspec
 
 from citeforge.engines.io.files import atomic_file
 from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply
-from citeforge.schemas.citations.marks import citation_marks
+from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.submission import Header
 from citeforge.systems.llm.system import Reply
 
@@ -57,7 +57,7 @@ def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
     """Log probabilities of the tokens that write citation numbers.
 
     Each digit-bearing token inside a citation mark counts once, under the mark's index: that of
-    :func:`citeforge.schemas.citations.marks.citation_marks`, which the scorer asks too.
+    :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer asks too.
     """
     marks = citation_marks(answer.text)
     values = []

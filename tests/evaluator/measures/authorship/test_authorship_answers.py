@@ -13,8 +13,7 @@ from citeforge.evaluator.measures.authorship.answers import (
     worst_values,
 )
 from citeforge.evaluator.measures.rage import citations as rage
-from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.citations.marks import citation_marks, read_number
+from citeforge.schemas.citations.grammar import Grammar, citation_marks, read_number
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.systems.llm.writing import citation_logprobs
 from conftest import Cli, write_jsonl

@@ -8,8 +8,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.statements.split import Statement, strict_statements
 from citeforge.plugins.responses.placing.marks import Shift, place_marks
 from citeforge.plugins.responses.placing.records import Cited
-from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.citations.marks import JOINER
+from citeforge.schemas.citations.grammar import JOINER, Grammar
 
 GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 N_DOCS = 4

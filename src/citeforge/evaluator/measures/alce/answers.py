@@ -7,8 +7,7 @@ from citeforge.evaluator.measures.judging import Claim
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.citations.grammar import without_markers
-from citeforge.schemas.citations.marks import read_number
+from citeforge.schemas.citations.grammar import read_number, without_markers
 
 ALCE = "Gao et al. 2023 (ALCE), section 3"
 APPENDIX = "Gao et al. 2023 (ALCE), appendix"

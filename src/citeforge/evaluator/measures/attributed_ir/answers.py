@@ -7,8 +7,7 @@ from citeforge.evaluator.measures.alce.answers import strict_claims
 from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.measures.judging import Claim
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
-from citeforge.schemas.citations.grammar import without_markers
-from citeforge.schemas.citations.marks import read_number
+from citeforge.schemas.citations.grammar import read_number, without_markers
 
 AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
 MOST_CITATIONS = 7

@@ -25,8 +25,14 @@ from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.benchmarks.tables import RELEVANT
-from citeforge.schemas.citations.grammar import Grammar, Marker, without_markers
-from citeforge.schemas.citations.marks import citation_marks, is_plain, read_number
+from citeforge.schemas.citations.grammar import (
+    Grammar,
+    Marker,
+    citation_marks,
+    is_plain,
+    read_number,
+    without_markers,
+)
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.schemas.text import match_form

@@ -9,7 +9,7 @@ import msgspec
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.ir_convert.attrieval import read_saved
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Cell, Design, design_of
-from citeforge.schemas.citations.marks import citation_marks, is_plain
+from citeforge.schemas.citations.grammar import citation_marks, is_plain
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 

@@ -18,8 +18,7 @@ from citeforge.evaluator.statistics.estimates import (
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, without_markers
-from citeforge.schemas.citations.marks import read_number
+from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import contains_answer, normalise_answer
 

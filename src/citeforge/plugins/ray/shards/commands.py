@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import click
 
-from citeforge.cli.record_options import add_options, field_options, record_from
+from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.shard import Shard
 from citeforge.schemas.recipes.base import Part

@@ -8,8 +8,7 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, is_label, strict_statements
 from citeforge.evaluator.statements.url_marks import AND, Markup, Mention, read_markup
 from citeforge.plugins.responses.placing.marks import Edit, Shift
-from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.citations.marks import JOINER
+from citeforge.schemas.citations.grammar import JOINER, Grammar
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import CitedFact
 from citeforge.schemas.text import normalise_em

@@ -15,8 +15,7 @@ from operator import eq, le
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
 from citeforge.plugins.responses.placing.records import Cited
-from citeforge.schemas.citations.grammar import Grammar, overlaps
-from citeforge.schemas.citations.marks import JOINER
+from citeforge.schemas.citations.grammar import JOINER, Grammar, overlaps
 
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"

@@ -1,0 +1,223 @@
+"""``citeforge build …``: one command a recipe, its options generated from the record; recipes of
+packages that exist; and the demo."""
+
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.cli.short_help import ManyOptions
+from citeforge.package.kinds import of_plugins, ours, recipe_named, recipes
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.run import ALWAYS, RunOptions
+
+FROM, PRINT = "--from", "--print-recipe"
+_RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
+trusting = click.option(
+    "--trust",
+    is_flag=True,
+    help="Use the files, models and endpoints that the recipe names, without asking.",
+)
+
+
+def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
+    """Prints what a recipe uses; asks on a terminal, and refuses without one.
+
+    Args:
+        trust: neither asks nor refuses.
+    """
+
+    def confirm(uses: Sequence[str]) -> None:
+        from citeforge.builders.build import refuse
+
+        click.echo("\n  ".join(["the recipe uses", *uses]), err=True)
+        if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
+            return
+        refuse(uses)
+
+    return confirm
+
+
+@click.command(FROM, cls=ManyOptions, short_help="Make a package again from its manifest alone.")
+@path_argument("folder", metavar="DIR")
+@add_options(field_options(RunOptions, ("out",), ("out",)))
+@click.option(
+    "--source",
+    "inputs",
+    multiple=True,
+    metavar="[FIELD=]VALUE",
+    help="Where an input lies now, when it is not where it was; repeatable.",
+)
+@trusting
+@add_options(field_options(RunOptions, _RUN))
+def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) -> None:
+    """Make a package again from its manifest alone; exit code 1 when its tables differ.
+
+    Prints the files, models and endpoints that the manifest names, and asks whether to use them.
+    """
+    from citeforge.builders.build import rebuild as make
+
+    run = record_from(RunOptions, given)
+    result = make(folder, run, inputs, confirmation(trust))
+    click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
+    click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")
+    if result.equal:
+        click.echo("equal: every table is the same, byte for byte")
+        return
+    click.echo(f"{folder}: not equal: {', '.join(result.unlike)}", err=True)
+    sys.exit(1)
+
+
+@click.command(PRINT, short_help="Print a recipe file to start from.")
+@click.argument("kind", required=False)
+@path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
+def print_recipe(kind: str | None, folder: Path | None) -> None:
+    """Print a recipe file to start from, or with --from the one that a package was made by."""
+    from citeforge.builders.recipes.changes import recipe_of
+    from citeforge.builders.recipes.files import recipe_text
+    from citeforge.package.manifest import load_manifest
+
+    if (kind is None) == (folder is None):
+        raise UsageError(f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR")
+    if folder is None:
+        default = recipe_named(str(kind))
+        if default is None:
+            raise UnknownValueError("kind", str(kind), recipes())
+        click.echo(recipe_text(default), nl=False)
+        return
+    recipe = recipe_of(load_manifest(folder))
+    if recipe is None:
+        raise InputError("its manifest does not hold the choices of a build", path=folder)
+    click.echo(recipe_text(recipe), nl=False)
+
+
+@click.command()
+@path_option("--out", default="citeforge-demo", show_default=True, help="Folder to make.")
+def demo(out: Path) -> None:
+    """Build, answer, score and report a small benchmark, to see what that looks like.
+
+    Uses examples that come with the package; needs no network, no model and some seconds. Every
+    command is printed before it runs.
+    """
+    from citeforge.cli.main import cli
+    from citeforge.library.demo import next_steps, start_demo
+
+    for line in start_demo(out):
+        click.echo(click.style(f"$ citeforge {line}", bold=True))
+        cli.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
+        click.echo()
+    click.echo(next_steps(out))
+
+
+FILE = "RECIPE.yaml"
+
+
+@click.command(FILE, cls=ManyOptions)
+@path_argument("file")
+@trusting
+@add_options(field_options(RunOptions))
+def from_file(file: Path, trust: bool, **given: Any) -> None:
+    """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND` writes one to
+    start from.
+
+    Prints the files, models and endpoints that it names, and asks whether to use them.
+    """
+    from citeforge.builders.build import uses_of
+    from citeforge.builders.recipes.files import read_recipe
+
+    recipe = read_recipe(file)
+    if uses := uses_of(recipe):
+        confirmation(trust)(uses)
+    _run(recipe, record_from(RunOptions, given))
+
+
+_BESIDE = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
+"""What stands where a kind would: a file, two options, each a command of its own, and the demo."""
+_IDENTITY = ("name", "licence", "hidden")
+
+
+class Builds(NamedCommands):
+    """A group whose commands are the kinds, and files with a recipe; each is made when it is used,
+    since plugins' runners add options."""
+
+    noun = "kind"
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; ``--print-recipe`` and ``--from`` are commands, wherever they stand."""
+        if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
+            words = [
+                w
+                for arg in args
+                for w in (arg.split("=", 1) if arg.startswith(f"{FROM}=") else [arg])
+            ]
+            for name in (PRINT, FROM):
+                if name in words:
+                    words.remove(name)
+                    args = ["--", name, *words]
+                    break
+        return super().parse_args(ctx, args)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0].endswith((".yaml", ".yml", ".json")):
+            return FILE, from_file, args
+        return super().resolve_command(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_BESIDE, *sorted(k.name for k in ours() if k.recipe)]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in _BESIDE:
+            return _BESIDE[name]
+        recipe = recipe_named(name)
+        return None if recipe is None else _command(recipe)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        texts = {n: c.short_help or c.help or "" for n, c in _BESIDE.items()}
+        texts |= {k.name: k.recipe.__doc__ or "" for k in ours() if k.recipe}
+        width = formatter.width - 6 - max(map(len, texts))
+        with formatter.section("Commands"):
+            own = (click.Command(name, help=texts[name]) for name in sorted(texts))
+            formatter.write_dl([(c.name or "", c.get_short_help_str(width)) for c in own])
+        theirs = [(name, f"A kind of the plugin {origin}.") for name, origin in of_plugins()]
+        if theirs:
+            with formatter.section("Kinds of plugins"):
+                formatter.write_dl(theirs)
+
+
+@click.group(cls=Builds)
+def build() -> None:
+    """Build a benchmark package from a source, or by a recipe."""
+
+
+def _command(recipe: type[Recipe]) -> click.Command:
+    options = {*ALWAYS, *recipe.run_options}
+    dry = "dry_run" in options
+    own = [n for n in recipe.model_fields if n not in _IDENTITY]
+    out = () if dry else ("out",)
+
+    @add_options(field_options(recipe, own))
+    @add_options(field_options(RunOptions, ("out",), out))
+    @add_options(field_options(recipe, _IDENTITY))
+    @add_options(field_options(RunOptions, options - {"out"}))
+    def run(**given: Any) -> None:
+        _run(record_from(recipe, given), record_from(RunOptions, given))
+
+    return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)
+
+
+def _run(recipe: Recipe, run: RunOptions) -> None:
+    from citeforge.builders.build import build as make
+    from citeforge.builders.build import plan_build
+    from citeforge.cli.lookup import summarise
+
+    if run.dry_run:
+        click.echo("\n".join(plan_build(recipe, run).lines()))
+        return
+    summarise(run.folder, make(recipe, run))

@@ -1,0 +1,142 @@
+"""``citeforge export FORMAT …``: one command an export, its options generated from its record; and
+prompts and the card of a package."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.cli.terminal import write_data
+from citeforge.publish.export.declared import Export
+from citeforge.publish.export.registry import find_export, origins, write_export
+from citeforge.schemas.errors import UnknownValueError
+
+
+@click.command()
+@path_argument("folder")
+@path_option("--scores", multiple=True, help="Score files of baselines to show; repeatable.")
+@click.option("--version", metavar="X.Y.Z", help="Set the version of the benchmark.")
+def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
+    """Write README.md, croissant.json and eval.yaml of a package.
+
+    From its manifest, statistics, audit.json, reference scores, and card.md, which is kept: write
+    there what only you know. eval.yaml makes a published benchmark a leaderboard of the Hub.
+    """
+    from citeforge.builders.packaging.licences import conflicts
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.package.manifest import load_manifest
+    from citeforge.publish.card import write_card
+    from citeforge.schemas.errors import InputError, UsageError
+
+    if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise UsageError(f"--version {version!r}: expected X.Y.Z")
+    files = [load_scores(p) for p in scores]
+    expected = load_manifest(folder).benchmark_hash
+    for path, file in zip(scores, files, strict=True):
+        if file.benchmark_hash != expected:
+            raise InputError("is of another build of the benchmark", path=path)
+    manifest = write_card(folder, files, version)
+    click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
+    for problem in conflicts(manifest):
+        click.echo(f"licence: {problem}", err=True)
+
+
+@click.command()
+@path_argument("folder")
+@click.option("--context", help="Context set, or `all` (default: the only one; authorship: all).")
+@click.option(
+    "--template",
+    help="`rage`, `authorship`, `kalma`, or a Jinja file (default: by kind of benchmark).",
+)
+@click.option(
+    "--show", help="`summary` or `snippet`: what stands for passages that have one (build alce)."
+)
+@path_option("--out", help="JSON Lines file (default: stdout).")
+def prompts(
+    folder: Path, context: str | None, template: str | None, show: str | None, out: Path | None
+) -> None:
+    """Write one prompt a query.
+
+    Each line is {"query_id", "context", "prompt", "benchmark", "benchmark_hash"}; `llm run` hands
+    the last two on to the submission, so that it is never scored against another build. Citation
+    marks inside passages are put into round brackets, so that a passage's own [3] is not mistaken
+    for passage 3.
+    """
+    from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
+    from citeforge.engines.io.files import atomic_file
+    from citeforge.library.benchmarks import package_folder
+    from citeforge.package.package import Package
+
+    package = Package(package_folder(folder))
+    contexts = contexts_for(package, context)
+    lines = prompt_lines(package, contexts, template, show)
+    if out is None:
+        for line in lines:
+            write_data(line)
+        return
+    count = 0
+    with atomic_file(out) as file:
+        for line in lines:
+            file.write(line.encode())
+            count += 1
+    what = f"context {contexts[0]}" if len(contexts) == 1 else f"{len(contexts)} contexts"
+    click.echo(f"{out}: {count:,} prompts of {what}")
+
+
+_OWN = {"prompts": prompts, "card": card}
+"""What is written for people and for LLMs, beside the formats of other tools."""
+
+
+class Exports(click.Group):
+    """A group whose commands are the exports; a plugin's is imported when it is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*_OWN, *origins()]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in _OWN:
+            return _OWN[name]
+        if ctx.resilient_parsing and name not in origins():
+            return None  # while somebody types
+        try:
+            return _command(find_export(name))
+        except UnknownValueError as error:
+            raise UnknownValueError("format", name, self.list_commands(ctx)) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Prompts and card"):
+            formatter.write_dl([(n, c.get_short_help_str(90)) for n, c in _OWN.items()])
+        with formatter.section("Formats of other tools"):
+            formatter.write_dl(
+                (name, f"An export of the plugin {origin}." if origin else find_export(name).about)
+                for name, origin in origins().items()
+            )
+
+
+@click.group(cls=Exports, subcommand_metavar="FORMAT [ARGS]...")
+def export() -> None:
+    """Write prompts, the card, the layout of another tool, or training data.
+
+    What a format cannot carry is listed.
+    """
+
+
+def _command(export: Export) -> click.Command:
+    @click.argument(
+        "source",
+        metavar="SCORES" if export.of == "scores" else "DIR",
+        type=click.Path(path_type=Path),
+    )
+    @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+    @add_options(field_options(export.options))
+    def run(source: Path, out: Path, **given: Any) -> None:
+        lost = write_export(export, source, out, record_from(export.options, given))
+        files = [p for p in sorted(out.rglob("*")) if p.is_file()]
+        click.echo(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files):,} B")
+        for what in lost:
+            click.echo(f"not carried: {what}")
+
+    return click.command(export.name, help=export.about)(run)

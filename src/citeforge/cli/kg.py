@@ -1,0 +1,128 @@
+"""``citeforge kg …``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import path_option
+from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+from citeforge.schemas.recipes.run import GRAPH
+
+_NAMED = ("kg", "domain", "languages")
+
+
+kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])
+"""Options that name a graph."""
+
+
+def open_kg(options: dict[str, Any]) -> Any:
+    """The KnowledgeGraph of parsed options.
+
+    Raises:
+        UsageError: no graph is named.
+    """
+    from citeforge.kg.graph import open_graph
+
+    recipe = record_from(KalmaRecipe, options, _NAMED)
+    run = record_from(RunOptions, options, GRAPH)
+    return open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+
+
+@click.group()
+def kg() -> None:
+    """Ask a knowledge graph: profile, snapshot, link."""
+
+
+@kg.command("profile")
+@kg_options
+@path_option("--out", help="Draft of a domain (FILE.yaml).")
+def profile(out: Path | None, **given: Any) -> None:
+    """Tell what a graph says of the domain's class: relations, counts, values.
+
+    With --out, writes the domain with plain words for every relation that has none, to be made
+    better by hand and given back as --domain.
+    """
+    from citeforge.engines.io.files import write_text
+    from citeforge.engines.io.report_table import Table
+    from citeforge.kg.profile import draft
+    from citeforge.kg.profile import profile_class as look
+
+    graph = open_kg(given)
+    about = look(graph)
+    domain = graph.domain
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:8])
+    is_plain = getattr(graph.engine, "is_plain", False)
+    click.echo(f"model: {'plain' if is_plain else domain.model}")
+    if is_plain:
+        click.echo("give --domain with model: plain, which maps its predicates; see docs/kalma.md")
+    click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
+    head = ("relation", "id", "entities", "values", "e.g.", "words")
+    rows = [
+        (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
+         "yes" if r.has_words else "no")
+        for r in about.relations
+    ]  # fmt: skip
+    click.echo(Table(head, rows).markdown())
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+    if out is not None:
+        write_text(out, draft(domain, about))
+        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+@kg.command("snapshot")
+@kg_options
+@path_option("--entities", required=True, help="File with one id a line.")
+@path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
+def snapshot(entities: Path, out: Path, **given: Any) -> None:
+    """Freeze the sub-graphs of entities as N-Triples.
+
+    A benchmark built from the file stays the same for ever.
+    """
+    from citeforge.kg.snapshot import read_entities, write_snapshot
+    from citeforge.schemas.errors import UsageError
+
+    if not out.name.endswith((".nt", ".nt.gz")):
+        raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
+    graph = open_kg(given)
+    ids = read_entities(entities, graph)
+    n_entities, n_lines = write_snapshot(graph, ids, out)
+    click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+
+
+@kg.command("link")
+@kg_options
+@path_option(
+    "--questions", required=True, help='JSON Lines with "_id" and "text", or BioKaLMA\'s JSON.'
+)
+@click.option(
+    "--ner",
+    help="Installed spaCy model, or auto: the one of the extra `ner` where it is installed "
+    "(default: the graph's own labels).",
+)
+@path_option("--out", help="JSON Lines file of links.")
+def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> None:
+    """Find the entities that questions name (KaLMA's retrieval).
+
+    With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
+    """
+    from citeforge.kg.link import Linker, link_questions, read_questions
+
+    read = read_questions(questions)
+    links, quality = link_questions(read, Linker(open_kg(given), ner), out)
+    candidates = [len(link.candidates) for mine in links for link in mine]
+    click.echo(
+        f"{len(read.texts):,} questions, {len(candidates):,} names, "
+        f"{sum(map(bool, candidates)):,} linked, {sum(n > 1 for n in candidates):,} of them chosen "
+        "among namesakes"
+    )
+    if quality is not None:
+        click.echo(
+            f"against the published sub-graphs: recall {100 * quality.recall:.1f}, precision "
+            f"{100 * quality.precision:.1f} ({quality.expected:,} entities expected, "
+            f"{quality.linked:,} linked)"
+        )

@@ -1,0 +1,96 @@
+"""``citeforge llm …``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import (
+    add_options,
+    endpoint_options,
+    field_options,
+    record_from,
+    run_options,
+)
+from citeforge.cli.short_help import ManyOptions
+from citeforge.schemas.commands.command_options import PromptingOptions
+from citeforge.schemas.recipes.run import RunOptions
+
+_THEN = [n for n in PromptingOptions.model_fields if n != "llm"]
+
+
+@click.group()
+def llm() -> None:
+    """Ask an LLM, and keep its answers: run, stats, export, import."""
+
+
+@llm.command("run", cls=ManyOptions)
+@path_argument("prompts")
+@add_options(field_options(PromptingOptions, ("llm",)))
+@path_option("--out", required=True, help="Submission to write.")
+@add_options(field_options(PromptingOptions, _THEN))
+@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
+@endpoint_options
+def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
+    """Answer prompts and write a submission.
+
+    PROMPTS is what `citeforge export prompts --out` wrote; the submission names the benchmark that
+    they are of. A reply that is empty or was cut at --max-answer is an answer; the line of a cut
+    one says `"finish_reason": "length"`. Prompts without an answer are left out of the submission
+    and counted; exit code 3. Answers are kept in --store (by default OUT.replay.db), so that
+    nothing is paid for twice.
+    """
+    from citeforge.cli.running import print_outcome
+    from citeforge.systems.llm.answering import answer_prompts, plan_prompts
+
+    options, how = record_from(PromptingOptions, given), run_options(given, out=out)
+    if dry_run:
+        click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
+        return
+    print_outcome(out, answer_prompts(prompts, options, how), "prompts")
+
+
+@llm.command("stats")
+@path_argument("store")
+@add_options(field_options(RunOptions, ("price",)))
+def stats(store: Path, **given: Any) -> None:
+    """Count the answers, failures and tokens of a store."""
+    from citeforge.engines.llm.replay import ReplayStore
+    from citeforge.engines.setup import client_options
+
+    with ReplayStore(store, readonly=True) as opened:
+        figures = opened.stats()
+    click.echo(f"answers            {figures.answers:,}")
+    for model, count in figures.models.items():
+        click.echo(f"  {model:<16} {count:,}")
+    click.echo(f"failures           {figures.failures:,}")
+    for kind, count in figures.kinds.items():
+        click.echo(f"  {kind:<16} {count:,}")
+    click.echo(f"prompt tokens      {figures.prompt_tokens:,}")
+    click.echo(f"completion tokens  {figures.completion_tokens:,}")
+    price = client_options(run_options(given)).price
+    if price is not None:
+        cost = price.cost(figures.prompt_tokens, figures.completion_tokens)
+        click.echo(f"cost               {cost:.4f}")
+
+
+@llm.command("export")
+@path_argument("store")
+@path_option("--out", required=True, help="JSON Lines file.")
+def export(store: Path, out: Path) -> None:
+    """Write all answers of a store as JSON Lines."""
+    from citeforge.engines.llm.replay import export_store
+
+    click.echo(f"{out}: {export_store(store, out):,} answers")
+
+
+@llm.command("import")
+@path_argument("store")
+@path_argument("file")
+def import_(store: Path, file: Path) -> None:
+    """Take exported answers into a store; what is there stands."""
+    from citeforge.engines.llm.replay import import_store
+
+    added, old = import_store(store, file)
+    click.echo(f"{store}: {added:,} answers added, {old:,} were there")

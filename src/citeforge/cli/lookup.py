@@ -1,0 +1,216 @@
+"""Commands that tell what is there, and whether it is sound."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from citeforge.cli.command import path_argument, path_option
+
+if TYPE_CHECKING:
+    from citeforge.package.package import Package
+    from citeforge.schemas.benchmarks.manifest import Manifest
+    from citeforge.schemas.systems import System
+
+
+def summarise(folder: Path, manifest: Manifest) -> None:
+    """Print what a package holds."""
+    from citeforge.package.manifest import read_stats
+
+    click.echo(f"{manifest.name} ({manifest.kind}) at {folder}")
+    click.echo(f"benchmark hash {manifest.benchmark_hash}")
+    for source in manifest.sources:
+        click.echo(f"source {source.spec}; licence {source.licence or 'not stated'}")
+        for rule, text in source.rules.items():
+            click.echo(f"  {rule}: {text}")
+        for what, count in source.counts.items():
+            click.echo(f"  {count:,} {what}")
+            if " with extra fields " in what:
+                click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
+    stats = read_stats(folder)
+    width = max(map(len, stats), default=0)
+    for what, value in stats.items():
+        if isinstance(value, dict):
+            parts = ", ".join(f"{k} {_figure(v)}" for k, v in list(value.items())[:8])
+            click.echo(f"  {what:<{width}}  {parts}{', …' if len(value) > 8 else ''}")
+        else:
+            click.echo(f"  {what:<{width}}  {_figure(value)}")
+    for what, count in manifest.counts.items():
+        click.echo(f"  {what:<{width}}  {count:,}")
+    if manifest.config.get("drop_suspects"):
+        dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
+        click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
+    if manifest.short_mappings:
+        n = len(manifest.short_mappings)
+        click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
+    for name, info in manifest.contexts.items():
+        short = f"; {len(info.short)} queries fall short" if info.short else ""
+        click.echo(f"context {name}: {info.description}{short}")
+    for text in manifest.warnings:
+        click.echo(f"warning: {text}", err=True)
+
+
+def _figure(value: object) -> str:
+    return f"{value:,}" if isinstance(value, (int, float)) else str(value)
+
+
+@click.command()
+@path_argument("folder")
+@click.option("--query", help="Show this query with its labelled context.")
+@click.option("--context", help="Context set to show (default: all).")
+@click.option("--full", is_flag=True, help="Whole passages, not their first 300 characters.")
+@click.option("--trace", is_flag=True, help="How a question of build kalma grew (--query).")
+def show(folder: Path, query: str | None, context: str | None, full: bool, trace: bool) -> None:
+    """Summarise a package, or show one query in context."""
+    from citeforge.library.benchmarks import package_folder
+    from citeforge.package.manifest import load_manifest
+    from citeforge.package.package import Package
+    from citeforge.schemas.errors import UsageError
+
+    folder = package_folder(folder)
+    manifest = load_manifest(folder)
+    if query is None:
+        if trace:
+            raise UsageError("--trace: of which question? Name it with --query ID")
+        summarise(folder, manifest)
+        return
+    package = Package(folder, manifest)
+    if trace:
+        _show_trace(package, query)
+        return
+    for name in [context] if context else package.contexts:
+        for item in package.items(name, query):
+            click.echo(f"query {item.query_id}: {item.query}")
+            click.echo(f"context {name}:")
+            for number, passage in enumerate(item.passages, manifest.grammar.base):
+                title = f"{passage.title}: " if passage.title else ""
+                text = f"{title}{passage.text}".replace("\n", " ")
+                if not full and len(text) > 300:
+                    text = text[:299] + "…"
+                click.echo(f"  [{number}] {passage.label} ({passage.id})\n      {text}")
+            for graph in item.graphs:
+                click.echo(f"  {graph.qid} {graph.name}")
+                for triple in graph.triples:
+                    click.echo(f"      {triple.relation}: {triple.value}")
+
+
+def _show_trace(package: Package, query: str) -> None:
+    from citeforge.schemas.errors import InputError
+
+    text = package.kind.trace(package, query)
+    if text is None:
+        raise InputError(
+            f"is a {package.kind.name} benchmark",
+            path=package.folder,
+            allowed="--trace is for those of build kalma",
+        )
+    click.echo(text, nl=False)
+
+
+@click.command()
+@path_argument("folder")
+def verify(folder: Path) -> None:
+    """Check a package: hashes, schemas, ids, contexts.
+
+    Exit code 0 when it is sound, 1 with one line for each problem.
+    """
+    from citeforge.builders.packaging.verify import verify as find_problems
+    from citeforge.library.benchmarks import package_folder
+    from citeforge.package.manifest import load_manifest
+    from citeforge.schemas.errors import InputError
+
+    folder = package_folder(folder)
+    problems = find_problems(folder)
+    for problem in problems:
+        click.echo(f"{folder / problem.file}: {problem.message}", err=True)
+    if problems:
+        raise InputError(f"{len(problems)} problems", path=folder)
+    manifest = load_manifest(folder)
+    click.echo(f"{folder}: {len(manifest.files)} files verified")
+    click.echo(f"benchmark hash {manifest.benchmark_hash}")
+
+
+PAPERS = {
+    "rage": "RAGE",
+    "alce": "ALCE",
+    "attributed_ir": "Attributed-IR",
+    "kalma": "KaLMA",
+    "attrieval": "AttriEval",
+}
+"""Source to what its paper is called."""
+
+
+def source_words(system: System) -> str:
+    """Where a system is described, in words; empty for nowhere."""
+    paper = PAPERS.get(system.paper, system.paper)
+    return f"{paper}, {system.section}" if paper and system.section else paper
+
+
+@click.group("list")
+def lists() -> None:
+    """List what can be named: sources, systems, measures."""
+
+
+@lists.command("sources")
+def sources() -> None:
+    """List the sources that can be read."""
+    from citeforge.ir_convert.registry import SOURCES
+
+    for source in SOURCES.all().values():
+        click.echo(f"{source.name}:ARGUMENT  {source.title}")
+        click.echo(f"  argument  {source.argument}")
+        click.echo(f"  splits    {source.splits}")
+        click.echo(f"  becomes   {source.becomes}")
+        click.echo(f"  licence   {source.licence}")
+
+
+@lists.command("measures")
+def measures() -> None:
+    """List the measures, one line each, with what they need."""
+    from citeforge.evaluator.measures.registry import measures as listed
+
+    for family, several in groupby(listed().values(), lambda m: m.family):
+        click.echo(family)
+        for measure in several:
+            needs = f" (needs {measure.needs})" if measure.needs else ""
+            click.echo(f"  {measure.name:<20} {measure.definition}{needs}")
+
+
+@lists.command("systems")
+def systems() -> None:
+    """List the systems, with what they do, the paper that describes them, and what they need."""
+    from citeforge.systems.registry import systems as known
+
+    several = sorted(known().values(), key=lambda s: s.family.lower())
+    for family, group in groupby(several, lambda s: s.family):
+        click.echo(family or "other")
+        for system in group:
+            notes = [source_words(system), "needs an LLM" if system.llm else ""]
+            note = "; ".join(n for n in notes if n)
+            click.echo(f"  {system.name:<20} {system.what}" + (f" ({note})" if note else ""))
+
+
+@click.command()
+@click.option("--base-url", help="Endpoint to ask (default: OPENAI_BASE_URL).")
+@path_option("--store", help="Replay store to look at.")
+@click.option("--offline", is_flag=True, help="Ask no network.")
+def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
+    """Tell what is installed, what answers, and what to type next.
+
+    Never shows a key. Exit code 1 when a store is there and cannot be read.
+    """
+    from citeforge.engines.doctor import examine
+    from citeforge.schemas.errors import InputError
+
+    findings = examine(base_url, store, ask_network=not offline)
+    width = max(len(f.what) for f in findings)
+    for finding in findings:
+        mark = {True: "ok", False: "NO", None: "--"}[finding.good]
+        click.echo(f"{mark}  {finding.what:<{width}}  {finding.text}")
+        if finding.advice:
+            click.echo(f"    {'':<{width}}  → {finding.advice}")
+    if any(f.good is False for f in findings):
+        raise InputError("something cannot be used; see the lines marked NO")

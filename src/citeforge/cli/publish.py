@@ -1,0 +1,138 @@
+"""``citeforge publish DIR``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import command_of_plugin, commands_of_plugins, path_argument
+
+PACKAGE = "DIR"
+"""Stands for the folder of a package, as the command that publishes it is called."""
+
+
+class Publications(click.Group):
+    """A group whose command is the package, unless a plugin's is named."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse; what names no command is a package or an option of publishing one."""
+        other = args and (args[0] in ctx.help_option_names or self.get_command(ctx, args[0]))
+        if args and not other:
+            args = ["--", PACKAGE, *args]
+        return super().parse_args(ctx, args)
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The package, and what plugins give below ``publish``."""
+        names = (c.name.split() for c in commands_of_plugins())
+        return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """The package's command, or a plugin's."""
+        return super().get_command(ctx, name) or command_of_plugin(f"publish {name}")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options of publishing a package, and the other commands."""
+        publish_package.format_options(ctx, formatter)
+        self.format_commands(ctx, formatter)
+
+
+@click.group(
+    cls=Publications,
+    options_metavar="",
+    subcommand_metavar=f"{PACKAGE} [OPTIONS] | results SCORES… [OPTIONS]",
+)
+def publish() -> None:
+    """Publish a package to the Hugging Face Hub, or a model's scores.
+
+    Verifies, creates the repository, uploads, commits once, tags the version, downloads it again
+    and compares every hash. After a lost connection or a kill, run the same command again. Token
+    and endpoint: HF_TOKEN, HF_ENDPOINT.
+    """
+
+
+@publish.command(PACKAGE)
+@path_argument("folder", metavar="")
+@click.option("--repo-id", required=True, metavar="ORG/NAME", help="Dataset repository.")
+@click.option("--private", is_flag=True, help="Create it private.")
+@click.option("--revision", default="main", show_default=True, help="Branch to publish to.")
+@click.option("--hide-gold", is_flag=True, help="Keep labels and gold in ORG/NAME-gold, private.")
+@click.option(
+    "--metadata",
+    multiple=True,
+    metavar="FIELD",
+    help="With --hide-gold: keep this field of the metadata of queries and passages public; "
+    "repeatable (default: none).",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
+def publish_package(
+    folder: Path,
+    repo_id: str,
+    private: bool,
+    revision: str,
+    hide_gold: bool,
+    metadata: tuple[str, ...],
+    dry_run: bool,
+) -> None:
+    """Publish a package to the Hugging Face Hub.
+
+    Verifies, creates the repository, uploads, commits once, tags the version, downloads it again
+    and compares every hash. After a lost connection or a kill, run the same command again. Token
+    and endpoint: HF_TOKEN, HF_ENDPOINT.
+    """
+    import tempfile
+
+    from citeforge.publish.hidden import split_package, withheld_words
+    from citeforge.publish.hub import Publisher, check_sound
+    from citeforge.schemas.errors import UsageError
+
+    if len([p for p in repo_id.split("/") if p]) != 2:
+        raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME")
+    if metadata and not hide_gold:
+        raise UsageError("--metadata goes with --hide-gold")
+    publisher = Publisher()
+    if dry_run or hide_gold:
+        check_sound(folder)
+    if not hide_gold:
+        _one(publisher, folder, repo_id, private, revision, dry_run)
+        return
+    with tempfile.TemporaryDirectory() as work:
+        public, gold = Path(work) / "public", Path(work) / "gold"
+        split_package(folder, public, gold, metadata)
+        for line in withheld_words(folder):
+            click.echo(f"note: {line}", err=True)
+        _one(publisher, public, repo_id, private, revision, dry_run)
+        _gold(publisher, gold, f"{repo_id}-gold", revision, dry_run)
+
+
+def _one(
+    publisher: Any, folder: Path, repo_id: str, private: bool, revision: str, dry_run: bool
+) -> None:
+    if dry_run:
+        plan = publisher.dry_run(folder, repo_id, revision)
+        words = {
+            True: "exists",
+            False: "would be created",
+            None: "could not be looked at, since the Hub does not answer; were it empty:",
+        }
+        click.echo(f"{repo_id} {words[plan.exists]}")
+        for change in plan.changes:
+            click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
+        moving = plan.moving()
+        size = sum(c.size for c in moving if c.state != "removed")
+        click.echo(f"{len(moving)} of {len(plan.changes)} files would change, {size:,} B to send")
+        return
+    done = publisher.publish(folder, repo_id, private=private, branch=revision)
+    click.echo(f"{done.repo_id}@{done.tag}: {done.n_files} files, commit {done.commit[:12]}")
+    click.echo(f"read back and compared; score with --benchmark hub:{done.repo_id}@{done.tag}")
+
+
+def _gold(publisher: Any, folder: Path, repo_id: str, revision: str, dry_run: bool) -> None:
+    """The gold half is no package of its own: its files go up as they are."""
+    if dry_run:
+        names = sorted(p for p in folder.rglob("*") if p.is_file())
+        click.echo(f"{repo_id} (private): {len(names)} files")
+        for path in names:
+            click.echo(f"{path.stat().st_size:>21,} B  {path.relative_to(folder).as_posix()}")
+        return
+    commit = publisher.publish_folder(folder, repo_id, revision)
+    click.echo(f"{repo_id} (private): commit {commit[:12]}; score with --gold hub:{repo_id}")

@@ -1,1 +1,0 @@
-"""Commands that give benchmarks and scores to others."""

@@ -1,0 +1,211 @@
+"""``citeforge run SYSTEM``: one command a system, its options generated from its record; and
+``citeforge bench``."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import path_option
+from citeforge.cli.options import (
+    add_options,
+    benchmark_option,
+    endpoint_options,
+    field_options,
+    model_options,
+    record_from,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.short_help import ManyOptions
+from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.systems import System
+
+
+def _declared() -> dict[str, str]:
+    """Every system and what it does: ours, then what plugins give."""
+    from citeforge.systems.registry import systems
+
+    return {name: system.what for name, system in systems().items()}
+
+
+class Systems(click.Group):
+    """A group whose commands are the systems: ours, and what plugins give."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_declared())
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        from citeforge.systems.registry import system_of
+
+        return _command(system_of(name))
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what every system does; none is imported."""
+        with formatter.section("Systems"):
+            formatter.write_dl(list(_declared().items()))
+
+
+@click.group(cls=Systems, subcommand_metavar="SYSTEM [OPTIONS]")
+def run() -> None:
+    """Run a system and write its submission.
+
+    `run SYSTEM --help` lists its options.
+    """
+
+
+def _command(system: System) -> click.Command:
+    from citeforge.systems.registry import options_of as record_of
+
+    record = record_of(system)
+
+    def command(**given: Any) -> None:
+        _run(system, record_from(record, given), given)
+
+    if system.llm:
+        command = endpoint_options(command)
+    command = _common(system)(add_options(field_options(record))(command))
+    return click.command(system.name, cls=ManyOptions, help=_about(system))(command)
+
+
+def _common(system: System) -> Callable[[Any], Any]:
+    options = [
+        benchmark_option,
+        path_option("--out", required=True, help="Submission to write."),
+        click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
+        add_options(field_options(AmountOptions)),
+        click.option("--system", "title", help="Name in the submission's header."),
+    ]
+    if system.llm:
+        options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
+
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _contexts_help(system: System) -> str:
+    if system.own:
+        return "Context set whose queries are asked (default: the first)."
+    return f"Context sets (default: {system.context or 'all'})."
+
+
+def _about(system: System) -> str:
+    from citeforge.cli.lookup import source_words
+
+    source = source_words(system)
+    return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
+
+
+def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
+    from citeforge.engines.setup import judge_session, replay_store
+    from citeforge.library.systems import run as run_one
+
+    judge, how = None, run_options(parameters)
+    if getattr(options, "rerank", None) is not None:
+        judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
+    ran = run_one(
+        system.name,
+        parameters["benchmark"],
+        parameters["out"],
+        llm=parameters.get("llm"),
+        contexts=parameters["contexts"],
+        runs=parameters["runs"],
+        seed=parameters["seed"],
+        limit=parameters["limit"],
+        options=options,
+        judge=judge,
+        title=parameters["title"],
+        endpoint=how,
+    )
+    print_outcome(parameters["out"], ran)
+
+
+def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
+    """Say what a run came to.
+
+    Args:
+        out: its submission.
+        ran: what it came to.
+        what: what has an answer each.
+
+    Raises:
+        FailuresError: some answers are missing.
+    """
+    from citeforge.schemas.errors import FailuresError
+
+    click.echo(summary(out, ran))
+    if ran.failures:
+        for query, failure in ran.failures[:5]:
+            click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
+        raise FailuresError(f"{len(ran.failures):,} {what} have no answer; run again to ask them")
+
+
+def summary(out: Path, ran: Any) -> str:
+    """What a run came to, in one line."""
+    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
+    return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
+
+
+@click.command(cls=ManyOptions)
+@benchmark_option
+@click.option("--systems", required=True, help="Names, separated by commas.")
+@click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
+@path_option("--out", required=True, help="Folder to write.")
+@click.option("--context", help="Context set (default: all that a system answers).")
+@add_options(field_options(AmountOptions))
+@click.option("--measures", help="Measures or families, with commas between.")
+@click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
+@verdicts_option
+@model_options
+@endpoint_options
+@click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
+def bench(**given: Any) -> None:
+    """Run, score and compare several systems, and make a report.
+
+    The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
+    SYSTEM.CONTEXT.scores.json) of each system, report.html, and the answers of a served model in
+    replay.db (--store), so that nothing is paid for twice. Each runs with its own defaults: for
+    other options, use `run` and `score`. Before an LLM is asked, a line says how
+    many calls the first round takes, with --price what they cost, and how many may follow.
+    """
+    from citeforge.engines.setup import judge_session
+    from citeforge.evaluator.reports.table import render_differences, render_scores
+    from citeforge.library.systems import bench as make
+    from citeforge.schemas.errors import FailuresError
+
+    names = [n.strip() for n in given["systems"].split(",") if n.strip()]
+    out = given["out"]
+    out.mkdir(parents=True, exist_ok=True)
+    if given["store"] is None:
+        given["store"] = out / "replay.db"
+    how = run_options(given, out=None)
+    result = make(
+        given["benchmark"],
+        names,
+        out,
+        llm=given["llm"],
+        measures=[m.strip() for m in (given["measures"] or "").split(",") if m.strip()],
+        context=given["context"],
+        runs=given["runs"],
+        seed=given["seed"],
+        limit=given["limit"],
+        judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
+        endpoint=how,
+        tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+    )
+    width = shutil.get_terminal_size().columns
+    click.echo(render_scores([s.file for s in result.scores], width, given["verbose"]))
+    if result.differences:
+        click.echo(render_differences(result.differences, width))
+    click.echo(str(result.report))
+    missing = sum(len(ran.failures) for ran in result.ran)
+    if missing:
+        raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")

@@ -1,1 +1,0 @@
-"""Commands that run systems and ask LLMs."""

@@ -1,0 +1,215 @@
+"""Commands that check, score, compare and report."""
+
+import shutil
+from pathlib import Path
+from shutil import get_terminal_size
+from typing import Any
+
+import click
+
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import (
+    OneOf,
+    add_options,
+    benchmark_option,
+    endpoint_options,
+    field_options,
+    model_options,
+    record_from,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.short_help import ManyOptions
+from citeforge.cli.terminal import write_data
+from citeforge.schemas.commands.command_options import (
+    CompareOptions,
+    JudgeOptions,
+    ReportOptions,
+    ScoreOptions,
+)
+from citeforge.schemas.models.choices import FINDING, FORMATS, listed
+
+_MOST_PRINTED = 50
+"""Errors, and warnings, that are printed; the others are counted."""
+
+
+@click.command()
+@path_argument("submission")
+@benchmark_option
+@click.option("--context", help="Context set that lines without `context` answer.")
+@click.option(
+    "--format",
+    "file_format",
+    default="auto",
+    show_default=True,
+    help=f"auto, {listed(FORMATS)}. {FINDING}",
+)
+def check(submission: Path, benchmark: Path, context: str | None, file_format: str) -> None:
+    """Check a submission; never changes it.
+
+    Exit code 1 on errors (unreadable lines, wrong types, unknown or duplicate keys), 0 when there
+    are only warnings (missing keys, marks that are not read or out of range, no benchmark hash,
+    answers that are empty or were cut).
+    """
+    from citeforge.engines.io.textfiles import count_text
+    from citeforge.evaluator.submissions.check import check as find
+    from citeforge.library.benchmarks import load
+    from citeforge.schemas.errors import InputError, UnknownValueError
+
+    loaded = load(benchmark)
+    if context is not None and context not in loaded.manifest.contexts:
+        raise UnknownValueError("context", context, loaded.manifest.contexts)
+    result = find(submission, loaded, context, file_format)
+    for kind, findings in (("error", result.errors), ("warning", result.warnings)):
+        for line, message in findings[:_MOST_PRINTED]:
+            place = f"{submission}:{line}" if line is not None else f"{submission}"
+            click.echo(f"{place}: {kind}: {message}")
+        if (rest := len(findings) - _MOST_PRINTED) > 0:
+            click.echo(f"… and {rest:,} more {kind}s")
+    click.echo(result.summary())
+    if result.errors:
+        raise InputError(count_text(len(result.errors), "error"), path=submission)
+
+
+_FIRST = ("context", "protocol", "measures", "file_format", "judge", "llm")
+_THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOptions.model_fields)]
+
+
+@click.command(cls=ManyOptions)
+@path_argument("submissions", nargs=-1, required=True)
+@benchmark_option
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Name of the system (default: the submission's, else the file's); one a submission.",
+)
+@path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
+@add_options(field_options(ScoreOptions, _FIRST))
+@verdicts_option
+@add_options(field_options(ScoreOptions, _THEN))
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
+@path_option(
+    "--out",
+    help="Score file; a folder for several submissions, or if the name has no ending. Several "
+    "context sets get a file each, NAME.CONTEXT.json.",
+)
+@click.option(
+    "--private",
+    is_flag=True,
+    help="With hidden gold: write what single queries score; no site takes the file.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what the judge would be asked, at most.")
+@click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
+def score(
+    submissions: tuple[Path, ...],
+    benchmark: Path,
+    names: tuple[str, ...],
+    gold: Path | None,
+    out: Path | None,
+    private: bool,
+    dry_run: bool,
+    verbose: bool,
+    allow_judge_failures: bool,
+    **given: Any,
+) -> None:
+    """Score submissions against a package.
+
+    Prints one table with 95 % intervals, what is missing or could not be read, and the signature
+    of the scores. Absent answers score the worst value.
+    """
+    from citeforge.evaluator.reports.table import render_scores
+    from citeforge.library.scores import plan_scores, score_files
+    from citeforge.schemas.errors import FailuresError
+
+    options = record_from(ScoreOptions, given)
+    if dry_run:
+        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(given))
+        click.echo("\n".join(plan.lines()))
+        return
+    scored = score_files(
+        submissions,
+        benchmark,
+        options,
+        names=names,
+        gold=gold,
+        out=out,
+        private=private,
+        run=run_options(given),
+    )
+    files = [scores.file for scores in scored.scores]
+    leading = () if verbose else scored.headline
+    click.echo(render_scores(files, shutil.get_terminal_size().columns, verbose, leading))
+    for file in files:
+        for text in file.warnings:
+            click.echo(f"warning: {file.submission}: {text}", err=True)
+    session = scored.judge
+    if session is not None and not session.judge.comparable:
+        click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
+    if session is not None and session.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")
+
+
+@click.command()
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(CompareOptions))
+@path_option(
+    "--out", help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout)."
+)
+def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
+    """Compare score files pairwise, or all with one baseline.
+
+    Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
+    over all pairs and measures), and the smallest difference that 80 % power would find. Measures
+    of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
+    whose signatures differ are left out, with the differing parts, and the exit code is 3.
+    """
+    from citeforge.evaluator.reports.comparisons import compare_files
+    from citeforge.evaluator.reports.table import folded_note, render_differences
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.schemas.errors import FailuresError
+
+    options = record_from(CompareOptions, given)
+    comparison = compare_files([load_scores(path) for path in scores], options, out)
+    if out is None:
+        width = get_terminal_size().columns
+        click.echo(render_differences(comparison.differences, width))
+        signature = f"signature of the first measure: {comparison.differences[0].signature}"
+        for note in (*comparison.cautions, signature):
+            click.echo("\n".join(folded_note(note, width)))
+    else:
+        click.echo(f"{out}: {len(comparison.differences):,} differences")
+    if comparison.left_out:
+        for line in comparison.left_out:
+            click.echo(f"not compared: {line}", err=True)
+        raise FailuresError(f"{len(comparison.left_out):,} pairs were not compared")
+
+
+@click.command()
+@path_argument("scores", nargs=-1, required=True)
+@path_option("--out", help="File to write (default: stdout).")
+@click.option(
+    "--format",
+    "kind",
+    type=OneOf(["html", "md", "json", "csv", "latex", "svg", "png", "pdf"]),
+    help="Default: by the ending of --out; md on stdout.",
+)
+@add_options(field_options(ReportOptions))
+def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given: Any) -> None:
+    """Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).
+
+    The HTML report is one file that needs no network. It shows answers when the scores were made
+    with --details.
+    """
+    from citeforge.evaluator.reports.report import format_of, make_report
+    from citeforge.evaluator.statistics.compare import load_scores
+
+    form, files = kind or format_of(out), [load_scores(path) for path in scores]
+    content, n_beside = make_report(files, form, out, record_from(ReportOptions, given))
+    if out is None:
+        write_data(content.decode())
+        return
+    note = f", and {n_beside:,} files in {out.with_suffix('.data')}" if n_beside else ""
+    click.echo(f"{out}: {len(content) / 1e3:,.0f} kB{note}")

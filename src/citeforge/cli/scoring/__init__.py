@@ -1,1 +1,0 @@
-"""Commands that check, score, compare and report."""

@@ -1,1 +1,0 @@
-"""Commands that check packages against what they promise."""

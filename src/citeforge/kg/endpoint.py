@@ -1,0 +1,341 @@
+"""A SPARQL 1.1 endpoint, asked politely through SPARQLWrapper, with its replies kept."""
+
+import hashlib
+import os
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from citeforge.engines.io.sqlite import Store
+from citeforge.engines.llm.caller import retry_after
+from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
+from citeforge.kg.values import Row, variables_of
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import printable
+from citeforge.schemas.version import __version__
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What may be used in any window.
+
+    Attributes:
+        seconds: query seconds.
+        errors: replies that are errors.
+        window: length of the window in seconds.
+    """
+
+    seconds: float = 60.0
+    errors: int = 30
+    window: float = 60.0
+
+
+class _Query(NamedTuple):
+    end: float
+    seconds: float
+    failed: bool
+
+
+class QueryBudget:
+    """Keeps what was used, and waits until the next query fits.
+
+    A query is charged from the moment it is sent until its reply is read, which is never less than
+    what the server counts; it fits when even a query half as long again as the longest seen so far
+    would stay within the limit, and its timeout is what is left.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._queries: list[_Query] = []
+        self._longest = limits.seconds / 8
+        self.waited = 0.0
+
+    def wait(self) -> float:
+        """Wait until a query fits.
+
+        Returns:
+            Seconds that it may take at most.
+        """
+        while True:
+            now = time.monotonic()
+            # A query that ended within the window may have begun before it: it stays whole.
+            self._queries = [q for q in self._queries if q.end > now - self.limits.window]
+            failed = [q for q in self._queries if q.failed]
+            left = self.limits.seconds - sum(q.seconds for q in self._queries)
+            fits = min(1.5 * self._longest, self.limits.seconds) <= left
+            if fits and len(failed) < self.limits.errors - 1:
+                return left
+            first = (failed if fits else self._queries)[0]
+            pause = max(0.01, first.end + self.limits.window - now)
+            self.waited += pause
+            time.sleep(pause)
+
+    def settle(self, start: float, failed: bool) -> None:
+        """Charge a query that was sent at ``start`` and has ended now."""
+        now = time.monotonic()
+        self._queries.append(_Query(now, now - start, failed))
+        self._longest = max(self._longest * 0.9, now - start)
+
+
+def reply_key(endpoint: str, query: str) -> str:
+    """sha256 of endpoint and query."""
+    return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
+
+
+class ReplyStore(Store):
+    """Replies of endpoints by their queries; a killed run loses none that it had."""
+
+    APPLICATION = 0x63666B67  # "cfkg"
+    SCHEMA = """CREATE TABLE replies (
+        key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
+        body BLOB NOT NULL, fetched REAL NOT NULL
+    ) WITHOUT ROWID"""
+
+    def get(self, endpoint: str, query: str) -> bytes | None:
+        """The kept reply, if there is one."""
+        key = reply_key(endpoint, query)
+        rows = self.rows("SELECT body FROM replies WHERE key = ?", key)
+        return bytes(rows[0][0]) if rows else None
+
+    def put(self, endpoint: str, query: str, body: bytes) -> None:
+        """Keep a reply."""
+        values = (reply_key(endpoint, query), endpoint, query, body, time.time())
+        self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
+
+    def endpoints(self) -> list[str]:
+        """Endpoints whose replies are kept."""
+        return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
+
+
+class TruncatedError(ValueError):
+    """A reply of status 200 that is not whole."""
+
+
+class _Results(msgspec.Struct, gc=False):
+    bindings: list[Row]
+
+
+class _Head(msgspec.Struct, gc=False):
+    vars: list[str]
+
+
+class _Reply(msgspec.Struct, gc=False):
+    head: _Head
+    results: _Results
+
+
+_DECODER = msgspec.json.Decoder(_Reply)
+
+
+def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
+    """Rows of a reply in SPARQL 1.1 Query Results JSON Format.
+
+    Raises:
+        TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
+            cuts long queries off in the middle of a reply whose status is 200).
+    """
+    try:
+        reply = _DECODER.decode(body)
+    # Text that is no UTF-8, and nesting without end, have errors of their own.
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
+    absent = set(variables).difference(reply.head.vars)
+    if absent:
+        raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
+    return reply.results.bindings
+
+
+CONTACT_VARIABLE = "CITEFORGE_CONTACT"
+_POST_FROM = 1500  # characters of a query
+_UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
+
+
+@dataclass(frozen=True)
+class EndpointOptions:
+    """How to ask.
+
+    Attributes:
+        timeout: seconds before a query counts as timed out.
+        attempts: how often a throttled or broken query is sent.
+        longest_wait: longest ``Retry-After`` that is waited for.
+        limits: what the endpoint grants.
+        pause: first pause after a broken connection; doubled each time.
+    """
+
+    timeout: float = 60.0
+    attempts: int = 5
+    longest_wait: float = 300.0
+    limits: Limits = field(default_factory=Limits)
+    pause: float = 1.0
+
+
+class TooLongError(Exception):
+    """The query timed out or its reply was cut; a smaller one may pass."""
+
+
+class EndpointEngine:
+    """One request at a time; throttling obeyed, replies kept.
+
+    Attributes:
+        requests: number of requests sent.
+    """
+
+    def __init__(
+        self, url: str, options: EndpointOptions | None = None, store: ReplyStore | None = None
+    ) -> None:
+        """Ask an address.
+
+        Raises:
+            InputError: it is none, or holds a user name or a password.
+        """
+        require_address(url)
+        self.url = url
+        self.options = options or EndpointOptions()
+        self.store = store
+        self.budget = QueryBudget(self.options.limits)
+        self.requests = 0
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "sparql", "endpoint": self.url}
+
+    @property
+    def agent(self) -> str:
+        """User-Agent with a contact from the environment, as Wikimedia asks for."""
+        contact = os.environ.get(CONTACT_VARIABLE, "")
+        about = f"citeforge/{__version__} (benchmark builder; {contact or 'no contact given'})"
+        return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
+
+    def select(self, query: str) -> list[Row]:
+        """Rows of a query: those that are kept, else those that the endpoint gives.
+
+        Raises:
+            TooLongError: it timed out, or the reply was not whole.
+            InputError: refused, unreachable, throttled for too long, or kept and damaged since.
+        """
+        body = None if self.store is None else self.store.get(self.url, query)
+        if self.store is None or body is None:
+            return self._ask(query)
+        try:
+            return parse_rows(body, variables_of(query))
+        except TruncatedError as error:
+            raise InputError(
+                f"holds a damaged reply ({error})", path=self.store.path,
+                allowed="the file as it was written; or remove it, and ask the endpoint again",
+            ) from error  # fmt: skip
+
+    def _ask(self, query: str) -> list[Row]:
+        pause = self.options.pause
+        for left in reversed(range(self.options.attempts)):
+            allowed = self.budget.wait()
+            start, rows, wait = time.monotonic(), None, None
+            try:
+                reply = self._send(query, min(self.options.timeout, allowed))
+                if reply.is_success:
+                    rows = parse_rows(reply.body, variables_of(query))
+                    if self.store is not None:
+                        self.store.put(self.url, query, reply.body)
+                    return rows
+                wait = self._after(reply)
+            except TimeoutError as error:
+                seconds = f"{self.options.timeout:g} s"
+                raise TooLongError(f"no whole reply within {seconds}") from error
+            except (TruncatedError, ReplySizeError) as error:
+                raise TooLongError(str(error)) from error
+            except OSError as error:
+                if not left:
+                    raise InputError(
+                        f"cannot be reached ({error})",
+                        path=self.url,
+                        allowed="check the address and the network, or use --kg file:PATH",
+                    ) from error
+            finally:
+                self.budget.settle(start, failed=rows is None)
+            if left:
+                time.sleep(pause if wait is None else wait)
+            pause *= 2
+        raise InputError(
+            f"throttled the query {self.options.attempts} times",
+            path=self.url,
+            allowed="try again later; what was answered is kept with --kg-store",
+        )
+
+    def _send(self, query: str, timeout: float) -> HttpReply:
+        from SPARQLWrapper import GET, JSON, POST, SPARQLWrapper
+
+        wrapper = SPARQLWrapper(self.url, agent=self.agent, returnFormat=JSON)
+        wrapper.setQuery(query)
+        wrapper.setMethod(POST if len(query) > _POST_FROM else GET)
+        wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
+        self.requests += 1
+        # Its own way of sending has neither a deadline nor a bound, and follows any redirect.
+        return send_request(wrapper._createRequest(), timeout)
+
+    def _after(self, refusal: HttpReply) -> float | None:
+        """Seconds to wait after a refusal; None when the endpoint does not say.
+
+        Raises:
+            TooLongError: 500 or 504, as endpoints answer when a query took too long.
+            InputError: waiting does not help.
+        """
+        if refusal.status in (500, 502, 504, 408):
+            raise TooLongError(f"the endpoint answered {refusal.status}")
+        if refusal.status == 403:
+            raise InputError(
+                "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
+                path=self.url,
+                allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
+            )
+        if refusal.status not in (429, 503):
+            verb = "refused the query:" if refusal.status in (400, 414) else "answered"
+            raise InputError(
+                f"{verb} {refusal.status}{_first_line(refusal)}", path=self.url,
+                allowed="an address that answers SPARQL 1.1 queries",
+            )  # fmt: skip
+        if "retry-after" not in refusal.headers:
+            return None
+        wait = retry_after(refusal.headers)
+        seconds = _UNREADABLE_WAIT if wait is None else wait
+        if seconds > self.options.longest_wait:
+            raise InputError(
+                f"asks us to wait {seconds:,.0f} s",
+                path=self.url,
+                allowed="try again then; what was answered is kept with --kg-store",
+            )
+        return seconds
+
+
+class ReplayEngine(EndpointEngine):
+    """An endpoint whose kept replies answer alone; never opens a connection.
+
+    Its identity is that of the endpoint: a rebuild from the store equals the build that wrote it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open a store for reading.
+
+        Raises:
+            InputError: missing, damaged, or of several endpoints.
+        """
+        store = ReplyStore(path, readonly=True)
+        urls = store.endpoints()
+        if len(urls) != 1:
+            raise InputError(f"holds replies of {len(urls)} endpoints", path=path)
+        super().__init__(urls[0], store=store)
+        self._path = path
+
+    def _ask(self, query: str) -> list[Row]:
+        raise InputError(
+            "has no reply to one of the queries",
+            path=self._path,
+            allowed="the store of a complete run with the same choices",
+        )
+
+
+def _first_line(refusal: HttpReply) -> str:
+    """What a refusal says."""
+    lines = refusal.body.decode("utf-8", "replace").splitlines()
+    return next((f": {printable(line)}" for line in lines if line.strip()), "")

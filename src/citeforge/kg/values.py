@@ -1,0 +1,208 @@
+"""RDF terms of results, text that goes safely into a query, and dates as far as they are known."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from citeforge.schemas.errors import InputError
+
+_QUERIES = Path(__file__).parent / "queries"
+WIKIBASE = "http://wikiba.se/ontology#"
+XSD = "http://www.w3.org/2001/XMLSchema#"
+_LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")
+# (COUNT(DISTINCT ?entity) AS ?entities)
+_AGGREGATE = re.compile(r"\((?:[^()]|\([^()]*\))*\sAS\s+(\?\w+)\s*\)")
+# Control characters, line and paragraph separators, bidi embeddings, overrides and isolates.
+_HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
+# What an IRI reference may not hold (SPARQL 1.1, IRIREF).
+_BAD_IRI = re.compile(r"[\x00-\x20<>\"{}|^`\\]")
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b",
+            "\f": "\\f"}  # fmt: skip
+
+
+class Term(msgspec.Struct, frozen=True, gc=False):
+    """A bound value, as SPARQL 1.1 Query Results JSON Format writes it.
+
+    Attributes:
+        type: ``typed-literal`` is an old name of ``literal``.
+        value: IRI or lexical form.
+        language: of a language-tagged string.
+        datatype: IRI of a literal's datatype; empty for plain strings.
+    """
+
+    type: Literal["uri", "literal", "typed-literal", "bnode"]
+    value: str
+    language: str = msgspec.field(name="xml:lang", default="")
+    datatype: str = ""
+
+
+Row = dict[str, Term]
+"""Variable to value; unbound variables are absent."""
+
+
+def plain_label(text: str) -> str:
+    """A label without line ends, control characters, and characters that turn its direction.
+
+    Marks that scripts need (joiners, marks of direction) stay.
+    """
+    return " ".join(_HIDDEN.sub(" ", text).split())
+
+
+def literal(text: str, language: str | None = None) -> str:
+    """A string as SPARQL writes it; whatever it holds, it stays one string.
+
+    Raises:
+        InputError: the language is no language tag.
+    """
+    # Lone surrogates cannot be sent; everything else is escaped or legal as it is.
+    body = "".join(_ESCAPES.get(c, c) for c in text.encode("utf-8", "replace").decode())
+    body = "".join(f"\\u{ord(c):04X}" if ord(c) < 0x20 else c for c in body)
+    if language is None:
+        return f'"{body}"'
+    if not _LANGUAGE.fullmatch(language):
+        raise InputError(f"{language!r} is no language tag", field="language", allowed="en, de, …")
+    return f'"{body}"@{language}'
+
+
+def iri(text: str) -> str:
+    """An IRI as SPARQL writes it.
+
+    Raises:
+        InputError: it holds a character that no IRI may hold.
+    """
+    if _BAD_IRI.search(text) or not is_iri(text):
+        raise InputError(f"{text!r} is no IRI", field="entity", allowed="an id such as Q42")
+    return f"<{text}>"
+
+
+def is_iri(text: str) -> bool:
+    """Whether it has a scheme and every character and escape is one that RFC 3987 knows."""
+    import pyoxigraph
+
+    try:
+        pyoxigraph.NamedNode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def languages_list(languages: Iterable[str]) -> str:
+    """Languages as the list of a FILTER."""
+    for name in languages:
+        literal("", name)
+    return ", ".join(literal(name) for name in languages)
+
+
+def query(name: str, **parts: str) -> str:
+    """The text of ``queries/NAME.rq`` with its placeholders filled in.
+
+    Args:
+        name: file without its ending.
+        parts: placeholder to SPARQL text made by the functions above.
+    """
+    # One pass over the template, so that nothing inside a value is taken for a placeholder.
+    return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _template(name))
+
+
+def variables_of(text: str) -> list[str]:
+    """Variables that a SELECT query gives."""
+    head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
+    names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""
+    return re.findall(r"\?(\w+)", names)
+
+
+@cache
+def _template(name: str) -> str:
+    return (_QUERIES / f"{name}.rq").read_text(encoding="utf-8")
+
+
+_DATE = re.compile(r"([+-]?)(\d{1,9})-(\d{2})-(\d{2})T")
+
+# wikibase:timePrecision
+_PRECISIONS = {14: "day", 13: "day", 12: "day", 11: "day", 10: "month", 9: "year", 8: "decade",
+               7: "century", 6: "millennium"}  # fmt: skip
+UNKNOWN = "unknown"
+_PROP = "http://www.wikidata.org/prop/"
+
+
+def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
+    """(text, precision in words) of an xsd:dateTime; None for what is no date.
+
+    Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. Without a precision the
+    full date is given, marked ``unknown``.
+
+    Args:
+        lexical: ``1871-11-01T00:00:00Z`` or ``-0043-03-15T00:00:00Z``.
+        precision: wikibase:timePrecision, 6 to 14.
+    """
+    match = _DATE.match(lexical)
+    if match is None:
+        return None
+    sign, digits, month, day = match.groups()
+    year = -int(digits) if sign == "-" else int(digits)
+    era = " BCE" if year < 1 else ""
+    number = 1 - year if year < 1 else year
+    text = f"{number:04d}" if not era else str(number)
+    word = _PRECISIONS.get(precision or 0, UNKNOWN)
+    if word == "month":
+        text += f"-{month}"
+    elif word in ("day", UNKNOWN):
+        text += f"-{month}-{day}"
+    elif word == "decade":
+        text = f"{number // 10 * 10}s"
+    elif word == "century":
+        text = f"{_ordinal((number - 1) // 100 + 1)} century"
+    elif word == "millennium":
+        text = f"{_ordinal((number - 1) // 1000 + 1)} millennium"
+    return text + era, word
+
+
+def _ordinal(number: int) -> str:
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if 10 <= number % 100 <= 20 else ending}"
+
+
+def lexical_date(text: str, precision: str) -> str:
+    """An xsd:dateTime that :func:`render_date` renders as ``text``."""
+    bare = text.removesuffix(" BCE")
+    is_bce = bare != text
+    digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
+    number = int(digits) if digits else 0
+    if precision == "century":
+        number = (number - 1) * 100 + 1
+    elif precision == "millennium":
+        number = (number - 1) * 1000 + 1
+    # The first decades of and before our era are both written 0s.
+    year = 1 - max(number, 1) if is_bce else max(number, 1)
+    parts = bare.split("-") if precision in ("day", "month", "unknown") else []
+    month = parts[1] if len(parts) > 1 else "01"
+    day = parts[2] if len(parts) > 2 else "01"
+    sign = "-" if year < 0 else ""
+    return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
+
+
+def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
+    """N-Triples that give a date of an entity its precision.
+
+    Args:
+        entity_iri: what ids begin with.
+        qid: the entity.
+        pid: the relation.
+        value: the date, an xsd:dateTime as N-Triples write it.
+        precision: wikibase:timePrecision, 6 to 14.
+    """
+    claim, psv = f"<{_PROP}{pid}>", f"<{_PROP}statement/value/{pid}>"
+    # A number that names a statement; the same for the same text everywhere.
+    number = int.from_bytes(hashlib.sha256(value.encode()).digest()[:6])
+    stem = f"{entity_iri}statement/{qid}-{pid}-{number}"
+    yield f"{iri(entity_iri + pid)} <{WIKIBASE}claim> {claim} .\n"
+    yield f"{iri(entity_iri + pid)} <{WIKIBASE}statementValue> {psv} .\n"
+    yield f"{iri(entity_iri + qid)} {claim} {iri(stem)} .\n"
+    yield f"{iri(stem)} {psv} {iri(stem + '-value')} .\n"
+    yield f"{iri(stem + '-value')} <{WIKIBASE}timeValue> {value} .\n"
+    yield f'{iri(stem + "-value")} <{WIKIBASE}timePrecision> "{precision}"^^<{XSD}integer> .\n'

@@ -1,4 +1,0 @@
-"""RDF terms, dates, and how precise a date is.
-
-May import schemas. Begin at `terms`.
-"""

@@ -1,0 +1,111 @@
+"""Systems that answer benchmarks: what is declared of one, and what it may be called."""
+
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.recipes.base import Part
+
+
+@dataclass(frozen=True)
+class System(Choice):
+    """One way of answering.
+
+    Attributes:
+        factory: without an LLM, a function of (name, benchmark, context sets, runs,
+            seed) to the lines of a submission; with one, of a setting to what answers a task.
+        options: the class of the record of its options; None where it has none.
+        family: whose it is: the name of a benchmark family.
+        paper: source whose paper describes it; empty for none.
+        section: place in the paper.
+        llm: whether it asks an LLM.
+        shows: what it is to be shown; ``any`` where it does not matter.
+        design: whether it answers only the cells of an experiment.
+        own: whether it brings its own passages, so that one context set, the first, will do.
+        context: context set that it is about, when none is named.
+        template: its main prompt, which ``--template`` replaces; empty where it has none.
+        templates: of a plugin's: the folder of its Jinja files; None where it has none.
+        is_control: whether it is a reference line, such as a random choice or the gold answers:
+            tables show it apart and never rank it.
+    """
+
+    options: type[Part] | None = None
+    family: str = ""
+    paper: str = ""
+    section: str = ""
+    llm: bool = False
+    shows: Literal["passages", "triples", "any"] = "any"
+    design: bool = False
+    own: bool = False
+    context: str = ""
+    template: str = ""
+    templates: Path | None = None
+    is_control: bool = False
+
+
+LONGEST = 200
+"""Characters of a name."""
+_MOST_MARKS = 2
+"""Accents on one character; more of them cover what stands above and below."""
+_INVISIBLE = frozenset(
+    chr(n)
+    for n in (
+        0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0,
+        *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
+    )
+)  # fmt: skip
+"""What is not seen, and is a letter or an accent by its category."""
+_FORBIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
+"""Categories of control, bidi and zero-width characters, and of spaces other than the usual one."""
+# A subset of Unicode's confusables (UTS 39): letters of other scripts that look like Latin ones.
+_LETTERS = str.maketrans(
+    {
+        letter: latin
+        for latin, letters in {
+            "A": "АΑᎪ", "B": "ВΒᏴ", "C": "СᏟ", "D": "Ꭰ", "E": "ЕΕᎬ", "G": "Ꮐ", "H": "НΗᎻ",
+            "I": "ІΙ", "J": "ЈᎫ", "K": "КΚᏦ", "L": "Ꮮ", "M": "МΜᎷ", "N": "Ν", "O": "ОΟ", "P": "РΡᏢ",
+            "S": "ЅᏚ", "T": "ТΤᎢ", "V": "Ꮩ", "W": "ԜᎳ", "X": "ХΧ", "Y": "УΥ", "Z": "ΖᏃ",
+            "a": "аαɑ", "c": "с", "d": "ԁ", "e": "е", "g": "ɡ", "h": "һհ", "i": "іιı", "j": "ј",
+            "k": "кκ", "n": "ո", "o": "оοσօ", "p": "рρ", "q": "ԛ", "s": "ѕ", "u": "υս", "v": "ѵν",
+            "w": "ԝ", "x": "х", "y": "уγ", "-": "‐‑‒–—−⁃", "'": "‘’ʼ`′",
+        }.items()
+        for letter in letters
+    }
+)  # fmt: skip
+_STROKES = str.maketrans("I1|0", "lllO")
+
+
+def fault_of(name: str) -> str | None:
+    """What is wrong with a name, in words for the user; None where it is fine."""
+    if not name.strip():
+        return "is empty"
+    if len(name) > LONGEST:
+        return f"has {len(name):,} characters; a name has {LONGEST} at most"
+    marks = 0
+    for character in name:
+        category = unicodedata.category(character)
+        if character in _INVISIBLE or (category in _FORBIDDEN and character != " "):
+            label = unicodedata.name(character, "a control character")
+            return f"{name!a} holds U+{ord(character):04X} ({label}), which nobody sees"
+        marks = marks + 1 if category in ("Mn", "Me") else 0
+        if marks > _MOST_MARKS:
+            return f"{name!a} holds more than {_MOST_MARKS} accents on one character"
+    if name != " ".join(name.split()):
+        return f"{name!r} begins or ends with a space, or holds two in a row"
+    return None
+
+
+def twin_of(name: str, others: Iterable[str]) -> str | None:
+    """A name among others that is not this one and looks like it; None where there is none."""
+    looks = _looks(name)
+    return next((other for other in others if other != name and looks & _looks(other)), None)
+
+
+def _looks(name: str) -> frozenset[str]:
+    """Forms of which two names that look alike share one: by letters, and by their strokes."""
+    letters = unicodedata.normalize("NFKC", name).translate(_LETTERS)
+    strokes = letters.translate(_STROKES).replace("rn", "m")
+    return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))

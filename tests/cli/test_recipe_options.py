@@ -1,0 +1,245 @@
+"""Options of `citeforge build …` are the fields of the recipes, and the other way round."""
+
+import re
+import string
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from citeforge.builders.recipes.files import read_recipe, recipe_text
+from citeforge.cli.building import build
+from citeforge.cli.options import field_options, record_from
+from citeforge.engines.runner import runner_flags
+from citeforge.package.kinds import recipes
+from citeforge.plugins.bundles.recipes import DeflectionRecipe
+from citeforge.schemas.benchmarks.licences import HUB_LICENCES
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    RageRecipe,
+    Recipe,
+    RunOptions,
+)
+from citeforge.schemas.recipes.run import ALWAYS
+
+RECIPES = recipes()
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+# Folders and lists in one word: what the shell and the comma leave.
+NAMES = st.text(string.ascii_letters + string.digits + "_", min_size=1, max_size=8)
+SPECIAL: dict[str, st.SearchStrategy[Any]] = {
+    "origins": st.lists(st.sampled_from(["hh", "hl", "lh", "ll"]), unique=True).map(tuple),
+    "licence": st.sampled_from(sorted(HUB_LICENCES)),
+    "extra_licence": st.sampled_from(sorted(HUB_LICENCES)),
+    "length_ratio": st.tuples(st.floats(0.01, 1), st.floats(1, 9)),
+}
+
+
+def values(flag: Flag) -> st.SearchStrategy[Any]:
+    """Legal values of an option."""
+    low, high = flag.bounds.get("ge"), flag.bounds.get("le")
+    if flag.place[-1] in SPECIAL:
+        return SPECIAL[flag.place[-1]]
+    if flag.choices:
+        return st.sampled_from(flag.choices)
+    if flag.type is bool:
+        return st.booleans()
+    if flag.type is int:
+        return st.integers(-(10**12) if low is None else int(low), 10**12)
+    if flag.type is float:
+        floor = 1e-6 if "gt" in flag.bounds else -1e9 if low is None else low
+        return st.floats(floor, 1e9 if high is None else high)
+    one: st.SearchStrategy[Any] = NAMES.map(Path) if flag.type is Path else WORDS
+    if flag.type is Mixture:
+        sizes = st.integers(0, 9)
+        one = st.builds(Mixture, name=NAMES, relevant=st.integers(1, 9), irrelevant=sizes,
+                        seemingly_relevant=sizes)  # fmt: skip
+    if flag.repeats:
+        return st.lists(one, min_size=1, max_size=3, unique_by=lambda v: str(getattr(v, "name", v)),
+                        ).map(tuple)  # fmt: skip
+    return st.lists(NAMES, min_size=1, max_size=3).map(tuple) if flag.option.joined else one
+
+
+@st.composite
+def drawn(draw: st.DrawFn) -> Recipe:
+    record = draw(st.sampled_from(list(RECIPES.values())))
+    chosen = {}
+    for flag in flags_of(record):
+        if flag.field.is_required() or draw(st.booleans()):
+            chosen[flag.place] = draw(values(flag))
+    if record is AuthorshipRecipe:
+        chosen |= {("twins",): None, ("benchmark",): Path("b")}
+    if record is RageRecipe:
+        chosen |= {("candidates",): None}
+        names = ("vectors", "query_vectors", "vectors_model")  # all or none
+        if None in [chosen.get((name,)) for name in names]:
+            chosen |= {(name,): None for name in names}
+        if len(chosen.get(("mixtures",)) or ()) > 1:
+            chosen.pop(("hidden",), None)
+    if record is DeflectionRecipe:
+        chosen[("refusals",)] = "rules:en"
+    if record is AlceRecipe:
+        writing = {("writing", "llm"): "openai:m", ("writing", "condense"): ("snippet",)}
+        chosen |= {("corpus",): "beir:c", ("judging", "judge"): "lexical", **writing}
+    return record.model_validate(nested(chosen))
+
+
+@given(drawn())
+def test_record_to_command_line_to_record(recipe: Recipe) -> None:
+    command = click.Command("build", params=list(field_options(type(recipe))))
+    context = command.make_context("build", command_words(recipe))
+    assert record_from(type(recipe), context.params) == recipe
+
+
+@given(drawn())
+def test_record_to_file_to_record(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> None:
+    path = tmp_path_factory.getbasetemp() / "recipe.yaml"
+    path.write_text(recipe_text(recipe), encoding="utf-8")
+    assert read_recipe(path) == recipe
+    path = path.with_suffix(".json")
+    path.write_text(recipe.model_copy().model_dump_json(indent=2).replace(
+        "{", f'{{"kind": "{recipe.kind}", ', 1), encoding="utf-8")  # fmt: skip
+    assert read_recipe(path) == recipe
+
+
+@pytest.mark.parametrize("kind", RECIPES)
+def test_a_file_to_start_from_has_every_field_and_its_help(kind: str, tmp_path: Path) -> None:
+    text = recipe_text(RECIPES[kind])
+    for flag in flags_of(RECIPES[kind]):
+        assert re.search(rf"# {re.escape(flag.help)}.*\n *{flag.place[-1]}:", text), flag
+    (tmp_path / "r.yaml").write_text(text)
+    needed = [f.place[0] for f in flags_of(RECIPES[kind]) if f.field.is_required()]
+    if needed:
+        with pytest.raises(InputError, match=rf"r.yaml:\d+ {needed[0]}: is missing"):
+            read_recipe(tmp_path / "r.yaml")
+
+
+def command_of(kind: str) -> click.Command:
+    command = build.get_command(click.Context(build), kind)
+    assert command is not None
+    return command
+
+
+@pytest.mark.parametrize("kind", RECIPES)
+def test_every_field_is_an_option_of_its_command(kind: str) -> None:
+    command = command_of(kind)
+    shown = {o for p in command.params for o in p.opts}
+    recipe = RECIPES[kind]
+    run = {*ALWAYS, *recipe.run_options}
+    fields = {f.name for f in flags_of(recipe)}
+    fields |= {f.name for f in flags_of(RunOptions) if f.place[0] in run}
+    if "engine_options" in run:
+        fields |= {f.name for f in runner_flags("engine_options")}
+    assert shown == fields
+    names = [o for p in command.params for o in p.opts]
+    assert len(set(names)) == len(names)
+
+
+RAY_WORDS = "engine ray-address ray-workers ray-gpus"
+ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-cost store"
+HIDING = "hidden secret-from"
+# The options of each command before they were generated from records.
+OPTIONS_OF = {
+    "rage": f"{ENDPOINT_WORDS} {HIDING} source split out name licence extra-corpus limit seed "
+    "embedder embedder-revision query-prefix passage-prefix device embeddings shard-rows "
+    "n-seemingly n-irrelevant skip-top max-score margin exclude-answers keep-self remine "
+    "mixture corpus base allow-no-relevant skip-empty skip-dangling skip-contradictions "
+    "extra-fields drop-suspects overwrite resume candidates judge verdicts revision batch-size "
+    "threshold max-tokens judge-profile compute "
+    "relative-margin contained exclude-contained decided vectors query-vectors "
+    "vectors-model extra-prefix extra-licence from-shards runtime",
+    "hagrid": f"{HIDING} source out name licence skip-empty extra-fields overwrite resume",
+    "alce": f"{ENDPOINT_WORDS} {HIDING} source out name licence skip-empty overwrite resume k "
+    "split corpus corpus-split chunk retriever depth embedder embedder-revision passages "
+    "oracle llm sub-claims condense condense-top condense-k judge verdicts revision "
+    "device batch-size threshold max-tokens judge-profile "
+    "skip-dangling extra-fields embeddings shard-rows runtime",
+    "twins": f"{HIDING} benchmark llm out name context attempts temperature temperature-step "
+    "length-ratio copy-similarity ner judge verdicts keep-failed dry-run overwrite resume "
+    "revision device batch-size threshold max-tokens "
+    f"judge-profile runtime {ENDPOINT_WORDS}",
+    "authorship": f"{ENDPOINT_WORDS} benchmark twins out name origins label-set labels candidates "
+    "embedder k sample relevant exclude-answers base seed overwrite resume",
+    "kalma": "ner retrieved kg kg-store domain languages kg-batch kg-timeout kg-seconds "
+    "pairs pairs-from-kg source general gold gold-later writer stand-in perplexity judge "
+    "verdicts alpha rounds attempts limit seed out name licence overwrite resume revision "
+    "device batch-size threshold max-tokens judge-profile "
+    f"runtime {ENDPOINT_WORDS}",
+}
+
+
+@pytest.mark.parametrize("kind", OPTIONS_OF)
+def test_each_command_has_these_options(kind: str) -> None:
+    shown = {o for p in command_of(kind).params for o in p.opts if not getattr(p, "hidden", 0)}
+    assert shown == {f"--{name}" for name in OPTIONS_OF[kind].split()}
+
+
+def test_wrong_values_name_their_option() -> None:
+    for given_, said in (
+        ({"source": "beir:x", "mixtures": ("m",)}, r"--mixture 'm': expected NAME=REL,IRR,SEEM"),
+        ({"source": "beir:x", "mixtures": ("m=1,0,0",) * 2}, r"--mixture: a name comes twice"),
+        (
+            {"source": "beir:x", "mining__margin": float("nan")},
+            "--margin: Input should be",
+        ),
+    ):
+        with pytest.raises(UsageError, match=said):
+            record_from(RageRecipe, given_)
+    with pytest.raises(UsageError, match="--price: expected IN,OUT per million tokens"):
+        record_from(RunOptions, {"price": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "r.yaml:1: is no recipe"),
+        ("- kind: rage", "r.yaml:1: is no recipe"),
+        ("source: x\n", "r.yaml:1 kind: is missing; one of alce, authorship"),
+        ("\nkind: wurst\n", "r.yaml:2 kind: is 'wurst'; one of alce"),
+        ("kind: {a: 1}\n", "r.yaml:1 kind: is {'a': 1}; one of alce"),
+        ("kind: rage\nrecipe: 2\n", "r.yaml:2 recipe: is 2; this citeforge reads recipes up to 1"),
+        (
+            "kind: rage\nsource: beir:x\nsede: 5\n",
+            "r.yaml:3 sede: is no field of a rage recipe (did you mean 'seed'?); known: name,",
+        ),
+        (
+            "kind: rage\nsource: beir:x\nmining:\n  skip_top: 1\n  skip: 2\n",
+            "r.yaml:5 mining.skip: is no field of a rage recipe (did you mean 'skip_top'?)",
+        ),
+        ("kind: rage\nsource: beir:x\nlimit: 0\n", "r.yaml:3 limit: is 0: Input should be greater"),
+        ("kind: rage\nsource: beir:x\nlimit: no\n", "r.yaml:3 limit"),
+        ("kind: rage\n", "r.yaml:1 source: is missing"),
+        ("kind: rage\nsource: beir:x\nsource: y\n", "r.yaml:3: has 'source' twice"),
+        (
+            "kind: rage\nsource: beir:x\nmixtures:\n- a=1,1,1\n- b=1\n",
+            "r.yaml:5 mixtures.1: expected NAME=REL,IRR,SEEM",
+        ),
+        ("kind: rage\nsource: [\n", "is not YAML"),
+        ("kind: twins\nbenchmark: b\nllm: m\nthresholds: {length_ratio: '2,1'}\n",
+         "r.yaml:4 thresholds.length_ratio: LOW must be above 0"),
+        ("kind: authorship\n", "r.yaml:1: give --twins DIR, or --benchmark DIR"),
+    ],
+)  # fmt: skip
+def test_wrong_files_say_line_and_field(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_recipe(path)
+    assert said in str(caught.value)
+
+
+def test_wrong_json_says_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('{\n\t"kind": "rage",\n\t"source": "beir:x",\n\t"limt": 3\n}')
+    with pytest.raises(InputError, match=r"r.json:4 limt: .* did you mean 'limit'|r.json:4 limt"):
+        read_recipe(path)
+    # YAML knows no long keys: the error comes without a line.
+    path.write_text('{"kind": "rage", "source": "beir:x", "' + "k" * 2000 + '": 3}')
+    with pytest.raises(InputError, match=r"r.json k+: is no field of a rage recipe"):
+        read_recipe(path)

@@ -1,0 +1,248 @@
+"""Requests that end, whatever a server sends: slow, endless, elsewhere, in circles."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from citeforge.kg import transport
+from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, TooLongError
+from citeforge.schemas.errors import InputError
+from conftest import Cli
+
+QUERY = "SELECT ?x WHERE { ?x ?y ?z }"
+REPLY = json.dumps(
+    {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "1"}}]}}
+).encode()
+HURRIED = EndpointOptions(timeout=0.5, attempts=1, pause=0.0)
+PATIENT = EndpointOptions(timeout=60, attempts=1, pause=0.0)
+
+Say = Callable[[bytes], None]
+Behaviour = Callable[[str, Say], None]
+
+
+class Server:
+    """Speaks bytes; ``behaviour`` gets what was asked and what sends."""
+
+    def __init__(self, behaviour: Behaviour) -> None:
+        self.behaviour = behaviour
+        self.requests: list[str] = []
+        self.sent = 0
+        self.closing = threading.Event()
+        self.socket = socket.create_server(("127.0.0.1", 0))
+        self.host = f"127.0.0.1:{self.socket.getsockname()[1]}"
+        self.url = f"http://{self.host}/query"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        while not self.closing.is_set():
+            try:
+                connection, _ = self.socket.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        def say(part: bytes) -> None:
+            connection.sendall(part)
+            self.sent += len(part)
+
+        with connection:
+            request = b""
+            while b"\r\n\r\n" not in request:
+                part = connection.recv(65536)
+                if not part:
+                    return
+                request += part
+            self.requests.append(request.decode())
+            try:
+                self.behaviour(request.decode(), say)
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65536):
+                    pass
+            except OSError:
+                return  # the client is gone
+
+    def drip(self, head: bytes, drops: bytes, say: Say) -> None:
+        """The head at once, the rest a byte at a time: longer than the deadline, not for ever."""
+        say(head)
+        for drop in drops:
+            if self.closing.wait(0.1):
+                return
+            say(bytes([drop]))
+
+
+@contextmanager
+def serving(behaviour: Behaviour) -> Iterator[Server]:
+    server = Server(behaviour)
+    try:
+        yield server
+    finally:
+        server.closing.set()
+        server.socket.close()
+
+
+def select(url: str, options: EndpointOptions) -> object:
+    return EndpointEngine(url, options).select(QUERY)
+
+
+def whole(_: str, say: Say) -> None:
+    say(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(REPLY) + REPLY)
+
+
+def test_a_whole_reply() -> None:
+    with serving(whole) as server:
+        assert len(EndpointEngine(server.url, PATIENT).select(QUERY)) == 1
+
+
+HEAD = b"HTTP/1.1 %s\r\nConnection: close\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "drops"),
+    [
+        (HEAD % b"200 OK" + b"\r\n", REPLY),
+        (HEAD % b"200 OK" + b"Content-Length: %d\r\n\r\n" % len(REPLY), REPLY),
+        (HEAD % b"200 OK" + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n" * 12),
+        (HEAD % b"200 OK", b"X-Slow: 1\r\n" * 6 + b"\r\n"),
+        (b"", b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 6),
+        (b"", b"HTTP/1.1 100 Continue\r\n\r\n" * 3),
+    ],
+)
+def test_a_slow_drip_ends_at_the_deadline(head: bytes, drops: bytes) -> None:
+    # 0.1 s a byte and 60 bytes and more are 6 s and more; the deadline is 0.5 s for the whole.
+    with serving(lambda _, say: server.drip(head, drops, say)) as server:
+        with pytest.raises(TooLongError, match=r"no whole reply within 0\.5 s"):
+            select(server.url, HURRIED)
+        assert server.sent < len(head) + len(drops)
+
+
+def test_the_drip_of_a_refusal_ends_at_the_deadline() -> None:
+    head = HEAD % b"400 Bad Request" + b"\r\n"
+    with serving(lambda _, say: server.drip(head, b"bad query" * 20, say)) as server:
+        with pytest.raises(InputError, match="refused the query: 400"):
+            select(server.url, HURRIED)
+        assert server.sent < len(head) + 180
+
+
+@pytest.mark.parametrize(
+    "status", [b"400 Bad Request", b"401 No", b"404 No", b"414 Long", b"500 X"]
+)
+def test_endless_refusals_are_not_read(status: bytes) -> None:
+    def endless(_: str, say: Say) -> None:
+        say(HEAD % status + b"\r\n")
+        for _ in range(1024):
+            say(b"x" * 65536)
+
+    with serving(endless) as server:
+        with pytest.raises((InputError, TooLongError)) as error:
+            select(server.url, PATIENT)
+        # 64 MiB are there to be had; buffers of the system take a few.
+        assert server.sent < 32 << 20
+    assert len(str(error.value)) < 400
+
+
+def test_endless_replies_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MAX_BYTES", 1 << 20)
+
+    def endless(_: str, say: Say) -> None:
+        say(HEAD % b"200 OK" + b"Transfer-Encoding: chunked\r\n\r\n")
+        for _number in range(1024):
+            say(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+    with serving(endless) as server, pytest.raises(TooLongError, match="longer than 1,048,576"):
+        select(server.url, PATIENT)
+
+
+def redirect(place: str) -> Behaviour:
+    line = f"HTTP/1.1 302 Moved\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+    return lambda _, say: say(line.encode())
+
+
+@pytest.mark.parametrize(
+    "place",
+    ["ftp://127.0.0.1/x", "file:///etc/passwd", "https://127.0.0.1/query", "http://localhost:1/x",
+     "//127.0.0.1:1/x", "http://u:p@127.0.0.1/x", "http://[::1", "gopher:x", "data:,x",
+     "http://127.0.0.1:99999999/", "/other?query=1", "/query?again=1"],
+)  # fmt: skip
+def test_redirects_are_refused(place: str) -> None:
+    with serving(redirect(place)) as server:
+        with pytest.raises(InputError, match="redirects to another place") as error:
+            select(server.url, PATIENT)
+        assert len(server.requests) == 1
+    assert server.url in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_another_server_is_never_asked() -> None:
+    with serving(whole) as other, serving(redirect(other.url)) as server:
+        with pytest.raises(InputError, match="redirects to another place"):
+            select(server.url, PATIENT)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize("after", ["1e308", "9" * 300, "inf", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_wait_without_end_is_short_to_read(after: str) -> None:
+    line = f"HTTP/1.1 429 Slow\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n"
+    said = "asks us to wait 31,622,400 s"  # 366 days of 86,400 s
+    with (
+        serving(lambda _, say: say(line.encode())) as server,
+        pytest.raises(InputError, match=said) as error,
+    ):
+        select(server.url, PATIENT)
+    assert len(str(error.value)) < 300
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [(b"400 \x1b[31mBad\r\nContent-Length: 9\r\n\r\n\x1b[2Jgone\r", "refused the query: 400"),
+     (b"418 \x1b[31mTea\r\nContent-Length: 0\r\n\r\n", "answered 418")],
+)  # fmt: skip
+def test_what_a_server_says_is_shown_escaped(line: bytes, message: str) -> None:
+    with (
+        serving(lambda _, say: say(b"HTTP/1.1 " + line)) as server,
+        pytest.raises(InputError, match=message) as error,
+    ):
+        select(server.url, PATIENT)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://user:hush@127.0.0.1:1/q", "http://hush@127.0.0.1:1/q", "http://user:hu/hush@h/q",
+     "https://a:hush@h@h/q", "ftp://user:hush@127.0.0.1/q", "user:hush@127.0.0.1"],
+)  # fmt: skip
+def test_a_password_reaches_nothing(url: str, cli: Cli, tmp_path: Path) -> None:
+    store, out = tmp_path / "replies.db", tmp_path / "b"
+    names = ("--kg-store", store, "--domain", "people")
+    builds = ("build", "kalma", "--pairs-from-kg", "spouse", "--out", out)
+    for command in (("kg", "profile"), builds):
+        done = cli(*command, "--kg", f"sparql:{url}", *names)
+        assert done.returncode in (1, 2)
+        assert "hush" not in done.stdout + done.stderr
+        assert "Traceback" not in done.stderr
+    for path in tmp_path.rglob("*"):
+        assert path.is_dir() or b"hush" not in path.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://",
+        "http://[::1",
+        "http://a b/",
+        "http://h:x/",
+        "http://é/",
+        "http://" + "a" * 70 + ".org/",
+        "http://a..b/",
+        "http://h/\x7f",
+    ],
+)
+def test_what_is_no_address(url: str) -> None:
+    with pytest.raises(InputError, match="is no address") as error:
+        EndpointEngine(url)
+    assert str(error.value).isprintable()
