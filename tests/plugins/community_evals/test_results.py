@@ -13,9 +13,9 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.community_evals.options import ResultsOptions
 from citeforge.plugins.community_evals.results import (
     Results,
+    ResultsOptions,
     Sent,
     open_pull_request,
     read_tasks,

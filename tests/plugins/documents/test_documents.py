@@ -21,7 +21,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.checks import check_text
-from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder

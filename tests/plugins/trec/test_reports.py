@@ -15,8 +15,8 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.evaluator.submissions.index import Submission
+from citeforge.plugins.trec.formats import breaches
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
-from citeforge.plugins.trec.rules import breaches
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.publish.export.registry import export
 from citeforge.schemas.errors import InputError, UsageError

@@ -1,35 +1,79 @@
-"""Scores of a model as ``.eval_results/*.yaml`` in its repository, by a pull request.
+"""``citeforge publish results``: scores of a model in its repository, by a pull request.
 
-Format: https://huggingface.co/docs/hub/eval-results.
+Files are ``.eval_results/*.yaml``. Format: https://huggingface.co/docs/hub/eval-results.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
+import click
 import yaml
+from pydantic import Field, model_validator
 
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.cli.terminal import write_data
+from citeforge.engines.io.files import write_text
 from citeforge.engines.io.textfiles import read_yaml
 from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.plugins.community_evals.options import ResultsOptions
 from citeforge.publish.community import FILE, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 FOLDER = ".eval_results"
+_REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 _ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboard"
+
+
+def require_repositories(**named: str | None) -> None:
+    """Refuse names that no repository of the Hub can have.
+
+    Args:
+        named: options, as fields call them.
+
+    Raises:
+        ValueError: names the option.
+    """
+    for field, value in named.items():
+        if value is not None and not _REPOSITORY.fullmatch(value):
+            raise ValueError(f"--{field.replace('_', '-')} {value!r}: expected ORG/NAME")
+
+
+class ResultsOptions(Part):
+    """Options of ``publish results``."""
+
+    repo_id: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+        description="Dataset repository of the benchmark."
+    )
+    """Repository of the benchmark."""
+    model: Annotated[str, Option(metavar="ORG/NAME")] = Field(
+        description="Model repository, which gets a pull request."
+    )
+    """Repository of the model."""
+    revision: str = "main"
+    """Of the benchmark's repository."""
+
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        require_repositories(repo_id=self.repo_id, model=self.model)
+        return self
 
 
 @dataclass(frozen=True)
@@ -298,3 +342,45 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
         raise InputError(
             f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED
         ) from error
+
+
+@click.command("results")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(ResultsOptions))
+@path_option("--out", help="Also write the files below here.")
+@click.option("--dry-run", is_flag=True, help="Print the files; open no pull request.")
+def publish_results(
+    scores: tuple[Path, ...], out: Path | None, dry_run: bool, **given: Any
+) -> None:
+    """Show a model's scores on its page of the Hugging Face Hub.
+
+    SCORES are score files of one system, one a context set, against a published benchmark. Their
+    values go into .eval_results/ of the model's repository, by a pull request; the Hub's
+    leaderboard of the benchmark takes them from there. Run again, it opens no second one.
+    """
+    options = record_from(ResultsOptions, given)
+    files = [(path, load_scores(path)) for path in scores]
+    results = results_of(files, target_of(options), options)
+    for name, text in results.files.items():
+        if out is not None:
+            write_text(out / name, text)
+        if dry_run:
+            write_data(f"# {name}\n{text}")
+    for line in results.left_out:
+        click.echo(f"no leaderboard, or no value: {line}", err=True)
+    if dry_run:
+        return
+    sent = open_pull_request(results, options)
+    what = {
+        "opened": f"pull request opened: {sent.url}",
+        "updated": f"pull request brought up to date: {sent.url}",
+        "there": f"the pull request is open already: {sent.url}",
+        "merged": f"{options.model} holds these values already",
+    }
+    for name in sent.replaced:
+        click.echo(
+            f"note: {options.model} has another {name}, which this pull request replaces: look at "
+            "the difference before it is merged",
+            err=True,
+        )
+    click.echo(f"{results.n_values} values on {options.repo_id}; {what[sent.state]}")

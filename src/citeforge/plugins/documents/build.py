@@ -33,8 +33,7 @@ from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.checks import CHECKS
-from citeforge.plugins.documents.corpus import open_documents, read_documents
-from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.questions import Question, take_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
 from citeforge.plugins.documents.rounds import make_questions, tally

@@ -16,7 +16,7 @@ from citeforge.plugins.documents.checks import (
     NEEDED,
     NOT_ABSENT,
 )
-from citeforge.plugins.documents.drawing import PassagePool
+from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.questions import Evidence, Question, gives, is_not_answered
 from citeforge.plugins.documents.recipe import ABSENT, PAIR, Asking
 from citeforge.schemas.text import premise_of

@@ -8,10 +8,12 @@ runs, or nothing but what an answer should say; then a judge labels.
   (TREC RAG's support), ``nuggets`` (nuggetizer), ``criteria`` or ``rubrics``;
 - a JSON file, or a folder of them: the same rows, or DRAGUN's rubrics;
 - CSV: DRAGUN's labels, one short answer a row.
+
+Measures get them by :func:`assessments_of`: read once a submission, and named in signatures.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,9 +21,13 @@ from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.io.files import read_json
+from citeforge.engines.io.files import digest, digest_folder, read_json, sha256_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv
+from citeforge.evaluator.measures.columns import Value
+from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.statements.inputs import Inputs
+from citeforge.evaluator.tools import Tools
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")
@@ -35,6 +41,9 @@ ANNOTATIONS = {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0
 IMPORTANCE = {"have to know": 4.0, "good to know": 2.0, "nice to know": 1.0}
 SUPPORT = {"2": 1.0, "1": 0.5, "0": 0.0, "-1": None}
 """FS, PS, NS, and not judged."""
+NOTHING = Value(0.0, 0.0)
+_KEY = ("assessments", -1, -1)
+"""Where what was read is kept beside statements, which have (reader, run, row)."""
 
 
 @dataclass(frozen=True)
@@ -314,3 +323,44 @@ def _once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
             f"is about {key!r}, which stands in the files already, and differs",
             allowed="one row each",
         )
+
+
+def assessments_of(inputs: Inputs) -> Assessments:
+    """What the files of ``--assessments`` say; nothing without any.
+
+    Raises:
+        InputError: a file is wrong; says where.
+    """
+    assessments = inputs.statements.get(_KEY)
+    if assessments is None:
+        assessments = inputs.statements[_KEY] = read_assessments(inputs.tools.options.assessments)
+    assert isinstance(assessments, Assessments)
+    return assessments
+
+
+def require_one_run(inputs: Inputs, labels: Sized) -> None:
+    """Refuse labels beside several answers a query.
+
+    Raises:
+        CannotError: nobody knows of which run they are.
+    """
+    if labels and len(inputs.runs) > 1:
+        raise CannotError(
+            "labels are of one answer a query, and the submission has several runs of each"
+        )
+
+
+def files_signature(tools: Tools, protocol: str) -> str | None:
+    """Eight hex digits over the labels that were read, as they stand in signatures.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    paths = tools.options.assessments
+    hashes = [digest_folder(p) if p.is_dir() else sha256_file(p) for p in paths]
+    return f"assessments:{digest(hashes)[:8]}" if paths else None
+
+
+def full_support(value: Value) -> Value:
+    """The same with partial support as none."""
+    return Value(float(value.low >= 1), float(value.high >= 1))

@@ -25,9 +25,11 @@ from citeforge.evaluator.measures.columns import Key, Value, bounded
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.tools import NO_JUDGE
-from citeforge.plugins.trec.assessments import VITAL, Point, Points
-from citeforge.plugins.trec.labels import (
+from citeforge.plugins.trec.assessments import (
     NOTHING,
+    VITAL,
+    Point,
+    Points,
     assessments_of,
     files_signature,
     full_support,

@@ -31,9 +31,10 @@ from citeforge.evaluator.measures.judging import premise_text, read_claims
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.tools import NO_JUDGE
-from citeforge.plugins.trec.assessments import SentenceLabels, answer_labels
-from citeforge.plugins.trec.labels import (
+from citeforge.plugins.trec.assessments import (
     NOTHING,
+    SentenceLabels,
+    answer_labels,
     assessments_of,
     files_signature,
     full_support,
