@@ -20,7 +20,7 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import rank_intervals
 from citeforge.evaluator.statistics.significance import holm, paired_t, permutation_tests
 from citeforge.plugins.audit.cascade import Stratum, stratified
-from citeforge.plugins.labels.correction.error_rates import rates_of, rogan_gladen
+from citeforge.plugins.labels.correction.calibration import rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, powered, t_test
 
 SIZES = (30, 100, 300)

@@ -17,8 +17,8 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
 )
 from citeforge.evaluator.statistics.ranks import ranks_of
-from citeforge.plugins.labels.correction.differences import corrected_difference
 from citeforge.plugins.labels.correction.ppi import Units, linearised, powered
+from citeforge.plugins.labels.correction.ranks import corrected_difference
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 

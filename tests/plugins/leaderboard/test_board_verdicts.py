@@ -14,7 +14,7 @@ from benchmarks.score import make_package
 
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.boards import read_boards
-from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import start_leaderboard
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.schemas.errors import CiteforgeError, InputError

@@ -10,9 +10,9 @@ import pytest
 import yaml
 
 from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.board_check import Event, write_history
 from citeforge.plugins.leaderboard.boards import read_boards
-from citeforge.plugins.leaderboard.history import Event, write_history
-from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import EXAMPLES, Cli

@@ -23,9 +23,9 @@ from citeforge.evaluator.statistics.compare import compare_many, load_scores
 from citeforge.library.scores import score, score_files
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.labels.options import PlanOptions
-from citeforge.plugins.labels.planning.planning import plan_queries
+from citeforge.plugins.labels.planning import plan_queries
 from citeforge.plugins.leaderboard.boards import read_boards
-from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
+from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -20,7 +20,7 @@ from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.scores import score_files
 from citeforge.library.systems import run
-from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.publish.hidden import split_package

@@ -10,10 +10,14 @@ import yaml
 
 from citeforge.evaluator.measures.registry import measures
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.build import build_site
-from citeforge.plugins.leaderboard.landing.about import Presentation, introduction, paragraph
-from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
-from citeforge.plugins.leaderboard.sites import build_leaderboard
+from citeforge.plugins.leaderboard.about import (
+    Presentation,
+    definition_link,
+    definitions,
+    introduction,
+    paragraph,
+)
+from citeforge.plugins.leaderboard.build import build_leaderboard, build_site
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About
 from conftest import ROOT

@@ -14,7 +14,7 @@ from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.plugins.leaderboard.landing.query_pages import text_differences
+from citeforge.plugins.leaderboard.query_pages import text_differences
 from citeforge.plugins.leaderboard.ranking import slug
 from citeforge.publish.hidden import split_package
 from citeforge.schemas.errors import InputError

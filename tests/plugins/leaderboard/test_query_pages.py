@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.landing.query_pages import query_pages
+from citeforge.plugins.leaderboard.query_pages import query_pages
 from conftest import EXAMPLES, Cli
 from conftest_pages import expect, opened
 

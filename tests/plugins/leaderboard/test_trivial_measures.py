@@ -1,7 +1,7 @@
 """A leaderboard marks a measure that any citation satisfies."""
 
 from citeforge.evaluator.reports.missing import trivial_lines
-from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
+from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import environment
 from citeforge.plugins.leaderboard.ranking import compact, make_views

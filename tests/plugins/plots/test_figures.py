@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.plots.charts import labels, palette
+from citeforge.plugins.plots.charts import palette, scatter
 from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -196,7 +196,7 @@ def test_dots_have_labels_or_more_than_twelve_a_legend() -> None:
 
 
 points = st.lists(
-    st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=labels.MOST
+    st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=12
 )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ points = st.lists(
 def test_labels_stand_beside_their_own_dot(
     dots: list[tuple[float, float]], texts: list[str]
 ) -> None:
-    boxes = labels.place_labels(dots, texts[: len(dots)], (400, 300))
+    boxes = scatter.place_labels(dots, texts[: len(dots)], (400, 300))
     if boxes is None:
         return
     for i, box in enumerate(boxes):
@@ -218,8 +218,8 @@ def test_labels_stand_beside_their_own_dot(
 
 def test_labels_find_room_and_say_when_there_is_none() -> None:
     spread = [(40.0 + 60 * (i % 6), 60.0 + 90 * (i // 6)) for i in range(12)]
-    assert labels.place_labels(spread, ["system"] * 12, (400, 300)) is not None
-    assert labels.place_labels([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
+    assert scatter.place_labels(spread, ["system"] * 12, (400, 300)) is not None
+    assert scatter.place_labels([(100.0, 100.0)] * 2, ["a", "b"], (400, 300)) is None
 
 
 def linear(colour: str) -> np.ndarray:

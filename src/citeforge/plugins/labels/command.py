@@ -6,7 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
-    from citeforge.plugins.labels.commands.labels import labels
+    from citeforge.plugins.labels.commands import labels
 
     return labels
 

@@ -25,19 +25,19 @@ class LabelCorrections(Corrections):
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
-        from citeforge.plugins.labels.correction.calibration import correction_of
+        from citeforge.plugins.labels.correction.correct import correction_of
 
         return correction_of(figures, judge)
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
     ) -> CorrectedDifference | None:
-        from citeforge.plugins.labels.correction.differences import corrected_difference
+        from citeforge.plugins.labels.correction.ranks import corrected_difference
 
         return corrected_difference(first, second, clusters)
 
     def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
-        from citeforge.plugins.labels.tables import correction_notes, order_notes
+        from citeforge.plugins.labels.correction.ranks import correction_notes, order_notes
 
         return [*correction_notes(files), *order_notes(files)]
 

@@ -1,19 +1,24 @@
-"""Sites: of one benchmark, or of several with a matrix before them."""
+"""Sites of one benchmark, or of several with a matrix before them; from score files that
+submissions stand behind."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from citeforge.engines.io.files import write_text
+from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.reports.markup import script_json
 from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.reports.withhold import require_publishable
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.evaluator.statistics.values import value_fault
+from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.boards import Board, Boards
-from citeforge.plugins.leaderboard.landing.about import Presentation, introduce_all
+from citeforge.plugins.leaderboard.about import Presentation, introduce_all
+from citeforge.plugins.leaderboard.board_check import Event, latest, read_history
+from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.publish.hidden import matching_gold
@@ -191,3 +196,130 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
                 allowed="one score file a system; name it in the submission's header",
             )
         first[key] = file.submission
+
+
+_REMEDY = "score files are made by `citeforge leaderboard add` from submissions"
+Added = Mapping[Path, ScoreFile]
+"""Score files that are about to be written, by path: they stand for what is there."""
+
+
+def build_one(
+    benchmark: str | Path,
+    scores: str | Path,
+    out: str | Path,
+    title: str | None = None,
+    gold: str | Path | None = None,
+) -> Site:
+    """Build the site of one benchmark; see :func:`citeforge.plugins.leaderboard.build.build_site`.
+
+    Args:
+        benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
+        scores: folder of score files, one a system.
+        out: folder of the site.
+        title: title of the pages; None for the benchmark's name.
+        gold: the hidden half: folder, or ``hub:`` name.
+
+    Raises:
+        InputError: there are no score files, or one is at fault.
+    """
+    folder = Path(scores)
+    if not folder.is_dir():
+        raise InputError("is no folder", path=folder, allowed="a folder of score files")
+    files = [load_scores(p) for p in sorted(folder.glob("*.json"))]
+    if not files:
+        raise InputError(
+            "holds no score files", path=folder, allowed="*.json files of `citeforge score`"
+        )
+    return build_site(benchmark, files, Path(out), title, gold)
+
+
+def build_leaderboard(
+    boards: str | Path, out: str | Path | None = None
+) -> tuple[Site, Path, list[str]]:
+    """Build the site of a leaderboard; it replaces the one that is there when it is whole.
+
+    A score file without a submission behind it is left out, and named.
+
+    Args:
+        boards: ``leaderboard.yaml``, or its folder.
+        out: folder of the site; None for the one that the file names.
+
+    Returns:
+        Numbers of the site's pages, where it is, and score files that it is built without and why.
+
+    Raises:
+        InputError: the file is at fault, or cannot be read.
+    """
+    config, all_boards = read_boards(Path(boards))
+    refused: list[str] = []
+    folder = Path(out or all_boards.site)
+    with growing_site(all_boards, load_backed({}, refused), folder, config) as site:
+        return site, folder, refused
+
+
+def load_backed(added: Added, refused: list[str]) -> Load:
+    """What reads the scores of a board that submissions stand behind.
+
+    Args:
+        added: score files that stand for what is there.
+        refused: gets a line for each score file that is left out.
+    """
+
+    def load(board: Board) -> Sequence[ScoreFile]:
+        files, faults = backed_scores(board, added)
+        refused.extend(faults)
+        return files
+
+    return load
+
+
+def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str]]:
+    """A board's scores in the order of their files' names, and what is wrong with the others."""
+    folder = board.scores_folder
+    scored = latest(read_history(board.history_file))
+    files, faults = [], []
+    anew = {file.submission for path, file in added.items() if path.parent == folder}
+    for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
+        if path in added:
+            files.append(added[path])
+            continue
+        try:
+            file = load_scores(path)
+        except InputError as error:
+            faults.append(str(error))
+            continue
+        if file.submission in anew:  # of other context sets than now; these scores are to go
+            continue
+        fault = _backing_fault(path, file, board.submissions_folder, scored)
+        if fault is None:
+            files.append(file)
+        else:
+            faults.append(f"{path}: {fault}")
+    return files, faults
+
+
+def _backing_fault(
+    path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
+) -> str | None:
+    """What is wrong with a score file; None where a submission stands behind it.
+
+    Args:
+        path: the score file.
+        file: what it says.
+        submissions: folder of the board's submissions.
+        scored: name of a submission to what the board scored of it last.
+    """
+    name = file.submission
+    event = scored.get(name)
+    bare = bare_name(Path(name))
+    if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
+        fault: str | None = f"is not named for its submission {name!r}"
+    elif not (submissions / name).is_file():
+        fault = f"is of {name!r}, which {submissions} does not hold"
+    elif sha256_file(submissions / name) != file.submission_sha256:
+        fault = f"is of another {name} than the one in {submissions}"
+    elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
+        fault = f"is not of the {name} that this board scored last, as its history says"
+    else:
+        fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
+    return fault and f"{fault}; {_REMEDY}"

@@ -43,7 +43,7 @@ def build(
     before their pages: --boards. A new system is one more file in a folder of score files.
     """
     from citeforge.evaluator.reports.rows import systems_text
-    from citeforge.plugins.leaderboard.sites import build_leaderboard, build_one
+    from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
     from citeforge.schemas.errors import UsageError
 
     if boards is not None:

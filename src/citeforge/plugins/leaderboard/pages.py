@@ -16,9 +16,13 @@ from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.report import find_pages
 from citeforge.evaluator.reports.rows import counts_of, named_rows, references_last
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.landing.about import Presentation, introduction
-from citeforge.plugins.leaderboard.landing.definitions import definition_link, definitions
-from citeforge.plugins.leaderboard.landing.query_pages import query_pages
+from citeforge.plugins.leaderboard.about import (
+    Presentation,
+    definition_link,
+    definitions,
+    introduction,
+)
+from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.leaderboard.ranking import (
     View,
     about_rows,

@@ -8,7 +8,7 @@ from citeforge.evaluator.measures.registry import declared_place, direction, fin
 from citeforge.evaluator.reports.missing import marked_name
 from citeforge.evaluator.reports.rows import counts_of
 from citeforge.evaluator.statistics.ranks import RankInterval, ranks_of
-from citeforge.plugins.leaderboard.landing.definitions import definition_link
+from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _PREFERRED = ("CiteF1", "ALCE.CitF1", "NLI.F1", "KaLMA.F1@micro", "AutoAIS.cit", "BLEU")

@@ -16,12 +16,18 @@ from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.leaderboard.board_check import BoardCheck, error_line, escaped_line
+from citeforge.plugins.leaderboard.board_check import (
+    BoardCheck,
+    Event,
+    error_line,
+    escaped_line,
+    latest,
+    read_history,
+    write_history,
+)
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
-from citeforge.plugins.leaderboard.build import growing_site
-from citeforge.plugins.leaderboard.history import Event, latest, read_history, write_history
+from citeforge.plugins.leaderboard.build import backed_scores, growing_site, load_backed
 from citeforge.plugins.leaderboard.pages import Site
-from citeforge.plugins.leaderboard.sites import backed_scores, load_backed
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.scores import ScoreFile

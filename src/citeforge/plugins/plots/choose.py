@@ -9,17 +9,14 @@ from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.missing import is_trivial, marked_name, trivial_lines
 from citeforge.evaluator.reports.rows import main_measure, of_cells
 from citeforge.plugins.plots.charts.answers import CITATIONS, POSITION, by_place
-from citeforge.plugins.plots.charts.bias import bias
 from citeforge.plugins.plots.charts.common import entries, entry
-from citeforge.plugins.plots.charts.intervals import intervals
+from citeforge.plugins.plots.charts.forest import bias, intervals
 from citeforge.plugins.plots.charts.people import calibration, labelled_measures
 from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
 from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
-from citeforge.plugins.plots.figure import Figure
-from citeforge.plugins.plots.plot import Plot
-from citeforge.plugins.plots.robustness.drawing import ranks_figure
-from citeforge.plugins.plots.robustness.orders import robustness
-from citeforge.plugins.plots.robustness.writing import write_robustness
+from citeforge.plugins.plots.figure import Figure, Plot
+from citeforge.plugins.plots.robustness import robustness
+from citeforge.plugins.plots.robustness_report import ranks_figure, write_robustness
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 

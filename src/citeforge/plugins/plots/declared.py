@@ -1,11 +1,18 @@
-"""What the plugin gives to the core, declared without its code."""
+"""What the plugin gives to the core: pages, plots, and tables for papers."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.evaluator.reports.report import Pages
+from citeforge.evaluator.reports.report import FOR_AN_AUDIT, PICTURES, Pages
+from citeforge.evaluator.reports.rows import compared_across, named_rows, references_last
+from citeforge.evaluator.statistics.compare import parts_across
+from citeforge.plugins.plots.choose import find_plot, plot
+from citeforge.plugins.plots.explorer import explorer_site
+from citeforge.plugins.plots.page import page_report
+from citeforge.plugins.plots.paper import NEEDS_A_TABLE, paper_report
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -18,17 +25,33 @@ class PlotPages(Pages):
     ) -> tuple[bytes, int]:  # fmt: skip
         """See :class:`Pages`."""
         if not options.is_plain and not options.is_plot:
-            from citeforge.plugins.plots.paper import paper_report
-
             return paper_report(files, form, options), 0
-        from citeforge.plugins.plots.report import plot_report
-
-        return plot_report(files, form, out, options, audit)
+        name, title, measure = options.plot, options.title, options.measure
+        across = parts_across(options.across)
+        if options.robustness:
+            name = "robustness"
+        if form in PICTURES and title is not None:
+            raise UsageError("--title is a page's; a plot's title says what is seen")
+        write = None if name is None else find_plot(name).write
+        if write is not None:
+            if measure is not None or audit is not None or not options.is_measures_alone:
+                raise UsageError(f"--{name} takes --measures, --across and --title, and no others")
+            return write(compared_across(files, across), form, title, options.measures), 0
+        if not options.is_plain:
+            raise UsageError(NEEDS_A_TABLE)
+        if form in PICTURES:
+            if audit is not None:
+                raise UsageError(FOR_AN_AUDIT)
+            systems = named_rows(references_last(compared_across(files, across)))
+            return plot(systems, name or "intervals", measure).content(form), 0
+        if name is not None or measure is not None:
+            raise UsageError(
+                f"--plot and --measure need a file that is a plot: {', '.join(PICTURES)}"
+            )
+        return page_report(files, title, None if options.one_file else out, audit, across)
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
         """See :class:`Pages`."""
-        from citeforge.plugins.plots.explorer.chunks import explorer_site
-
         return explorer_site(files)
 
 

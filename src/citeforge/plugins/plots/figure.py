@@ -1,10 +1,10 @@
-"""A figure: what it shows in words, its data, and its drawing."""
+"""A figure: what it shows in words, its data, and its drawing; and what a plot declares."""
 
 import json
 import re
 import resource
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from citeforge.engines.io.report_table import Table
 from citeforge.plugins.plots.charts import palette
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.extras import extras_named
+from citeforge.schemas.scores import ScoreFile
 
 WIDTH, BESIDE_NAMES = 300, 220
 """Of a frame, in pixels: with numbers, and with names of systems on its left. A drawing is little
@@ -209,3 +210,36 @@ def finished(chart: Any, title: str) -> dict[str, Any]:
         header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     )  # fmt: skip
     return dict(configured.to_dict())
+
+
+def main_alone(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
+    """The main measure."""
+    return (main,)
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot of score files.
+
+    Attributes:
+        name: as ``--plot`` takes it.
+        shows: what it shows, in one line.
+        needs: what score files must hold, for who asks for it without.
+        make: called with score files, the best first, and the name of a measure; gives a figure, or
+            None where the files do not hold what it shows.
+        rank: place among the plots of a page, from the lowest.
+        page_measures: called with score files and their main measure; gives the measures of which a
+            page has the plot.
+        write: writes what it shows in any format: (score files, format, title or None, measures or
+            families) to the content of a file; None where it is a picture alone.
+        of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
+    """
+
+    name: str
+    shows: str
+    needs: str
+    make: Callable[[Sequence[ScoreFile], str], Figure | None]
+    rank: int = 1000
+    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = main_alone
+    of_cells: bool = False
+    write: Callable[[Sequence[ScoreFile], str, str | None, Sequence[str]], bytes] | None = None

@@ -1,9 +1,16 @@
-"""Templates, style sheets and scripts of these pages."""
+"""What the pages are made of: templates, style sheets, scripts, and drawings with their data."""
 
+from collections.abc import Iterable
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from citeforge.evaluator.reports.markup import page_templates
+from citeforge.plugins.plots.charts import palette
+from citeforge.plugins.plots.figure import Figure, hindrance
+from citeforge.schemas.errors import MissingExtraError
+from citeforge.schemas.extras import EXTRAS
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -16,3 +23,35 @@ def render_markup(template: str, **values: Any) -> str:
 def text_of(*names: str) -> str:
     """Style sheets or scripts, one after the other."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+
+
+@dataclass(frozen=True)
+class PlotPart:
+    """What a page holds of its plots.
+
+    Attributes:
+        html: the section; empty without plots.
+        css: its rules, with both sets of colours.
+        tables: chunks with the plots' data as CSV, by name.
+    """
+
+    html: str
+    css: str
+    tables: dict[str, str]
+
+
+def plots_part(figures: Iterable[Figure]) -> PlotPart:
+    """Plots; without the extra ``report``, what to install."""
+    missing, made = "", list[Figure]()
+    absent = next((m for m in ("altair", "vl_convert") if find_spec(m) is None), None)
+    if absent:
+        missing = f"There are no plots: {MissingExtraError(absent, *EXTRAS[absent])}"
+    elif (problem := hindrance()) is not None:
+        missing = f"There are no plots: {problem}"
+    else:
+        made = list(figures)
+    if not (missing or made):
+        return PlotPart("", "", {})
+    html = render_markup("figures.html.j2", figures=made, missing=missing)
+    css = palette.css() + text_of("figures.css")
+    return PlotPart(html, css, {f"csv-{f.name}": f.csv for f in made})

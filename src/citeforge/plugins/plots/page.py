@@ -23,9 +23,8 @@ from citeforge.evaluator.reports.rows import (
 )
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.plugins.plots.choose import page_figures
-from citeforge.plugins.plots.explorer.chunks import INLINE, chunk_file, explorer_part
-from citeforge.plugins.plots.figures import plots_part
-from citeforge.plugins.plots.markup import render_markup, text_of
+from citeforge.plugins.plots.explorer import INLINE, chunk_file, explorer_part
+from citeforge.plugins.plots.markup import plots_part, render_markup, text_of
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.plugins.labels.agreement.meta_eval import judge_quality
-from citeforge.plugins.labels.correction.calibration import calibrate
-from citeforge.plugins.labels.pairs import (
+from citeforge.plugins.labels.agreement.meta_eval import (
     REPEATED,
     UNCITED,
     UNLABELLED,
     LabelledPair,
+    judge_quality,
     labelled_pairs,
 )
+from citeforge.plugins.labels.correction.calibration import calibrate
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_jsonl
 

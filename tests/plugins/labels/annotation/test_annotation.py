@@ -19,8 +19,7 @@ from citeforge.plugins.labels.annotation.agreement import (
     krippendorff_alpha,
 )
 from citeforge.plugins.labels.annotation.labels import majority
-from citeforge.plugins.labels.annotation.sheets import export_sheet
-from citeforge.plugins.labels.annotation.tasks import TASKS, find_task
+from citeforge.plugins.labels.annotation.sheets import TASKS, export_sheet, find_task
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.errors import UnknownValueError
 from conftest import Cli

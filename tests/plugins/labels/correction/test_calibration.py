@@ -12,11 +12,11 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_of
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
+from citeforge.plugins.labels.agreement.meta_eval import labelled_pairs
 from citeforge.plugins.labels.correction.calibration import (
     calibrate,
     write_calibration,
 )
-from citeforge.plugins.labels.pairs import labelled_pairs
 from citeforge.schemas.commands.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_jsonl

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.statistics.estimates import Floats, harmonic_sample, mean_sample
-from citeforge.plugins.labels.correction.error_rates import Rates, rates_of, rogan_gladen
+from citeforge.plugins.labels.correction.calibration import Rates, rates_of, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import Units, power_tuning, powered
 
 SE = 0.9

@@ -6,19 +6,24 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
 from citeforge.builders.packaging.package import amend_stats
-from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.files import write_text
 from citeforge.engines.io.textfiles import original, read_csv
 from citeforge.plugins.labels.annotation.agreement import Agreement, agreement
-from citeforge.plugins.labels.annotation.tasks import AnnotationTask, find_task
+from citeforge.plugins.labels.annotation.sheets import (
+    ITEM,
+    LABEL,
+    AnnotationTask,
+    find_task,
+    read_typed,
+)
 from citeforge.schemas.errors import InputError, UsageError
 
-T = TypeVar("T")
-ITEM, LABEL, ANNOTATOR = "item", "label", "annotator"
+ANNOTATOR = "annotator"
 
 
 def read_sheet_labels(
@@ -101,18 +106,6 @@ def _label_studio(path: Path) -> Iterator[tuple[int, str, str, str]]:
             for result in annotation.result:
                 for choice in result.value.choices:
                     yield number, task.data.item, str(name or path.stem), choice
-
-
-def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """The content of a JSON file.
-
-    Raises:
-        InputError: it cannot be read, or is of another layout.
-    """
-    try:
-        return msgspec.convert(read_json(path), kind)
-    except msgspec.ValidationError as error:
-        raise InputError(f"{message} ({error})", path=path, allowed=allowed) from error
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,132 @@
-"""Error rates of a judge, kept in a package, so that its scores can be corrected there."""
+"""Error rates of a judge, kept in a package, and shares corrected by them (Rogan & Gladen)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_key
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.intervals import ANYTHING, Range
+from citeforge.plugins.labels.agreement.meta_eval import LabelledPair
 from citeforge.plugins.labels.annotation.agreement import cohen_kappa
-from citeforge.plugins.labels.correction.correct import RateCorrection
-from citeforge.plugins.labels.correction.error_rates import Rates, rates_of
-from citeforge.plugins.labels.correction.ppi import LEAST_LABELS
-from citeforge.plugins.labels.pairs import LabelledPair
+from citeforge.plugins.labels.correction.ppi import (
+    LEAST_LABELS,
+    Powered,
+    gradient,
+    interval_of,
+    nothing,
+)
 from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often a judge is right, from labels of other answers.
+
+    Attributes:
+        sensitivity: share of supported statements that it calls supported.
+        specificity: share of others that it calls not supported.
+        sensitivity_stderr: standard error, over answers.
+        specificity_stderr: likewise.
+        covariance: of the two estimates, where answers have statements of both sorts.
+    """
+
+    sensitivity: float
+    specificity: float
+    sensitivity_stderr: float
+    specificity_stderr: float
+    covariance: float = 0.0
+
+
+def rogan_gladen(
+    said: Floats,
+    asked: Floats,
+    combine: Callable[[Floats], Floats],
+    rates: Rates,
+    within: Range = ANYTHING,
+) -> Powered:
+    """Share corrected by sensitivity and specificity (Rogan & Gladen 1978), with both
+    uncertainties: of the answers scored, and of the two rates (Lang & Reiczigel 2014, section 2.2,
+    the delta method).
+
+    Args:
+        said: sums of each answer under the judge's verdicts, shape (queries, k).
+        asked: what would be added if the judge said yes to everything, less what there is if it
+            says no to everything; shape (2, queries, k): (all yes, all no).
+        combine: sums to values.
+        rates: the judge's.
+        within: see :func:`powered`.
+
+    Returns:
+        NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
+    """
+    youden = rates.sensitivity + rates.specificity - 1
+    n = len(said)
+    if youden <= 0 or n < 2:
+        return nothing(0)
+    yes, no = asked
+    span = yes - no
+    false_alarm = 1 - rates.specificity
+    sums = no + (said - no - false_alarm * span) / youden
+    mean = sums.mean(axis=0)
+    value = float(combine(mean))
+    if math.isnan(value):
+        return nothing(0)
+    slope = gradient(combine, mean)
+    over_answers = float(np.var(sums @ slope, ddof=1)) / n
+    # d/dse and d/dsp of the corrected sums.
+    corrected = (sums - no).mean(axis=0)
+    by_sensitivity = float(-corrected @ slope) / youden
+    by_specificity = float((span.mean(axis=0) - corrected) @ slope) / youden
+    of_rates = (
+        (by_sensitivity * rates.sensitivity_stderr) ** 2
+        + (by_specificity * rates.specificity_stderr) ** 2
+        + 2 * by_sensitivity * by_specificity * rates.covariance
+    )
+    stderr = math.sqrt(over_answers + max(0.0, of_rates))
+    df = stderr**4 / (over_answers**2 / (n - 1)) if over_answers > 0 else math.inf
+    low, high = interval_of(value, stderr, df, n, within)
+    return Powered(value, low, high, stderr, math.nan, 0, df)
+
+
+def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
+    """Sensitivity and specificity, their errors clustered by answer.
+
+    Args:
+        answers: (people say supported, judge says supported) of the statements of each answer.
+    """
+    counts = np.array(
+        [
+            [
+                sum(h and j for h, j in pairs),
+                sum(h for h, _ in pairs),
+                sum(not h and not j for h, j in pairs),
+                sum(not h for h, _ in pairs),
+            ]
+            for pairs in answers
+        ],
+        np.float64,
+    ).reshape(-1, 4)
+    total = counts.sum(axis=0)
+    rates = [total[0] / total[1] if total[1] else math.nan,
+             total[2] / total[3] if total[3] else math.nan]  # fmt: skip
+    if len(counts) < 2 or any(map(math.isnan, rates)):
+        return Rates(rates[0], rates[1], math.nan, math.nan)
+    influence = np.stack(
+        [
+            (counts[:, 0] - rates[0] * counts[:, 1]) / total[1],
+            (counts[:, 2] - rates[1] * counts[:, 3]) / total[3],
+        ]
+    )
+    covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
+    errors = np.sqrt(np.diag(covariance)).tolist()
+    return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
+
 
 DRIFT = 0.05
 """p of equal error rates in all systems below which a drift is told."""
@@ -133,21 +245,20 @@ def write_calibration(folder: Path, result: Calibration) -> None:
     amend_stats(folder, {calibration_key(result.judge): result.figures()})
 
 
-def correction_of(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
-    """The correction by what a package keeps of a judge's errors, and what to warn of."""
-    rates = Rates(
-        figures["sensitivity"],
-        figures["specificity"],
-        figures["sensitivity, standard error"],
-        figures["specificity, standard error"],
-        figures["covariance"],
-    )
-    drift = figures["drift, p"]
-    warning = ""
-    if drift is not None and drift < DRIFT:
-        warning = (
-            f"by the benchmark's calibration {judge} errs more in some systems "
-            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
-            "wrong order; labels of these answers (--labels) correct each system by its own"
-        )
-    return RateCorrection(rates, f"n={figures['answers']}"), warning
+def render_calibration(result: Calibration) -> str:
+    """What ``labels calibrate`` prints."""
+    r = result.rates
+    lines = [
+        f"judge {result.judge} against {result.n:,} statements of {result.n_answers:,} answers",
+        f"  sensitivity  {r.sensitivity:.4f} ± {r.sensitivity_stderr:.4f} (of supported, found)",
+        f"  specificity  {r.specificity:.4f} ± {r.specificity_stderr:.4f} (of others, found)",
+        f"  accuracy     {result.accuracy:.4f}",
+        f"  kappa        {result.kappa:.4f}",
+        f"  failures     {result.n_failed:,}",
+        *(f"  accuracy in {name}: {value:.4f}" for name, value in result.by_system.items()),
+    ]
+    if not math.isnan(result.drift):
+        lines.append(f"  drift between systems: p = {result.drift:.4f} (chi-squared)")
+    if r.sensitivity + r.specificity <= 1:
+        lines.append("  no better than chance: it corrects nothing")
+    return "\n".join(lines)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.reading import Reading
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.plugins.labels.correction.error_rates import Rates, rogan_gladen
+from citeforge.plugins.labels.correction.calibration import DRIFT, Rates, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
     Powered,
@@ -166,6 +167,26 @@ class RateCorrection(Correction):
             signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{self.source}")
             entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
         return warnings
+
+
+def correction_of(figures: Mapping[str, Any], judge: str) -> tuple[RateCorrection, str]:
+    """The correction by what a package keeps of a judge's errors, and what to warn of."""
+    rates = Rates(
+        figures["sensitivity"],
+        figures["specificity"],
+        figures["sensitivity, standard error"],
+        figures["specificity, standard error"],
+        figures["covariance"],
+    )
+    drift = figures["drift, p"]
+    warning = ""
+    if drift is not None and drift < DRIFT:
+        warning = (
+            f"by the benchmark's calibration {judge} errs more in some systems "
+            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
+            "wrong order; labels of these answers (--labels) correct each system by its own"
+        )
+    return RateCorrection(rates, f"n={figures['answers']}"), warning
 
 
 Judged = Mapping[str, tuple[Row, MeasureScore]]

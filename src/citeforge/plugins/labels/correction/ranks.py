@@ -1,24 +1,70 @@
-"""Order of systems by corrected values: claimed by simultaneous rank intervals alone."""
+"""Differences and order of systems by corrected values."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from citeforge.evaluator.corrections import CorrectedDifference
 from citeforge.evaluator.measures.registry import direction, find_measure
+from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ranks import (
     LEVEL,
     RankInterval,
     better_by_tests,
+    rank_text,
     ranks_from,
 )
-from citeforge.plugins.labels.correction.differences import corrected_difference
-from citeforge.plugins.labels.correction.ppi import interval_of
+from citeforge.plugins.labels.correction.ppi import (
+    LEAST_LABELS,
+    Units,
+    interval_of,
+    powered,
+    t_test,
+)
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
+
+
+def corrected_difference(
+    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
+) -> CorrectedDifference | None:
+    """The paired difference on one measure; None where labels do not allow one.
+
+    Both systems' answers to the same queries must be labelled (``labels export`` samples so).
+
+    Args:
+        a: first system's entry.
+        b: second system's.
+        clusters: cluster of each query, where questions repeat.
+    """
+    first, second = a.corrected, b.corrected
+    if first is None or second is None or not (first.human and second.human):
+        return None
+    judged = [column(c.linear_judged or m.per_query) for m, c in ((a, first), (b, second))]
+    change = a.scale * (judged[1] - judged[0])
+    n = len(change)
+    by_people = [column(c.linear_human or c.human) for c in (first, second)]
+    labelled = [np.isin(np.arange(n), c.labelled) for c in (first, second)]
+    open_ = [m | np.isnan(v) for m, v in zip(labelled, by_people, strict=True)]
+    defined = ~np.isnan(change)
+    open_ = [o & defined for o in open_]
+    if ((labelled[0] & open_[1] & ~labelled[1]) | (labelled[1] & open_[0] & ~labelled[0])).any():
+        return None  # other queries were labelled: the answers of one alone are no difference
+    both = (labelled[0] | labelled[1]) & defined
+    if both.sum() < LEAST_LABELS:
+        return None
+    human = a.scale * (by_people[1] - by_people[0])
+    if np.ptp(human[both]) == 0:
+        return None
+    sample = mean_sample(change[None])
+    sums = mean_sample(human[None]).sums[0]
+    units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
+    gap = powered(units, sample.combine)
+    return CorrectedDifference(gap.value, gap.low, gap.high, t_test(gap), gap.n_labels, gap.tuning)
 
 
 @dataclass(frozen=True)
@@ -111,3 +157,35 @@ def ranks_of_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInt
     """
     low, high = np.array(intervals, np.float64).reshape(-1, 2).T
     return ranks_from(low[:, None] > high)
+
+
+def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
+    """How corrected values were made, once a system and method."""
+    lines = []
+    for r in results:
+        for m in r.measures:
+            if (c := m.corrected) is None:
+                continue
+            if c.method == "ppi++":
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
+                    f"weight of the judge {c.tuning or 0:.2f}; labels alone "
+                    f"{c.labels_value or 0:.2f} [{c.labels_low or 0:.2f}, {c.labels_high or 0:.2f}]"
+                )
+            else:
+                lines.append(
+                    f"corrected: {r.system}, {m.name}: Rogan–Gladen, with error rates of the judge "
+                    "on other answers; it holds where the judge errs here as it did there"
+                )
+    return lines
+
+
+def order_notes(results: Sequence[ScoreFile]) -> list[str]:
+    """What may be said of the order of systems by corrected values."""
+    return [
+        f"ranks by {order.measure} corrected (at once, 95 %"
+        + ("" if order.paired else "; other queries were labelled of each")
+        + "): "
+        + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in order.ranks.items())
+        for order in corrected_ranks(results)
+    ]

@@ -1,16 +1,22 @@
 """What the plots share: values of a measure, units, encodings of systems."""
 
-from collections.abc import Sequence
+import json
+import textwrap
+from collections.abc import Iterable, Sequence
 from itertools import compress
 from typing import Any
 
+from rich.cells import cell_len
+
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.ranks import comparable_entries
-from citeforge.plugins.plots.charts import labels, palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 Pair = tuple[ScoreFile, MeasureScore]
+FONT_SIZE = 12
+"""Of labels, in pixels."""
 
 
 def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
@@ -68,7 +74,7 @@ def system_encodings(
     numbers = [everybody.index(name) for name in names]
     colours = [palette.colour(i) for i in numbers]
     shapes = [palette.shape(i) for i in numbers]
-    shown = labels.lookup(labels.name_lines(names))
+    shown = lookup(name_lines(names))
     key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=shown)
     key = key if legend else None
     return {
@@ -91,3 +97,19 @@ def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) ->
     first = low - room if low < 0 else max(0.0, low - room)
     last = high + room
     return [first, last if most is None or high > most else min(most * 1.03, last)]
+
+
+def width_of(text: str) -> float:
+    """Width in pixels, on the safe side for any sans-serif font."""
+    return 0.66 * FONT_SIZE * cell_len(text)
+
+
+def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
+    """Names with their lines, three at most: very long ones lose their end."""
+    cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
+    return {name: cut.wrap(name) or [name] for name in names}
+
+
+def lookup(lines: dict[str, list[str]]) -> str:
+    """The expression by which a drawing finds the lines of a label."""
+    return f"({json.dumps(lines)})[datum.label]"

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.plots.charts import labels, palette
-from citeforge.plugins.plots.charts.common import entry
+from citeforge.plugins.plots.charts import palette
+from citeforge.plugins.plots.charts.common import entry, lookup, name_lines
 from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
 from citeforge.schemas.scores import ScoreFile
 
@@ -133,7 +133,7 @@ def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
                                         symbolStrokeColor=palette.colour(0))),
     )  # fmt: skip
     layered = alt.layer(line, whiskers, dots, data=values(rows)).properties(width=side, height=side)
-    shown = labels.lookup(labels.name_lines(names))
+    shown = lookup(name_lines(names))
     return layered.facet(
         facet=alt.Facet("system:N", sort=list(names), title=None,
                         header=alt.Header(labelExpr=shown, labelLimit=150, labelAnchor="start")),

@@ -5,12 +5,14 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.plugins.plots.charts import labels, palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.charts.common import (
     are_comparable,
     entries,
     entry,
+    lookup,
     measure_and_unit,
+    name_lines,
     per_query,
 )
 from citeforge.plugins.plots.figure import WIDTH, Figure, altair, figure_of, values
@@ -97,7 +99,7 @@ def _histograms(
         x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
-    shown = labels.lookup(labels.name_lines(names, 40))
+    shown = lookup(name_lines(names, 40))
     chart = bars.facet(
         row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",

@@ -1,12 +1,14 @@
 """Two values of each system against each other: precision and recall, cost and score."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.plugins.plots.charts import labels, palette
+from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.charts.common import (
+    FONT_SIZE,
     are_comparable,
     domain,
     entries,
@@ -14,6 +16,7 @@ from citeforge.plugins.plots.charts.common import (
     mark_size,
     measure_and_unit,
     system_encodings,
+    width_of,
     with_ends,
 )
 from citeforge.plugins.plots.figure import WIDTH, Figure, Rows, altair, figure_of, values
@@ -25,6 +28,34 @@ PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.
 HEIGHT = 250
 _LONGEST = 28
 """Characters of a label."""
+_MOST_LABELS = 12
+"""More dots than these have a legend."""
+_GAP = 3.0
+_RADIUS = 6.0
+
+
+@dataclass(frozen=True)
+class Box:
+    """A label's rectangle in pixels, from the upper left corner of the frame."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    def overlaps(self, other: "Box") -> bool:
+        """Whether the two are less than a hair apart."""
+        return (
+            self.x < other.x + other.width + 2 and other.x < self.x + self.width + 2
+            and self.y < other.y + other.height and other.y < self.y + self.height
+        )  # fmt: skip
+
+    def distance(self, x: float, y: float) -> float:
+        """From a point to the nearest point of the rectangle."""
+        return math.hypot(
+            max(self.x - x, 0.0, x - self.x - self.width),
+            max(self.y - y, 0.0, y - self.y - self.height),
+        )
 
 
 @dataclass(frozen=True)
@@ -165,7 +196,7 @@ def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
             x=alt.X("left:Q", scale=None, axis=None), y=alt.Y("middle:Q", scale=None, axis=None),
             text=alt.Text("text:N"),
         )  # fmt: skip
-        style = {"align": "left", "baseline": "middle", "fontSize": labels.FONT_SIZE}
+        style = {"align": "left", "baseline": "middle", "fontSize": FONT_SIZE}
         # The background first, as a rim: intervals pass behind the words.
         rim = words.mark_text(**style, stroke=palette.GROUND, strokeWidth=4, strokeJoin="round")
         named = alt.layer(rim, words.mark_text(**style, color=palette.FOREGROUND))
@@ -175,12 +206,75 @@ def _chart(rows: Rows, everybody: Sequence[str], x: _Axis, y: _Axis) -> Any:
     return chart.properties(width=WIDTH, height=HEIGHT)
 
 
-def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[labels.Box] | None:
-    if len(rows) > labels.MOST:
+def _boxes(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
+    if len(rows) > _MOST_LABELS:
         return None
 
     def share(value: float, ends: list[float]) -> float:
         return (value - ends[0]) / (ends[1] - ends[0])
 
     dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
-    return labels.place_labels(dots, names, (WIDTH, HEIGHT))
+    return place_labels(dots, names, (WIDTH, HEIGHT))
+
+
+def place_labels(
+    dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
+) -> list[Box] | None:
+    """A box for the label of each dot, or None where they have no room.
+
+    Every box lies in the frame, overlaps no other and no dot, and is nearer to its own dot than to
+    any other. Dots that stand on one point have no such labels.
+
+    Args:
+        dots: centres in pixels.
+        texts: one a dot.
+        frame: width and height in pixels.
+    """
+    near = [sum(math.dist(a, b) < 80 for b in dots) for a in dots]
+    orders = (
+        sorted(range(len(dots)), key=lambda i: (-near[i], dots[i])),
+        sorted(range(len(dots)), key=lambda i: dots[i]),
+        sorted(range(len(dots)), key=lambda i: (dots[i][1], dots[i][0])),
+        sorted(range(len(dots)), key=lambda i: (-dots[i][0], dots[i][1])),
+    )
+    for order in orders:
+        placed: dict[int, Box] = {}
+        for i in order:
+            found = next(
+                (b for b in _candidates(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                None,
+            )
+            if found is None:
+                break
+            placed[i] = found
+        else:
+            return [placed[i] for i in range(len(dots))]
+    return None
+
+
+def _candidates(x: float, y: float, text: str) -> Iterator[Box]:
+    """Above and below right first: there lies no interval of the dot's own."""
+    width, height = width_of(text), FONT_SIZE + 3.0
+    for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
+        for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
+            left = x + gap if across > 0 else x - gap - width if across < 0 else x - width / 2
+            top = y - gap - height if down < 0 else y + gap if down > 0 else y - height / 2
+            yield Box(left, top, width, height)
+
+
+def _fits(
+    box: Box,
+    own: int,
+    dots: Sequence[tuple[float, float]],
+    placed: dict[int, Box],
+    frame: tuple[float, float],
+) -> bool:
+    inside = (
+        box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
+        and box.y + box.height <= frame[1]
+    )  # fmt: skip
+    if not inside or any(box.overlaps(other) for other in placed.values()):
+        return False
+    mine = box.distance(*dots[own])
+    others = [box.distance(*dot) for i, dot in enumerate(dots) if i != own]
+    return all(d > mine + _GAP and d > _RADIUS for d in others)

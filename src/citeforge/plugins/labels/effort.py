@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.intervals import quantile
 from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
@@ -186,3 +187,24 @@ def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore
     if len(set(recipes)) < len(recipes):
         raise InputError("two score files are by one judge", allowed="one score file a judge")
     return [of_file[name] for of_file in by_name]
+
+
+def render_effort(plan: EffortPlan) -> str:
+    """What ``labels plan-effort`` prints."""
+    has = ", ".join(f"{name} {n:,}" for name, n in plan.levels.items())
+    lines = [
+        f"{plan.measure} of {plan.system}: {plan.value:.2f} [{plan.low:.2f}, {plan.high:.2f}]",
+        f"made of: {has}",
+        "uncertainty (squared standard error): "
+        + ", ".join(f"{source} {share:.0%}" for source, share in plan.shares.items()),
+    ]
+    corrected = " of the corrected value" if "labels" in plan.levels else ""
+    lines += ["", f"to expect{corrected} now: ± {plan.half:.2f} (Student's t, uncut)"]
+    head = ("more", "now", "then", "±", "narrower", "cost", "narrower per cost")
+    rows = [
+        (s.source, f"{s.now:,}", f"{s.then:,}", f"{s.half:.2f}", f"{s.narrower:.3f}",
+         f"{s.cost:,g}", f"{s.per_cost:.3g}")
+        for s in plan.steps
+    ]  # fmt: skip
+    lines += Table(head, rows).text()
+    return "\n".join([*lines, *(f"not known: more {s} ({why})" for s, why in plan.unknown.items())])

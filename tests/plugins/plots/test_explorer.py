@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from citeforge.plugins.plots import page as report
-from citeforge.plugins.plots.explorer.arithmetic import arithmetic
-from citeforge.plugins.plots.explorer.chunks import make_chunks
-from citeforge.plugins.plots.figures import PlotPart
+from citeforge.plugins.plots.explorer import arithmetic, make_chunks
+from citeforge.plugins.plots.markup import PlotPart
 from citeforge.schemas.scores import CitedWords, ScoreFile
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored

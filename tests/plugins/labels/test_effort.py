@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import citeforge as cf
+from citeforge.plugins.labels.effort import effort_plan, render_effort
 from citeforge.plugins.labels.options import EffortOptions
-from citeforge.plugins.labels.planning.effort import effort_plan
-from citeforge.plugins.labels.tables import render_effort
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Variance
 from conftest import Cli

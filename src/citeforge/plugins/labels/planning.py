@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.files import write_text
+from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
@@ -294,3 +295,52 @@ def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:
     if entry is None:
         raise UnknownValueError("judged measure", measure, [m.name for m in judged])
     return entry
+
+
+def render_query_plans(plans: Iterable[QueryPlan], power: float) -> str:
+    """What ``labels plan-queries`` prints."""
+    head = ("measure", "systems", "sd", "queries", "power now", f"needed for {power:.0%}")
+    rows = []
+    for p in plans:
+        several = len(p.systems) > 1
+        systems = " − ".join(reversed(p.systems)) if several else f"{p.systems[0]} alone"
+        needed = "–" if p.n_needed is None else f"{p.n_needed:,}"
+        rows.append(
+            (p.measure, systems, f"{p.sd:.2f}", f"{p.n_now:,}", f"{p.power_now:.2f}", needed)
+        )
+    return "\n".join(Table(head, rows).text())
+
+
+def render_label_plan(plan: LabelPlan, half: float) -> str:
+    """What ``labels plan`` prints."""
+    lines = [
+        f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
+        f"{plan.sd:.2f} "
+        + (
+            f"(people, {plan.pilot:,} labelled answers)"
+            if plan.pilot
+            else "(the judge's; a pilot of 30 labelled answers would tell people's)"
+        )
+    ]
+    if plan.alone is None and plan.with_judge is None:
+        return "\n".join([
+            *lines,
+            f"± {half:g} cannot be reached: labels of all answers give ± {plan.least:.2f}; more "
+            "queries are needed",
+        ])  # fmt: skip
+    alone = "more than there are answers" if plan.alone is None else f"{plan.alone:,}"
+    lines.append(f"± {half:g} needs {alone} labelled answers without the judge")
+    if plan.correlation is None:
+        lines.append(
+            "what the judge saves is not known without its correlation with people (a pilot with "
+            "score --labels tells it; or guess with --correlation)"
+        )
+    elif plan.with_judge is not None and plan.with_judge == plan.alone:
+        lines.append(
+            f"the judge saves nothing: its values have correlation {plan.correlation:.2f} with "
+            "people's"
+        )
+    else:
+        needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
+        lines.append(f"± {half:g} needs {needed} with it (correlation {plan.correlation:.2f})")
+    return "\n".join(lines)

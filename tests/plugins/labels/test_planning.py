@@ -9,15 +9,16 @@ import pytest
 
 from citeforge.plugins.labels.correction.ppi import Units, powered
 from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
-from citeforge.plugins.labels.planning.planning import (
+from citeforge.plugins.labels.planning import (
     half_width,
     labels_needed,
     plan_labels,
     plan_queries,
     power_of,
     queries_needed,
+    render_label_plan,
+    render_query_plans,
 )
-from citeforge.plugins.labels.tables import render_label_plan, render_query_plans
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Cli

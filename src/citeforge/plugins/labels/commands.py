@@ -1,0 +1,385 @@
+"""The commands ``citeforge labels …``."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from citeforge.cli.command import PATH, path_argument, path_option
+from citeforge.cli.options import (
+    add_options,
+    endpoint_options,
+    field_options,
+    model_options,
+    record_from,
+    run_options,
+    verdicts_option,
+)
+from citeforge.cli.short_help import ManyOptions
+from citeforge.plugins.labels.options import (
+    AnnotationOptions,
+    EffortOptions,
+    LabelPlanOptions,
+    PlanOptions,
+)
+from citeforge.schemas.commands.command_options import JudgeOptions
+from citeforge.schemas.recipes.base import Judging
+
+LABEL_FORMATS = ("auto", "annotations", "expertqa", "alce", "claims")
+"""Formats of files of labels; ``auto`` looks."""
+labels_options = add_options([
+    click.Option(
+        ["--labels"], type=PATH, multiple=True,
+        help="Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's layout, "
+        "or claims with references; repeatable.",
+    ),
+    click.Option(
+        ["--format", "label_format"], type=click.Choice(LABEL_FORMATS), default="auto",
+        show_default=True, help="Of the labels; auto looks.",
+    ),
+    click.Option(
+        ["--scores"], type=PATH, multiple=True,
+        help="Score files (--details) that the labels are about.",
+    ),
+])  # fmt: skip
+"""Files of labels, and what they are about."""
+
+
+@click.command(cls=ManyOptions)
+@path_argument("benchmark")
+@labels_options
+@add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
+@verdicts_option
+@model_options
+@endpoint_options
+def calibrate(
+    benchmark: Path,
+    labels: tuple[Path, ...],
+    scores: tuple[Path, ...],
+    label_format: str,
+    **given: Any,
+) -> None:
+    """Measure a judge's errors, and keep them in a package.
+
+    `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
+    """
+    from citeforge.plugins.labels.agreement.meta_eval import labelled_pairs
+    from citeforge.plugins.labels.correction import calibration
+    from citeforge.plugins.labels.correction.calibration import render_calibration
+    from citeforge.plugins.labels.judging import require_judge
+    from citeforge.schemas.errors import UsageError
+
+    if not labels:
+        raise UsageError("needs --labels FILE")
+    rows = labelled_pairs(labels, scores, label_format)
+    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    result = calibration.calibrate(rows.pairs, session, labels[0])
+    calibration.write_calibration(benchmark, result)
+    click.echo(render_calibration(result))
+    for line in rows.lines():
+        click.echo(line)
+    click.echo(f"{benchmark}: kept in stats.json; tables and benchmark hash are as they were")
+
+
+@click.command(cls=ManyOptions)
+@path_argument("pairs")
+@add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
+@path_option("--out", help="Verdicts as JSON Lines.")
+@verdicts_option
+@click.option("--dry-run", is_flag=True, help="Say what would be asked.")
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
+def judge(
+    pairs: Path, out: Path | None, dry_run: bool, allow_judge_failures: bool, **given: Any
+) -> None:
+    """Judge whether premises entail hypotheses.
+
+    PAIRS is JSON Lines of {"premise", "hypothesis"}. What is written can be read back as
+    table:FILE. With --verdicts no pair is asked twice, in any command.
+    """
+    from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
+    from citeforge.schemas.errors import FailuresError, UsageError
+
+    judging, run = record_from(JudgeOptions, given), run_options(given)
+    if dry_run:
+        click.echo("\n".join(plan_pairs(pairs, judging, run).lines()))
+        return
+    if out is None:
+        raise UsageError("give --out FILE, or --dry-run")
+    counts = judge_pairs(pairs, judging, run, out)
+    session = counts.session
+    click.echo(
+        f"{out}: {counts.pairs:,} pairs, {counts.entailed:,} entailed; {session.n_asked:,} asked, "
+        f"{session.n_stored:,} stored, {session.n_truncated:,} premises cut, "
+        f"{session.n_failed:,} failed; judge {session.judge.signature}"
+    )
+    if not session.judge.comparable:
+        click.echo("this judge's verdicts are not comparable with published numbers")
+    if session.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs")
+
+
+@click.command("meta-eval", cls=ManyOptions)
+@add_options(field_options(JudgeOptions, ("judge",)))
+@path_option("--benchmark", help="HAGRID benchmark, for its attributable labels.")
+@labels_options
+@path_option(
+    "--against",
+    multiple=True,
+    help="Score files of the same systems by another judge, or by people: compares the orders.",
+)
+@path_option(
+    "--preferences",
+    multiple=True,
+    help="Which of two answers people prefer, one file an annotator: compares them with --measure.",
+)
+@click.option(
+    "--people",
+    default="preference",
+    show_default=True,
+    help="Field of people's two values in --preferences.",
+)
+@click.option(
+    "--tie-threshold",
+    type=float,
+    help="Difference up to which the measure calls two answers equal; without it, the one at which "
+    "it does so as often as people do.",
+)
+@click.option("--agreed", is_flag=True, help="Only comparisons that all annotators decide alike.")
+@click.option(
+    "--measure",
+    help="Measure that systems are ordered by (--against), or that is held against people "
+    "(--preferences): of the score files of --scores, else a field of the preferences.",
+)
+@verdicts_option
+@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@model_options
+@endpoint_options
+def meta_eval(
+    benchmark: Path | None,
+    labels: tuple[Path, ...],
+    label_format: str,
+    scores: tuple[Path, ...],
+    against: tuple[Path, ...],
+    preferences: tuple[Path, ...],
+    people: str,
+    tie_threshold: float | None,
+    agreed: bool,
+    measure: str | None,
+    allow_judge_failures: bool,
+    **given: Any,
+) -> None:
+    """Measure a judge against human labels.
+
+    With --benchmark: HAGRID's attributable labels of gold sentences. With --labels: labels of
+    people. Prints accuracy, balanced accuracy, macro-F1, Pearson, Cohen's kappa, and precision and
+    recall of "not supported", and what is left out.
+
+    With --scores, --against and --measure: judge against judge. Prints rank correlations of the two
+    orders of systems, with intervals over queries; nobody is asked.
+
+    With --preferences and --measure: agreement and Kendall's tau over comparisons of two answers,
+    tau-b over the systems' win rates, and agreement between annotators.
+    """
+    if preferences:
+        _compare_preferences(preferences, people, measure, scores, tie_threshold, agreed)
+        return
+    if against:
+        _compare_orders(scores, against, measure)
+        return
+    from citeforge.library.benchmarks import load
+    from citeforge.plugins.labels.agreement.meta_eval import (
+        hagrid_pairs,
+        judge_quality,
+        labelled_pairs,
+    )
+    from citeforge.plugins.labels.judging import require_judge
+    from citeforge.schemas.errors import FailuresError, UsageError
+
+    if (benchmark is None) == (not labels):
+        raise UsageError("give --benchmark, or --labels (with --scores, where the labels need it)")
+    if benchmark is None:
+        rows = labelled_pairs(labels, scores, label_format)
+    else:
+        rows = hagrid_pairs(load(benchmark))
+    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    result = judge_quality(rows.pairs, session)
+    click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
+    for line in rows.lines():
+        click.echo(line)
+    click.echo(f"  supported, by people        {result.n_supported:,} of {result.n:,}")
+    for name, value in (
+        ("accuracy", result.accuracy),
+        ("balanced accuracy", result.balanced_accuracy),
+        ("macro-F1", result.macro_f1),
+        ("Pearson", result.pearson),
+        ("Cohen's kappa", result.kappa),
+        ("precision of not supported", result.precision),
+        ("recall of not supported", result.recall),
+    ):
+        click.echo(f"  {name:<28}{value:.4f}")
+    for name, quality in result.classes.items():
+        click.echo(
+            f"  class {name:<22}{quality.n:,} by people, precision {quality.precision:.4f}, recall "
+            f"{quality.recall:.4f}"
+        )
+    click.echo(f"  judge failures              {result.n_failed:,}")
+    if result.n_failed and not allow_judge_failures:
+        raise FailuresError(f"the judge failed on {result.n_failed:,} pairs")
+
+
+def _compare_orders(
+    scores: tuple[Path, ...], against: tuple[Path, ...], measure: str | None
+) -> None:
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.agreement.system_order import compare_orders
+    from citeforge.schemas.errors import UsageError
+
+    if measure is None or not scores:
+        raise UsageError("--against needs --scores FILE for every system, and --measure NAME")
+    judged, truth = ([load_scores(path) for path in side] for side in (scores, against))
+    correlations = compare_orders(judged, truth, measure)
+    click.echo(f"{len(judged)} systems ordered by {measure}")
+    for one in correlations:
+        click.echo(f"  {one.name:<18} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]")
+
+
+def _compare_preferences(
+    files: tuple[Path, ...],
+    people: str,
+    measure: str | None,
+    scores: tuple[Path, ...],
+    threshold: float | None,
+    only_agreed: bool,
+) -> None:
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.agreement.preferences import (
+        agreed,
+        annotator_agreement,
+        read_preferences,
+        render_preferences,
+        with_scores,
+    )
+    from citeforge.schemas.errors import UsageError
+
+    if measure is None:
+        raise UsageError("--preferences needs --measure NAME")
+    field = None if scores else measure
+    read = {path.stem: read_preferences(path, people, field) for path in files}
+    annotators = {name: comparisons for name, (comparisons, _) in read.items()}
+    if len(annotators) < len(files):
+        raise UsageError("--preferences: two files have one name; it is the annotator's")
+    if scores:
+        loaded = [load_scores(path) for path in scores]
+        annotators = {n: with_scores(rows, loaded, measure) for n, rows in annotators.items()}
+    among = annotator_agreement(list(annotators.values()))
+    if only_agreed:
+        annotators = {"agreed": agreed(list(annotators.values()))}
+    n_repeats = sum(n for _, n in read.values())
+    click.echo(render_preferences(measure, annotators, among, threshold, n_repeats))
+
+
+@click.group(commands=[calibrate, meta_eval, judge])
+def labels() -> None:
+    """Plan, collect and use labels of people, and measure judges by them."""
+
+
+@labels.command("plan-queries")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(PlanOptions))
+def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say how many queries a difference needs.
+
+    From the variance in score files: of two or more systems, that of their paired differences; of
+    one, the worst case of a second system that answers independently. Two-sided paired t-test at
+    p < .05.
+    """
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.planning import plan_queries as plan
+    from citeforge.plugins.labels.planning import render_query_plans
+
+    options = record_from(PlanOptions, given)
+    result = plan([load_scores(path) for path in scores], options)
+    click.echo(render_query_plans(result, options.power))
+
+
+@labels.command("plan-effort")
+@path_argument("scores", nargs=-1, required=True)
+@add_options(field_options(EffortOptions))
+def plan_effort(scores: tuple[Path, ...], **given: Any) -> None:
+    """Say which of more queries, runs, judges, repeats or labels narrows an interval most.
+
+    SCORES is one score file; or several of the same submission, one a judge. Each step adds a tenth
+    of the queries or labels, or one of the others; the one that narrows most per unit of cost
+    stands first.
+    """
+    from citeforge.evaluator.statistics.compare import load_scores
+    from citeforge.plugins.labels.effort import effort_plan, render_effort
+
+    options = record_from(EffortOptions, given)
+    click.echo(render_effort(effort_plan([load_scores(path) for path in scores], options)))
+
+
+@labels.command("export")
+@path_argument("scores", nargs=-1)
+@add_options(field_options(AnnotationOptions))
+def export(scores: tuple[Path, ...], **given: Any) -> None:
+    """Write a blind, shuffled sample for annotators.
+
+    SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
+    each item is; keep it from the annotators.
+    """
+    from citeforge.plugins.labels.annotation.sheets import export_sheet
+
+    options = record_from(AnnotationOptions, given)
+    task, count = export_sheet(options, scores)
+    click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
+
+
+_PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]
+
+
+@labels.command("plan", cls=ManyOptions)
+@path_argument("answers")
+@add_options(field_options(LabelPlanOptions, _PLAN))
+@verdicts_option
+@model_options
+@endpoint_options
+def plan(answers: Path, **given: Any) -> None:
+    """Say how many answers people must label, and draw them.
+
+    ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
+    corrected values in the file (score --labels), or with --labels here, these labels are the
+    pilot; else the spread is taken from the judge's values.
+    """
+    from citeforge.plugins.labels.planning import plan_labelling, render_label_plan, write_plan
+
+    options = record_from(LabelPlanOptions, given)
+    result = plan_labelling(answers, options, run_options(given))
+    click.echo(render_label_plan(result, options.half_width))
+    if options.out is not None:
+        write_plan(options.out, result, options)
+        click.echo(f"{options.out}: {len(result.queries):,} queries, for labels export --queries")
+
+
+@labels.command("import")
+@path_argument("files", metavar="LABELS...", nargs=-1, required=True)
+@path_option("--key", required=True, help="The OUT.key.json of the export.")
+@path_option("--out", help="JSON Lines file.")
+@path_option(
+    "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
+)
+def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
+    """Take labels back, one file an annotator, and report their agreement."""
+    from citeforge.plugins.labels.annotation.labels import import_sheets
+
+    done = import_sheets(files, key, out=out, benchmark=benchmark)
+    agreement = done.agreement
+    click.echo(
+        f"{done.out}: {done.items:,} items of {done.task.name}, {agreement.annotators} annotators"
+    )
+    click.echo(
+        f"agreement on {agreement.items:,} items with several labels: raw {agreement.raw:.3f}, "
+        f"Cohen's kappa {agreement.kappa:.3f}, Krippendorff's alpha {agreement.alpha:.3f}"
+    )

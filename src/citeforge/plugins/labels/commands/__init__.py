@@ -1,1 +1,0 @@
-"""The commands ``citeforge labels …``; begin at `labels`."""

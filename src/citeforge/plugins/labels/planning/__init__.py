@@ -1,1 +1,0 @@
-"""How many queries, labels and judges are needed, before anybody is asked."""

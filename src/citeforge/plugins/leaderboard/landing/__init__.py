@@ -1,1 +1,0 @@
-"""What the pages of a benchmark tell: the first page (about.py), and each query's."""
