@@ -2,113 +2,28 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
+from citeforge.publish.hub_changes import (
+    LocalFile,
+    Published,
+    PublishPlan,
+    changes_of,
+)
 from citeforge.publish.hub_errors import HubConnectionError, hub_error_words, hub_errors, is_network
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
-
-
-State = Literal["new", "changed", "same", "removed"]
-
-
-@dataclass(frozen=True)
-class LocalFile:
-    """A file of a package.
-
-    Attributes:
-        path: where it is.
-        sha256: as its manifest says; hashed once, when the package was checked.
-    """
-
-    path: Path
-    sha256: str
-
-    def equals(self, other: RepoFile | None) -> bool:
-        """Whether the Hub has the same content."""
-        if other is None or other.size != self.path.stat().st_size:
-            return False
-        if other.lfs is not None:
-            return other.lfs.sha256 == self.sha256
-        content = self.path.read_bytes()  # git's id of a file
-        return other.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
-
-
-@dataclass(frozen=True)
-class Change:
-    """What publishing does to one file.
-
-    Attributes:
-        path: name in the repository.
-        size: bytes, of the local file or of the removed one.
-        state: compared with what is there.
-    """
-
-    path: str
-    size: int
-    state: State
-
-
-@dataclass
-class PublishPlan:
-    """What publishing would do.
-
-    Attributes:
-        repo_id: repository.
-        exists: whether it is there; None where the Hub could not be asked.
-        changes: every file.
-    """
-
-    repo_id: str
-    exists: bool | None
-    changes: list[Change]
-
-    def moving(self) -> list[Change]:
-        """Files that a commit would touch."""
-        return [c for c in self.changes if c.state != "same"]
-
-
-@dataclass(frozen=True)
-class Published:
-    """What was published.
-
-    Attributes:
-        repo_id: repository.
-        commit: commit that holds the version.
-        tag: tag of the version.
-        n_files: files of the package.
-    """
-
-    repo_id: str
-    commit: str
-    tag: str
-    n_files: int
-
-
-def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
-    """What publishing files does to a repository.
-
-    Tables that an old version brought and the new one lacks are removed; other files are theirs.
-    """
-    changes = []
-    for name, file in files.items():
-        same: State = "same" if file.equals(remote.get(name)) else "changed"
-        changes.append(Change(name, file.path.stat().st_size, same if name in remote else "new"))
-    gone = sorted(n for n in remote if n not in files and n.endswith(".parquet"))
-    return changes + [Change(n, remote[n].size, "removed") for n in gone]
 
 
 class Publisher:

@@ -1,0 +1,100 @@
+"""What publishing does to the files of a package: before, as a plan, and afterwards."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+State = Literal["new", "changed", "same", "removed"]
+
+
+@dataclass(frozen=True)
+class LocalFile:
+    """A file of a package.
+
+    Attributes:
+        path: where it is.
+        sha256: as its manifest says; hashed once, when the package was checked.
+    """
+
+    path: Path
+    sha256: str
+
+    def equals(self, other: RepoFile | None) -> bool:
+        """Whether the Hub has the same content."""
+        if other is None or other.size != self.path.stat().st_size:
+            return False
+        if other.lfs is not None:
+            return other.lfs.sha256 == self.sha256
+        content = self.path.read_bytes()  # git's id of a file
+        return other.blob_id == hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Change:
+    """What publishing does to one file.
+
+    Attributes:
+        path: name in the repository.
+        size: bytes, of the local file or of the removed one.
+        state: compared with what is there.
+    """
+
+    path: str
+    size: int
+    state: State
+
+
+@dataclass
+class PublishPlan:
+    """What publishing would do.
+
+    Attributes:
+        repo_id: repository.
+        exists: whether it is there; None where the Hub could not be asked.
+        changes: every file.
+    """
+
+    repo_id: str
+    exists: bool | None
+    changes: list[Change]
+
+    def moving(self) -> list[Change]:
+        """Files that a commit would touch."""
+        return [c for c in self.changes if c.state != "same"]
+
+
+@dataclass(frozen=True)
+class Published:
+    """What was published.
+
+    Attributes:
+        repo_id: repository.
+        commit: commit that holds the version.
+        tag: tag of the version.
+        n_files: files of the package.
+    """
+
+    repo_id: str
+    commit: str
+    tag: str
+    n_files: int
+
+
+def changes_of(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
+    """What publishing files does to a repository.
+
+    Tables that an old version brought and the new one lacks are removed; other files are theirs.
+    """
+    changes = []
+    for name, file in files.items():
+        same: State = "same" if file.equals(remote.get(name)) else "changed"
+        changes.append(Change(name, file.path.stat().st_size, same if name in remote else "new"))
+    gone = sorted(n for n in remote if n not in files and n.endswith(".parquet"))
+    return changes + [Change(n, remote[n].size, "removed") for n in gone]
