@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item
 from citeforge.package.kinds import Kind
-from citeforge.package.package import graph_items
+from citeforge.package.reading import graph_items
 from citeforge.schemas.benchmarks.kg import GENERAL
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import KG_BY_CONFIG

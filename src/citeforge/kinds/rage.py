@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from citeforge.package.items import Item
 from citeforge.package.kinds import Kind
-from citeforge.package.package import passage_items
+from citeforge.package.reading import passage_items
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, CONDENSED_FORMS
 from citeforge.schemas.recipes.base import Recipe

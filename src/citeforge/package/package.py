@@ -14,10 +14,9 @@ import pyarrow.compute as pc
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.engines.retrieval.records import Rankings, Retrieved
-from citeforge.package.items import Gold, GoldRows, Item, Passage, by_query, condensed
+from citeforge.package.items import Gold, GoldRows, Item, by_query, condensed
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import load_intact, splits_of
-from citeforge.schemas.benchmarks.kg import from_row, graphs_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
 from citeforge.schemas.citations.grammar import Grammar
@@ -424,42 +423,3 @@ def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, t
         for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS)
         for name, title, text in rows_of(rows_with(batch, "_id", ids))
     }
-
-
-def passage_items(package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-    """Queries with passages of the corpus (schema CONTEXTS).
-
-    Args:
-        package: a benchmark.
-        context: context set.
-        query_id: only this query.
-
-    Raises:
-        UnknownValueError: no such context set.
-        InputError: the corpus lacks a passage.
-    """
-    table, questions = package.context_table(context), package.questions(context)
-    gold = by_query(package.gold.to_pylist())
-    if query_id is not None:
-        row = package.row_of[query_id]
-        table, questions = table.slice(row, 1), questions[row : row + 1]
-    ids = pa.concat_arrays([c.flatten() for c in table["docs"].chunks]).field("corpus-id")
-    texts = package.shown_texts(ids.unique().to_pylist(), context)
-    for query, docs, question in zip(
-        table["query_id"].to_pylist(), table["docs"].to_pylist(), questions, strict=True
-    ):
-        passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
-        right = GoldRows(map(Gold.of, gold.get(query, [])))
-        yield Item(query, question, context, tuple(passages), gold=right)
-
-
-def graph_items(package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-    """Queries with sub-graphs (schema KG_CONTEXTS); arguments and errors as of passages."""
-    table, questions = package.context_table(context), package.questions(context)
-    gold = by_query(package.gold.to_pylist())
-    for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):
-        if query_id in (None, query):
-            graphs = tuple(graphs_of([from_row(t) for t in triples]))
-            # A triple that counts in several rounds is one piece of knowledge.
-            knowledge = tuple(dict.fromkeys(from_row(g) for g in gold.get(query, [])))
-            yield Item(query, questions[row], context, graphs=graphs, knowledge=knowledge)
