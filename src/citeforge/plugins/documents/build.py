@@ -36,9 +36,8 @@ from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.questions import Question, take_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
-from citeforge.plugins.documents.rounds import make_questions, tally
+from citeforge.plugins.documents.rounds import QuestionMaker, tally
 from citeforge.plugins.documents.tables import QUESTIONS
-from citeforge.plugins.documents.trials import Trials
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
     GOLD,
@@ -104,14 +103,12 @@ def build_documents(
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage(EMBEDDINGS)
         first_stage = make_runner(run).first_stage(run.device)
-        trials = Trials(
-            recipe.asking, models.asker, models.judge, PassagePool(corpus, recipe.seed),
-            DenseCorpus(corpus, models.embedder, folder, run.shard_rows, first_stage),
-        )  # fmt: skip
-        questions = make_questions(recipe, trials)
+        passages = PassagePool(corpus, recipe.seed)
+        search = DenseCorpus(corpus, models.embedder, folder, run.shard_rows, first_stage)
+        questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
         _require_some(recipe, questions, beside(run.folder, ".questions.jsonl"))
         counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
-        counts["passages too short to be asked about"] = trials.passages.n_short
+        counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, *_tables(questions, counts), counts, [info], corpus)
         mappings, mined_by = make_mappings(material, build.workspace, recipe.seed)

@@ -18,8 +18,8 @@ from citeforge.evaluator.statistics.estimates import Measured, Sample, mean_samp
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
 from citeforge.package.package import Package
-from citeforge.plugins.documents.recipe import ABSENT
-from citeforge.plugins.documents.tables import REFUSALS, question_column
+from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
+from citeforge.plugins.documents.tables import question_column
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.models.refusals import signed_detector
 

@@ -10,8 +10,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
-from citeforge.plugins.documents.tables import REFUSALS
+from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, REFUSALS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import normalise_answer
 

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Judging, Licensed, Part
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
@@ -13,6 +12,11 @@ from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.run import DRY, EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER
 
+PASSAGE_SIZE = 900
+"""Characters of a passage: about 150 English words."""
+MOST_MEGABYTES = 100
+REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
+"""How refusals of all who answer are detected."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
 """Questions that one passage answers, two answer together, several answers belong to, and none
 answers."""

@@ -1,89 +1,289 @@
-"""Rounds of questions: as many as are still wanted, until there are enough or no more tries."""
+"""Questions in rounds: an LLM writes, and tries to answer; a judge says what passages entail."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from citeforge.engines.io.progress import progress
-from citeforge.plugins.documents.asker import PromptedLlm
-from citeforge.plugins.documents.checks import CHECKS, FORMAT, check_text, reject_repeats
-from citeforge.plugins.documents.questions import Evidence, Question, read_question
-from citeforge.plugins.documents.recipe import PAIR, DocumentsRecipe
-from citeforge.plugins.documents.trials import Trials
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.plugins.documents.asker import PromptedLlm, TextReply
+from citeforge.plugins.documents.checks import (
+    ALONE,
+    ANSWERED,
+    CHECKS,
+    CLOSED_BOOK,
+    ENTAILED,
+    FORMAT,
+    HALVES,
+    NEEDED,
+    NOT_ABSENT,
+    check_text,
+    reject_repeats,
+)
+from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.questions import (
+    Evidence,
+    Question,
+    gives,
+    is_not_answered,
+    read_question,
+)
+from citeforge.plugins.documents.recipe import ABSENT, PAIR, DocumentsRecipe
+from citeforge.schemas.text import premise_of
 
 _PARTNERS = 12
 """Nearest passages among which the other one of a pair is looked for."""
+_SOME = 0.5
+"""Share of a list's answers that a reader may not give without the evidence."""
 
 
-def make_questions(recipe: DocumentsRecipe, trials: Trials) -> list[Question]:
-    """All questions that were written, accepted or not, in order.
+@dataclass(frozen=True)
+class QuestionMaker:
+    """Makes questions about passages, and checks them.
 
-    Args:
-        recipe: how many of which form.
-        trials: what they must stand.
+    Attributes:
+        recipe: how many of which form, and what they must stand.
+        asker: the LLM.
+        judge: decides what passages entail; None for nobody.
+        passages: of the corpus.
+        search: finds those that are near a question.
     """
-    made: list[Question] = []
-    order = iter(trials.passages.order)
-    written = dict.fromkeys(recipe.wanted, 0)
-    while fresh := _drawn(recipe, made, written, order, trials):
-        with progress("asking for questions", len(fresh), "questions") as advance:
-            _write(fresh, trials.asker)
-            advance(len(fresh))
-        for question in fresh:
-            if question.is_open:
-                check_text(question, recipe.asking.longest_copy)
-        reject_repeats([q for q in fresh if q.is_open], [q for q in made if q.is_open])
-        trials.run(fresh)
-        made += fresh
-    return made
 
+    recipe: DocumentsRecipe
+    asker: PromptedLlm
+    judge: JudgeSession | None
+    passages: PassagePool
+    search: DenseCorpus
 
-def _drawn(
-    recipe: DocumentsRecipe,
-    made: Sequence[Question],
-    written: dict[str, int],
-    order: Iterator[str],
-    trials: Trials,
-) -> list[Question]:
-    """Questions of the next round, with their evidence and nothing more."""
-    drawn: list[tuple[str, str]] = []
-    for form, wanted in recipe.wanted.items():
-        accepted = sum(q.form == form and q.is_open for q in made)
-        n = min(wanted - accepted, recipe.asking.tries * wanted - written[form])
-        batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
-        written[form] += len(batch)
-        drawn += batch
-    texts = trials.passages.texts([name for _, name in drawn])
-    partners = _partners([texts[name] for form, name in drawn if form == PAIR], trials)
-    questions: list[Question] = []
-    for form, name in drawn:
-        evidence: tuple[Evidence, ...] = (texts[name],)
-        if form == PAIR:
-            if name not in partners:
+    def make(self) -> list[Question]:
+        """All questions that were written, accepted or not, in order.
+
+        Each round has as many as are still wanted, until there are enough or no more tries.
+        """
+        made: list[Question] = []
+        order = iter(self.passages.order)
+        written = dict.fromkeys(self.recipe.wanted, 0)
+        while fresh := self._drawn(made, written, order):
+            with progress("asking for questions", len(fresh), "questions") as advance:
+                self._write(fresh)
+                advance(len(fresh))
+            for question in _open(fresh):
+                check_text(question, self.recipe.asking.longest_copy)
+            reject_repeats(_open(fresh), _open(made))
+            self._check(fresh)
+            made += fresh
+        return made
+
+    def _drawn(
+        self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
+    ) -> list[Question]:
+        """Questions of the next round, with their evidence and nothing more."""
+        drawn: list[tuple[str, str]] = []
+        for form, wanted in self.recipe.wanted.items():
+            accepted = sum(q.form == form for q in _open(made))
+            n = min(wanted - accepted, self.recipe.asking.tries * wanted - written[form])
+            batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
+            written[form] += len(batch)
+            drawn += batch
+        texts = self.passages.texts([name for _, name in drawn])
+        partners = self._partners([texts[name] for form, name in drawn if form == PAIR])
+        questions: list[Question] = []
+        for form, name in drawn:
+            evidence: tuple[Evidence, ...] = (texts[name],)
+            if form == PAIR:
+                if name not in partners:
+                    continue
+                evidence = (texts[name], partners[name])
+            questions.append(Question(f"q{len(made) + len(questions) + 1}", form, evidence))
+        return questions
+
+    def _partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
+        """A passage near each, of another heading or file if there is one near it."""
+        ranked = self.search.rank({p.id: p.text for p in passages}, _PARTNERS)
+        partners = {}
+        for name, hits in ranked.items():
+            others = [r.docid for r in hits if r.docid != name]
+            apart = [other for other in others if not self.passages.are_together(name, other)]
+            if others:
+                partners[name] = (apart or others)[0]
+        texts = self.passages.texts(list(partners.values()))
+        return {name: texts[other] for name, other in partners.items()}
+
+    def _write(self, questions: Sequence[Question]) -> None:
+        replies = self.asker.ask([self.asker.to_write(q) for q in questions])
+        for question, reply in zip(questions, replies, strict=True):
+            if reply.failure:
+                question.reject(FORMAT, f"no reply ({reply.failure})")
+            elif wrong := read_question(reply.text, question):
+                question.reject(FORMAT, wrong)
+
+    def _check(self, questions: Sequence[Question]) -> None:
+        """Make all checks; each question stops at the first that it fails."""
+        asking = self.recipe.asking
+        answerable = [q for q in questions if q.is_open and q.form != ABSENT]
+        self._entailed(answerable)
+        self._try(ANSWERED, answerable, lambda q: [q.evidence], _fails, "the reader says")
+        self._try(
+            CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
+            "without any passage the reader says",
+        )  # fmt: skip
+        self._try(
+            HALVES, (q for q in answerable if q.form == PAIR),
+            lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
+        )  # fmt: skip
+        near = self._near(_open(questions))
+        self._others(_open(answerable), near)
+
+        def others(question: Question) -> list[Evidence]:
+            answering = {*question.relevant, *question.unsure}
+            return [p for p in near[question.id] if p.id not in answering][: asking.shown]
+
+        self._try(
+            NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
+            "from other passages the reader says",
+        )  # fmt: skip
+        self._try(
+            NOT_ABSENT, (q for q in questions if q.form == ABSENT),
+            lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
+            lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
+        )  # fmt: skip
+
+    def _try(
+        self,
+        check: str,
+        questions: Iterable[Question],
+        shown: Callable[[Question], Iterable[Sequence[Evidence]]],
+        is_wrong: Callable[[str, Question], bool],
+        words: str,
+    ) -> None:
+        """Have questions answered, and take those to which a reply is wrong.
+
+        Args:
+            check: that is made.
+            questions: those that no check has taken yet are asked.
+            shown: passages of each try; of several tries without any, all but the first are warm.
+            is_wrong: whether a reply takes the question.
+            words: what the reason starts with; ``{}`` is the id of the first passage shown.
+        """
+        work = [(q, list(shown(q))) for q in _open(questions)]
+        replies = iter(self.asker.ask([
+            self.asker.to_answer(q, passages, 0 if passages else n)
+            for q, tries in work
+            for n, passages in enumerate(tries)
+        ]))  # fmt: skip
+        for question, tries in work:
+            for passages, reply in [(passages, next(replies)) for passages in tries]:
+                if reply.failure or is_wrong(reply.text, question):
+                    start = words.format(passages[0].id) if passages else words
+                    question.reject(check, f"{start} {_words(reply)}")
+                    break
+
+    def _entailed(self, questions: Sequence[Question]) -> None:
+        if self.judge is None:
+            return
+        pairs = {
+            q.id: Pair("\n\n".join(premise_of(e.title, e.text) for e in q.evidence), q.statement)
+            for q in questions
+        }
+        verdicts = self.judge.ask(pairs.values())
+        for question in questions:
+            verdict = verdicts[pairs[question.id]]
+            if isinstance(verdict, JudgeFailure):
+                question.reject(ENTAILED, f"the judge failed ({verdict.message})")
+            elif not verdict.entailed:
+                question.reject(ENTAILED, f"does not follow: {question.statement!r}")
+
+    def _near(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
+        """The nearest passages of each question, without its evidence (but all, if it has none)."""
+        depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
+        ranked = self.search.rank({q.id: q.text for q in questions}, depth)
+        barred = {
+            q.id: {e.id for e in q.evidence} if q.form != ABSENT else set() for q in questions
+        }
+        ids = {
+            name: [r.docid for r in hits if r.docid not in barred[name]][
+                : self.recipe.asking.neighbours
+            ]
+            for name, hits in ranked.items()
+        }
+        texts = self.passages.texts([i for hits in ids.values() for i in hits])
+        return {name: [texts[i] for i in hits] for name, hits in ids.items()}
+
+    def _others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
+        """Find other passages that answer: judge and LLM agree; where they do not, nobody knows."""
+        verdicts = self._judged(questions, near)
+        suspects = {
+            q.id: [
+                (p, verdicts.get((q.id, p.id)))
+                for place, p in enumerate(near[q.id])
+                if p.id not in {*q.relevant, *q.unsure}
+                and (self.judge is None or place < self.recipe.asking.shown or verdicts[q.id, p.id])
+            ]
+            for q in questions
+        }
+
+        replies = iter(self.asker.ask([
+            self.asker.to_answer(q, [p]) for q in questions for p, _ in suspects[q.id]
+        ]))  # fmt: skip
+        for question in questions:
+            for passage, verdict in suspects[question.id]:
+                reply = next(replies)
+                is_read = not reply.failure and gives(reply.text, question.answers, _SOME)
+                if is_read and verdict is not False:
+                    if question.form == PAIR:
+                        question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
+                    question.relevant.append(passage.id)
+                elif is_read or verdict or reply.failure:
+                    question.unsure.append(passage.id)
+
+    def _judged(
+        self, questions: Sequence[Question], near: dict[str, list[Evidence]]
+    ) -> dict[tuple[str, str], bool]:
+        """Whether passages entail answers, by ids of question and passage; empty without a judge.
+
+        Those that entail a part of an answer become relevant, those on which the judge fails, or
+        that support an answer in part, unsure.
+        """
+        if self.judge is None:
+            return {}
+        pairs = [
+            (q, p, [Pair(premise_of(p.title, p.text), h) for h in q.hypotheses])
+            for q in questions
+            for p in near[q.id]
+        ]
+        verdicts = self.judge.ask(pair for _, _, some in pairs for pair in some)
+        is_entailed = {}
+        for question, passage, some in pairs:
+            whole, *parts = (verdicts[pair] for pair in some)
+            is_entailed[question.id, passage.id] = _is_yes(whole)
+            if _is_yes(whole):
                 continue
-            evidence = (texts[name], partners[name])
-        questions.append(Question(f"q{len(made) + len(questions) + 1}", form, evidence))
-    return questions
+            if any(map(_is_yes, parts)):
+                question.relevant.append(passage.id)
+            elif any(isinstance(v, JudgeFailure) or v.level > 0 for v in (whole, *parts)):
+                question.unsure.append(passage.id)
+        return is_entailed
 
 
-def _partners(passages: Sequence[Evidence], trials: Trials) -> dict[str, Evidence]:
-    """A passage near each, of another heading or file if there is one near it."""
-    ranked = trials.search.rank({p.id: p.text for p in passages}, _PARTNERS)
-    partners = {}
-    for name, hits in ranked.items():
-        others = [r.docid for r in hits if r.docid != name]
-        apart = [other for other in others if not trials.passages.are_together(name, other)]
-        if others:
-            partners[name] = (apart or others)[0]
-    texts = trials.passages.texts(list(partners.values()))
-    return {name: texts[other] for name, other in partners.items()}
+def _open(questions: Iterable[Question]) -> list[Question]:
+    return [q for q in questions if q.is_open]
 
 
-def _write(questions: Sequence[Question], asker: PromptedLlm) -> None:
-    replies = asker.ask([asker.to_write(q) for q in questions])
-    for question, reply in zip(questions, replies, strict=True):
-        if reply.failure:
-            question.reject(FORMAT, f"no reply ({reply.failure})")
-        elif wrong := read_question(reply.text, question):
-            question.reject(FORMAT, wrong)
+def _fails(reply: str, question: Question) -> bool:
+    return not gives(reply, question.answers)
+
+
+def _gives_some(reply: str, question: Question) -> bool:
+    return gives(reply, question.answers, _SOME)
+
+
+def _is_yes(decision: Decision) -> bool:
+    return not isinstance(decision, JudgeFailure) and decision.entailed
+
+
+def _words(reply: TextReply) -> str:
+    return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
 def tally(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Tables of documents and questions, and sizes of passages and files."""
+"""Tables of documents and questions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ from citeforge.engines.io.tables import rows_of
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package
-
-PASSAGE_SIZE = 900
-"""Characters of a passage: about 150 English words."""
-MOST_MEGABYTES = 100
-REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
-"""How refusals of all who answer are detected."""
 
 DOCUMENTS = pa.schema(
     [

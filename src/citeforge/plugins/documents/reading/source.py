@@ -5,7 +5,8 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from citeforge.plugins.documents.reading.formats import (
     UnreadableError,
 )
 from citeforge.plugins.documents.reading.passages import cut
-from citeforge.plugins.documents.tables import MOST_MEGABYTES, PASSAGE_SIZE
+from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
 
@@ -36,58 +37,38 @@ HIDDEN, LINK = "hidden", "a link"
 """Why a file or folder is not looked at."""
 
 
-@dataclass(frozen=True)
-class FolderEntry:
-    """A file, or what is passed over.
-
-    Attributes:
-        name: path in the folder, with slashes; bytes that are no UTF-8 as escapes.
-        path: where it lies.
-        passed_over: why it is not looked at; empty for a file that is.
-    """
-
-    name: str
-    path: Path
-    passed_over: str = ""
-
-
-def folder_entries(folder: Path, root: Path | None = None) -> Iterator[FolderEntry]:
-    """All files below a folder; a folder that is passed over comes as one entry.
-
-    Args:
-        folder: where to look.
-        root: what names start from; None for the folder.
-    """
-    root = root or folder
+def _entries(folder: Path) -> Iterator[tuple[Path, str | None]]:
+    """All files below a folder, and why one is not looked at; of a folder that is not, itself."""
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda e: os.fsencode(e.name))
     except OSError as error:
-        reason = f"not to be opened ({error.strerror or error})"
-        yield FolderEntry(_name(folder, root), folder, reason)
+        yield folder, _closed(error)
         return
     for entry in entries:
         path = Path(entry.path)
-        name = _name(path, root)
         if entry.name.startswith("."):
-            yield FolderEntry(name, path, HIDDEN)
+            yield path, HIDDEN
         elif entry.is_symlink():
-            yield FolderEntry(name, path, LINK)
+            yield path, LINK
         elif entry.is_dir():
-            yield from folder_entries(path, root)
-        elif entry.is_file():
-            yield FolderEntry(name, path)
+            yield from _entries(path)
         else:
-            yield FolderEntry(name, path, "no file")
+            yield path, None if entry.is_file() else "no file"
 
 
-def _name(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix().encode("utf-8", "backslashreplace").decode()
+def _closed(error: OSError) -> str:
+    return f"not to be opened ({error.strerror or error})"
 
 
 @dataclass
 class Document:
-    """What became of a file: a row of DOCUMENTS."""
+    """What became of a file: a row of DOCUMENTS.
+
+    Attributes:
+        name: path in the folder, with slashes; bytes that are no UTF-8 as escapes.
+        problem: why there is nothing of it.
+    """
 
     name: str
     format: str | None = None
@@ -135,24 +116,44 @@ class DocumentFolder(PassagesAlone):
         self.documents: list[Document] = []
         self.repeats: list[dict[str, object]] = []
         super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"), {})
-        self._sha256: dict[str, str] = {}
+
+    @cached_property
+    def _files(self) -> list[tuple[Path, Document]]:
+        """Everything in the folder, with what is known of it before it is read."""
+        return [(path, self._document(path, why)) for path, why in _entries(self.folder)]
+
+    def _document(self, path: Path, problem: str | None) -> Document:
+        name = path.relative_to(self.folder).as_posix().encode("utf-8", "backslashreplace").decode()
+        document, ending = Document(name, problem=problem), path.suffix.lower()
+        if problem is not None or ending not in READERS:
+            document.problem = problem or OTHER
+            return document
+        document.format, _ = READERS[ending]
+        try:
+            path.open("rb").close()
+        except OSError as error:
+            document.problem = _closed(error)
+            return document
+        document.bytes = path.stat().st_size
+        if ending not in IN_LINES and document.bytes > self.limit:
+            document.problem = LARGE
+            document.notes.append(f"{document.bytes:,} bytes")
+            return document
+        document.sha256 = sha256_file(path)
+        document.problem = None if document.bytes else EMPTY
+        return document
 
     def info(self) -> SourceInfo:
         if not self.source.files:
-            listing = hashlib.sha256()
-            for entry in folder_entries(self.folder):
-                if entry.passed_over or entry.path.suffix.lower() not in READERS:
-                    continue
-                if _closed(entry.path) or self._is_too_large(entry.path):
-                    continue
-                self._sha256[entry.name] = sha256_file(entry.path)
-                listing.update(f"{self._sha256[entry.name]} {entry.name}\n".encode())
-            self.source.files = {f"{len(self._sha256)} files": listing.hexdigest()}
+            hashes = [f"{d.sha256} {d.name}\n" for _, d in self._files if d.sha256 is not None]
+            listing = hashlib.sha256("".join(hashes).encode())
+            self.source.files = {f"{len(hashes)} files": listing.hexdigest()}
         return self.source
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         self.info()
-        self.documents, self.repeats = [], []
+        self.documents = [replace(d, notes=Notes(d.notes)) for _, d in self._files]
+        self.repeats = []
         finder = RepeatFinder()
         yield from corpus_batches(self._rows(finder))
         self.source.counts = counts = self._counts(finder)
@@ -166,15 +167,13 @@ class DocumentFolder(PassagesAlone):
 
     def _rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:
         segmenter = SentenceSegmenter()
-        for entry in folder_entries(self.folder):
-            document = Document(entry.name)
-            self.documents.append(document)
-            for page in self._pages(entry, document):
+        for (path, _), document in zip(self._files, self.documents, strict=True):
+            for page in _pages(path, document):
                 for place in cut(page, self.size, segmenter):
                     text = page.text[place.start : place.end]
-                    name = f"{entry.name}#{document.passages + 1}"
+                    name = f"{document.name}#{document.passages + 1}"
                     where: dict[str, object] = {
-                        "file": entry.name,
+                        "file": document.name,
                         "page": page.number,
                         "start": place.start,
                         "end": place.end,
@@ -184,39 +183,8 @@ class DocumentFolder(PassagesAlone):
                         self.repeats.append(row)
                         continue
                     document.passages += 1
-                    title = " > ".join(place.headings) or page.title or Path(entry.name).stem
+                    title = " > ".join(place.headings) or page.title or Path(document.name).stem
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
-
-    def _pages(self, entry: FolderEntry, document: Document) -> Iterator[DocumentPage]:
-        """Pages with a text; what is wrong with the file is noted in its document."""
-        ending = entry.path.suffix.lower()
-        if entry.passed_over or ending not in READERS:
-            document.problem = entry.passed_over or OTHER
-            return
-        document.format, reader = READERS[ending]
-        document.sha256 = self._sha256.get(entry.name)
-        has_text = False
-        try:
-            if closed := _closed(entry.path):
-                raise UnreadableError(closed)
-            document.bytes = entry.path.stat().st_size
-            if not document.bytes:
-                raise UnreadableError(EMPTY)
-            if self._is_too_large(entry.path):
-                raise UnreadableError(LARGE, f"{document.bytes:,} bytes")
-            for page in reader(entry.path, document.notes):
-                document.pages += 1
-                if page.text.strip():
-                    has_text = True
-                    yield page._replace(text=_whole(page.text), title=_whole(page.title))
-            if not has_text:
-                raise UnreadableError(NO_TEXT)
-        except UnreadableError as error:
-            document.problem = error.problem
-            document.notes += [str(error)] if str(error) else []
-
-    def _is_too_large(self, path: Path) -> bool:
-        return path.suffix.lower() not in IN_LINES and path.stat().st_size > self.limit
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
         """What was read and what was not, by reason, with the first name of each."""
@@ -239,13 +207,21 @@ class DocumentFolder(PassagesAlone):
         }
 
 
-def _closed(path: Path) -> str:
-    """Why a file cannot be opened; empty where it can."""
+def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
+    """Pages with a text; what is wrong with the file is noted in its document."""
+    if document.problem is not None:
+        return
+    _, reader = READERS[path.suffix.lower()]
+    document.problem = NO_TEXT
     try:
-        path.open("rb").close()
-    except OSError as error:
-        return f"not to be opened ({error.strerror or error})"
-    return ""
+        for page in reader(path, document.notes):
+            document.pages += 1
+            if page.text.strip():
+                document.problem = None
+                yield page._replace(text=_whole(page.text), title=_whole(page.title))
+    except UnreadableError as error:
+        document.problem = error.problem
+        document.notes += [str(error)] if str(error) else []
 
 
 def _whole(text: str) -> str:

@@ -18,7 +18,7 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.statements.url_marks import has_text
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine
@@ -81,12 +81,9 @@ def _read(
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    texts: list[str] = benchmark.queries["text"].to_pylist()
-    by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+    queries = QueryFinder(benchmark)
     for line, row in read_rows(path, _Report):
-        query = str(row.id)
-        if query not in benchmark.row_of:
-            query = by_text.get(row.prompt, query)
+        query = queries.of(row.id, row.prompt)
         pages, own = _passages(row), None if facts is None else facts(path, row, line)
         yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import Vendor, errors_at
@@ -71,13 +71,12 @@ def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: 
             f"shown; find them by {name}:id, :title or :url=FIELD"
         )
     placer = CitationPlacer(name, benchmark, way or vendor.by)
-    texts: list[str] = benchmark.queries["text"].to_pylist()
-    by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+    queries = QueryFinder(benchmark)
     allowed = f"a response of {name}; --format names another format"
     for number, row in read_rows(path, _ROW, on_error=on_error):
         try:
             with errors_at(path, number, allowed):
-                query = _query(row, by_text)
+                query = _query(row, queries)
                 _require_answer(row)
                 fields = msgspec.convert(row, LineFields)
                 answer = placer.answer(query, fields, vendor.read(_body(row)))
@@ -89,18 +88,16 @@ def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: 
             yield number, answer
 
 
-def _query(row: Mapping[str, Any], by_text: Mapping[str, str]) -> str:
+def _query(row: Mapping[str, Any], queries: QueryFinder) -> str:
     name = next((row[n] for n in _NAMES if isinstance(row.get(n), str | int)), None)
-    if name is not None:
-        return str(name)
     question = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
-    if question is None:
+    if name is None and question is None:
         raise InputError(
             "does not say which query it answers",
             allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
             'text of the question as "question"',
         )
-    return by_text.get(question, question[:60])
+    return queries.of(name, question or "")
 
 
 def _require_answer(row: Mapping[str, Any]) -> None:
