@@ -1,4 +1,4 @@
-"""What a sentence segmenter is; the segmenters are in ``sentences`` and ``punkt``."""
+"""What a sentence segmenter is; the segmenters are in ``sentences`` and ``segmenters``."""
 
 from typing import Protocol
 

@@ -1,4 +1,4 @@
-"""Score files as tables; pages and plots are a plugin's (`pages`).
+"""Score files as tables; pages and plots are a plugin's.
 
 May import all of `evaluator`. Begin at `report`, then `entries`.
 """

@@ -1,6 +1,6 @@
 """A static leaderboard and viewer: no server, no outside request, works from ``file://``.
 
-Reaches the core through ``library``, ``evaluator`` and ``publish``. From Python: `sites.build_one`
-and `sites.build_leaderboard` write sites, `submit.add_submissions` takes submissions in, and
+Reaches the core through ``library``, ``evaluator`` and ``publish``. From Python: `build.build_one`
+and `build.build_leaderboard` write sites, `submit.add_submissions` takes submissions in, and
 `start.start_leaderboard` writes a repository to start from. Begin at `commands`.
 """

@@ -1,4 +1,4 @@
 """Reports of DeepResearch Bench: formats, and FACT's measures of their citations.
 
-Reaches the core through ``evaluator``. Begin at `formats`, then `fact`.
+Reaches the core through ``evaluator``. Begin at `reader`, then `fact`.
 """

@@ -1,4 +1,4 @@
 """Logs of inspect_ai as submissions.
 
-Reaches the core through ``evaluator.submissions``. Begin at `formats`, then `logs`.
+Reaches the core through ``evaluator.submissions``. Begin at `logs`.
 """
