@@ -222,6 +222,8 @@ def _pages(path: Path, document: Document) -> Iterator[DocumentPage]:
     except UnreadableError as error:
         document.problem = error.problem
         document.notes += [str(error)] if str(error) else []
+    except OSError as error:
+        document.problem = _closed(error)
 
 
 def _whole(text: str) -> str:

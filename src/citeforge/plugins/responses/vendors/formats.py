@@ -97,7 +97,8 @@ def _query(row: Mapping[str, Any], queries: QueryFinder) -> str:
             allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
             'text of the question as "question"',
         )
-    return queries.of(name, question or "")
+    # A wrong id is told of, also where the question is known.
+    return queries.of(name, question or "" if name is None else "")
 
 
 def _require_answer(row: Mapping[str, Any]) -> None:
