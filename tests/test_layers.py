@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,15 @@ def test_the_links_at_the_top_lead_into_the_package() -> None:
         link = ROOT / name
         assert link.is_symlink()
         assert link.readlink() == Path("src/citeforge") / name
+
+
+def test_contributing_names_the_rooms_that_there_are() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text()
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| ?(.*) \|$", text, re.MULTILINE))
+    assert set(rows) == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    for folder, rooms in rows.items():
+        there = {path.parent.name for path in (PACKAGE / folder).glob("*/__init__.py")}
+        assert set(re.findall(r"`(\w+)`", rooms)) == there, folder
 
 
 def test_no_print_in_the_package() -> None:

@@ -17,7 +17,7 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.commands.command_options import PromptingOptions
 from citeforge.schemas.recipes.run import RunOptions
 
-_THEN = [n for n in PromptingOptions.model_fields if n != "llm"]
+_OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 
 
 @click.group()
@@ -29,7 +29,7 @@ def llm() -> None:
 @path_argument("prompts")
 @add_options(field_options(PromptingOptions, ("llm",)))
 @path_option("--out", required=True, help="Submission to write.")
-@add_options(field_options(PromptingOptions, _THEN))
+@add_options(field_options(PromptingOptions, _OTHER_OPTIONS))
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @endpoint_options
 def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:

@@ -71,8 +71,10 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
         raise InputError(count_text(len(result.errors), "error"), path=submission)
 
 
-_FIRST = ("context", "protocol", "measures", "file_format", "judge", "llm")
-_THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOptions.model_fields)]
+_MAIN_OPTIONS = ("context", "protocol", "measures", "file_format", "judge", "llm")
+_OTHER_OPTIONS = [
+    n for n in ScoreOptions.model_fields if n not in (*_MAIN_OPTIONS, *JudgeOptions.model_fields)
+]
 
 
 @click.command(cls=ManyOptions)
@@ -85,9 +87,9 @@ _THEN = [n for n in ScoreOptions.model_fields if n not in (*_FIRST, *JudgeOption
     help="Name of the system (default: the submission's, else the file's); one a submission.",
 )
 @path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
-@add_options(field_options(ScoreOptions, _FIRST))
+@add_options(field_options(ScoreOptions, _MAIN_OPTIONS))
 @verdicts_option
-@add_options(field_options(ScoreOptions, _THEN))
+@add_options(field_options(ScoreOptions, _OTHER_OPTIONS))
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options

@@ -71,7 +71,7 @@ class Repository:
     content: str | None = None
 
     @classmethod
-    def named(cls, name: str, revision: str | None = None) -> "Repository":
+    def of(cls, name: str, revision: str | None = None) -> "Repository":
         """Look whether it is a folder, and read what it holds."""
         folder = Path(name)
         return cls(name, revision, digest_folder(folder) if folder.is_dir() else None)
@@ -167,8 +167,8 @@ def _open_judged(
     whose name has an ending more."""
     if options.passages_only:
         return open_corpus_hub(argument, split, options, kind)
-    repo = Repository.named(*split_revision(argument))
-    judged = Repository.named(f"{repo.name}{ending}") if ending else repo
+    repo = Repository.of(*split_revision(argument))
+    judged = Repository.of(f"{repo.name}{ending}") if ending else repo
     split = split or "test"
     splits: Any = next(filter(None, map(judged.config, configs)), {})
     if split not in splits:
@@ -182,19 +182,19 @@ def open_corpus_hub(
 ) -> "HubSource":
     """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
     in its only one."""
-    repo = Repository.named(*split_revision(argument))
+    repo = Repository.of(*split_revision(argument))
     options = replace(options, passages_only=True)
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
 def open_rage(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``rage:PATH``, a local package in RAGE's layout."""
-    return _open_rage("rage", argument, Repository.named(argument), options)
+    return _open_rage("rage", argument, Repository.of(argument), options)
 
 
 def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
-    return _open_rage("rage-hub", argument, Repository.named(*split_revision(argument)), options)
+    return _open_rage("rage-hub", argument, Repository.of(*split_revision(argument)), options)
 
 
 def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> "HubSource":

@@ -4,7 +4,6 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import (
     AfterValidator,
-    ConfigDict,
     Field,
     NonNegativeInt,
     PositiveInt,
@@ -30,7 +29,7 @@ def _signature(text: str) -> str:
 SignatureText = Annotated[str, AfterValidator(_signature)]
 
 
-class Corrected(Record):
+class Corrected(Record, allow_inf_nan=False):
     """A judged measure, corrected for the errors of its judge.
 
     Attributes:
@@ -56,8 +55,6 @@ class Corrected(Record):
         linear_human: likewise by people; None where nobody decided.
     """
 
-    model_config = ConfigDict(allow_inf_nan=False)
-
     value: float | None
     low: float | None
     high: float | None
@@ -76,7 +73,7 @@ class Corrected(Record):
     linear_human: list[float | None] | None = Field(None, repr=False)
 
 
-class Variance(Record):
+class Variance(Record, allow_inf_nan=False):
     """Where the uncertainty of a value comes from.
 
     Attributes:
@@ -89,8 +86,6 @@ class Variance(Record):
         values: of judged measures, raw values of every query that enters (or cluster), one list a
             verdict of a run, with the value as their mean to first order.
     """
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     levels: dict[Source, PositiveInt]
     components: dict[str, float]
@@ -115,7 +110,7 @@ class Variance(Record):
         return self
 
 
-class MeasureScore(Record):
+class MeasureScore(Record, allow_inf_nan=False):
     """One measure of one submission.
 
     Attributes:
@@ -142,8 +137,6 @@ class MeasureScore(Record):
         corrected: the value with the judge's errors taken out; None without labels.
         variance: by queries, runs and repeats of the judge; None of one run that was judged once.
     """
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     name: str
     signature: SignatureText
@@ -310,7 +303,7 @@ LARGEST_COST = 1e9
 Said = Annotated[str, Field(max_length=LONGEST_FIELD)]
 
 
-class About(Record):
+class About(Record, allow_inf_nan=False):
     """What the header of a submission says of its system, for those who read a leaderboard.
 
     Attributes:
@@ -322,8 +315,6 @@ class About(Record):
         date: when the answers were made, such as ``2026-05-01``.
         cost: what all answers of the submission cost, in US dollars.
     """
-
-    model_config = ConfigDict(allow_inf_nan=False)
 
     organisation: Said | None = None
     model: Said | None = None

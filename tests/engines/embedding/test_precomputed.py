@@ -160,6 +160,7 @@ def test_files_that_hold_no_vectors(tmp_path: Path, vectors: np.ndarray) -> None
         ({"_id": ["a"], "vector": [1.0]}, "vector: is of type double; lists of floats"),
         ({"_id": ["a"], "embedding": [["x"]]}, "embedding: is of type list<.*; lists of floats"),
         ({"_id": [], "vector": pa.array([], pa.list_(pa.float32()))}, "has no rows"),
+        ({"_id": [], "vector": pa.array([], pa.list_(pa.float32(), 3))}, "has no rows"),
     ],
 )
 def test_tables_that_hold_no_vectors(tmp_path: Path, columns: Any, said: str) -> None:

@@ -109,6 +109,18 @@ def test_a_file_that_cannot_be_opened_is_counted(
     assert problems(source)["closed.txt"] == "not to be opened (Permission denied)"
 
 
+def test_a_file_that_goes_between_listing_and_reading_is_counted(tmp_path: Path) -> None:
+    for name in ("gone.txt", "stays.txt"):
+        (tmp_path / name).write_text("Water boils at 100 degrees.")
+    source = DocumentFolder(tmp_path, 900)
+    source.info()
+    (tmp_path / "gone.txt").unlink()
+    assert [row["_id"] for batch in source.passages() for row in batch.to_pylist()] == [
+        "stays.txt#1"
+    ]
+    assert problems(source)["gone.txt"] == "not to be opened (No such file or directory)"
+
+
 def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
     words = "Der Käse reift in kühlen Höhlen über Monate. Die Bäuerin prüft ihn täglich. "
     (tmp_path / "latin.txt").write_bytes((words * 3).encode("cp1252"))

@@ -136,6 +136,6 @@ def command_of(manifest: Manifest) -> str | None:
     recipe = recipe_of(manifest)
     if recipe is None:
         return None
-    unnamed = recipe.named().model_copy(update={"name": None})
+    unnamed = recipe.with_file_names().model_copy(update={"name": None})
     words = ["citeforge", "build", manifest.kind, *command_words(unnamed), "--out", manifest.name]
     return shlex.join(words)

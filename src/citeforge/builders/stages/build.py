@@ -106,7 +106,7 @@ class Workspace:
             self.clear()
             self.had_stages = False
 
-    def taken(self, draft: Manifest) -> Manifest | None:
+    def take_finished(self, draft: Manifest) -> Manifest | None:
         """The finished package at ``out``, when this build is to resume it and is the same.
 
         A half-done build goes on only by the same recipe, too.
@@ -256,7 +256,7 @@ class Build:
         Raises:
             InputError: what is there is of another recipe.
         """
-        return self.workspace.taken(draft)
+        return self.workspace.take_finished(draft)
 
     def secret(self) -> bytes | None:
         """What order, draws and ids are keyed by; None where labels are not to be hidden.

@@ -122,7 +122,7 @@ def _table_shape(path: Path) -> tuple[int, int]:
     ids, kind = schema.field("_id").type, schema.field(column).type
     if pa.types.is_nested(ids):
         raise InputError(f"is of type {ids}", path=path, field="_id", allowed="texts")
-    if pa.types.is_fixed_size_list(kind):
+    if pa.types.is_fixed_size_list(kind) and metadata.num_rows:
         return metadata.num_rows, int(kind.list_size)
     for batch in iter_batches([path], [column], rows=1):
         if first := batch[column][0].as_py():

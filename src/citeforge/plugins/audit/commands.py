@@ -19,15 +19,17 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
-_FIRST = ("against", "judge")
-_THEN = [n for n in AuditOptions.model_fields if n not in (*_FIRST, *Judging.model_fields)]
+_MAIN_OPTIONS = ("against", "judge")
+_OTHER_OPTIONS = [
+    n for n in AuditOptions.model_fields if n not in (*_MAIN_OPTIONS, *Judging.model_fields)
+]
 
 
 @click.command(cls=ManyOptions)
 @path_argument("folder")
-@add_options(field_options(AuditOptions, _FIRST))
+@add_options(field_options(AuditOptions, _MAIN_OPTIONS))
 @verdicts_option
-@add_options(field_options(AuditOptions, _THEN))
+@add_options(field_options(AuditOptions, _OTHER_OPTIONS))
 @model_options
 @endpoint_options
 def audit(folder: Path, **given: Any) -> None:

@@ -122,7 +122,7 @@ FORMATS = tuple(
         "langchain deep-research deep-research-facts deep-research-verdicts citeforge"
     ).split()
 )
-"""Docs have what each one is."""
+"""Formats of prediction files, by their names alone: docs/scoring.md says what each is."""
 FINDING = (
     "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
     "them: how sources are found among the passages shown."

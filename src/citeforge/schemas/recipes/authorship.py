@@ -90,7 +90,7 @@ class AuthorshipRecipe(Recipe):
         """The package that passages are taken from."""
         return self.benchmark or self.twins or Path()
 
-    def named(self) -> Self:
+    def with_file_names(self) -> Self:
         sets = tuple(s for s in self.label_sets if isinstance(s, str))
         files = [Path(f"{s.name}.yaml") for s in self.label_sets if isinstance(s, LabelSet)]
         update = {"label_sets": sets, "labels": (*self.labels, *files)}

@@ -69,7 +69,7 @@ class Recipe(Part):
         beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
         return cls.model_validate(values | beside)
 
-    def named(self) -> Self:
+    def with_file_names(self) -> Self:
         """The same recipe with file names in place of what only a file could say."""
         return self
 

@@ -86,7 +86,7 @@ class KalmaRecipe(Licensed):
     seed: int = 0
     """Seed of every draw."""
 
-    def named(self) -> Self:
+    def with_file_names(self) -> Self:
         if isinstance(self.domain, str):
             return self
         name = self.domain["name"]

@@ -351,6 +351,13 @@ def test_what_is_wrong_is_said(
     assert (len(left), len(errors)) == (len(rows(name)) - 1, 1)
 
 
+def test_a_wrong_id_is_not_mended_by_the_question(tmp_path: Path, benchmark: Benchmark) -> None:
+    row = next(r for r in rows("langchain") if "query_id" not in r)
+    assert len(read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark, "langchain")) == 1
+    wrong = write_jsonl(tmp_path / "b.jsonl", [{**row, "query_id": "q99"}])
+    assert list(read(wrong, benchmark, "langchain")) == ["q99"]  # which check and score refuse
+
+
 def test_an_unknown_number_of_a_document_is_beyond(tmp_path: Path, benchmark: Benchmark) -> None:
     row = rows("langchain")[1]
     row["answer"]["citations"] = [7, 0]

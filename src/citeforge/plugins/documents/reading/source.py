@@ -131,10 +131,10 @@ class DocumentFolder(PassagesAlone):
         document.format, _ = READERS[ending]
         try:
             path.open("rb").close()
+            document.bytes = path.stat().st_size
         except OSError as error:
             document.problem = _closed(error)
             return document
-        document.bytes = path.stat().st_size
         if ending not in IN_LINES and document.bytes > self.limit:
             document.problem = LARGE
             document.notes.append(f"{document.bytes:,} bytes")
