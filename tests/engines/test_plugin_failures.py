@@ -226,3 +226,72 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice(5'))
     message = "is broken (ValueError: PLUGINS names something of judges 5; a text)"
     assert message in judged().stderr
+
+
+@pytest.mark.parametrize(
+    ("group", "declared", "args", "said"),
+    [
+        (
+            "systems", 'Choice("odd", "", "", lambda *_: ["hi"])',
+            "run odd --benchmark {package} --out s.jsonl",
+            "the system 'odd' gave the line 'hi': Expected `object`, got `str`",
+        ),
+        (
+            "systems", 'Choice("odd", "", "", lambda *_: [{"query_id": "q21", "output": 5}])',
+            "run odd --benchmark {package} --out s.jsonl",
+            "Expected `str`, got `int` - at `$.output`",
+        ),
+        (
+            "systems", 'Choice("odd", "", "", lambda *_: [{"query_id": "q0", "output": ""}])',
+            "run odd --benchmark {package} --out s.jsonl",
+            "'output': ''}: there is no query 'q0'",
+        ),
+        (
+            "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: "x"))',
+            "score {answers} --benchmark {package} --measures odd",
+            "<lambda> gave 'x', which is no numbers.Real | None",
+        ),
+        (
+            "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
+            "score {answers} --benchmark {package} --measures odd",
+            "odd has a value outside 0 to 1",
+        ),
+        (
+            "exports", 'Export("odd", "", lambda *_: "nothing")',
+            "export odd {package} --out files",
+            "<lambda> gave 'nothing', which is no list",
+        ),
+        (
+            "commands", 'Command("odd", "", lambda: None)', "odd",
+            "<lambda> gave None, which is no Command",
+        ),
+        (
+            "plots", 'Plot("odd", "", "", lambda *_: 5)',
+            "report {scores} --plot odd --out odd.svg",
+            "<lambda> gave 5, which is no citeforge.plugins.plots.figure.Figure | None",
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_plugin_returns_is_looked_at(
+    cli: Cli, plugin: Path, package: Path, tmp_path: Path, group: str, declared: str, args: str,
+    said: str,
+) -> None:  # fmt: skip
+    plugin.write_text(
+        "from citeforge.cli.command import Command\n"
+        "from citeforge.evaluator.measures.columns import per_answer\n"
+        "from citeforge.evaluator.measures.declared import percent\n"
+        "from citeforge.plugins.plots.figure import Plot\n"
+        "from citeforge.publish.export.declared import Export\n"
+        "from citeforge.schemas.models.choices import Choice\n"
+        f'PLUGINS = {{"{group}": [{declared}]}}\n'
+    )
+    answers = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q21", "output": "Io [1]."}])
+    scores = tmp_path / "scores.json"
+    if "{scores}" in args:
+        cli("score", answers, "--benchmark", package, "--measures", "CiteP", "--out", scores)
+    known = {"package": package, "answers": answers, "scores": scores}
+    done = cli("--plugin", plugin, *args.format(**known).split())
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    assert said in done.stderr
+    assert "mend the plugin" in done.stderr

@@ -10,9 +10,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
-from types import FrameType
+from types import FrameType, UnionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from citeforge.engines.entry_points import PluginEntry, entry_points
@@ -88,6 +88,21 @@ def require_type(entry: tuple[object, str], record: type[T], what: str) -> T:
         return value
     reason = TypeError(f"it is of type {type(value).__name__}, not {record.__name__}")
     raise broken_plugin(what, origin, reason)
+
+
+def require_return(value: T, expected: type | UnionType, function: Callable[..., T]) -> T:
+    """What a function that a plugin may give returned, which is of the type that it declares.
+
+    Raises:
+        InputError: it is of another type.
+    """
+    if isinstance(value, expected):
+        return value
+    name = f"{function.__module__}.{function.__qualname__}"
+    raise InputError(
+        f"{name} gave {value!r:.80}, which is no {getattr(expected, '__name__', expected)}",
+        allowed="mend the plugin that it is of",
+    )
 
 
 def find_typed(group: str, name: str, record: type[T], what: str) -> T | None:

@@ -1,20 +1,22 @@
 """Running a system: what it answers, as a submission."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.commands.command_options import AmountOptions
-from citeforge.schemas.errors import FailuresError, UnknownValueError, UsageError
+from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
-from citeforge.schemas.submission import CONTROL, make_header
+from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
 from citeforge.schemas.systems import System, fault_of
 from citeforge.systems.llm.ask import ask
 from citeforge.systems.llm.writing import write_submission
@@ -80,7 +82,7 @@ def run_system(
     if not system.llm:
         own = name in benchmark.kind.systems
         make: Lines = benchmark.kind.lines if own else SYSTEMS.factory(name)
-        lines = make(name, benchmark, sets, runs, seed)
+        lines = _readable(make(name, benchmark, sets, runs, seed), name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         if (first := next(rows, None)) is None:
@@ -107,6 +109,29 @@ def run_system(
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
     return Ran(title, count, answers.failures, answers.counts)
+
+
+def _readable(
+    lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
+) -> Iterator[dict[str, Any]]:
+    """The lines of a system, each of which can be scored.
+
+    Raises:
+        InputError: one cannot be; the system is broken.
+    """
+    queries = {*benchmark.query_ids}
+    for line in lines:
+        try:
+            query = msgspec.convert(line, SubmissionLine).query_id
+            reason = "" if query in queries else f"there is no query {query!r}"
+        except msgspec.ValidationError as error:
+            reason = str(error)
+        if reason:
+            raise InputError(
+                f"the system {name!r} gave the line {line!r:.80}: {reason}",
+                allowed="mend the plugin that it is of",
+            )
+        yield line
 
 
 def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:

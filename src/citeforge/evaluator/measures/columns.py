@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.plugins import require_return
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.measures.declared import CannotError, Compute, Found, Measure
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
@@ -139,7 +141,8 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
     """
 
     def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-        return None if (defined := value(item)) is None else (defined,)
+        defined = require_return(value(item), Real | None, value)
+        return None if defined is None else (defined,)
 
     return lambda inputs, measures: means_by_answer([measures[0].name], number)(inputs, measures)
 
