@@ -254,7 +254,7 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         (
             "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
             "score {answers} --benchmark {package} --measures odd",
-            "odd has a value outside 0 to 1",
+            "is 7, and its range is 0 to 1",
         ),
         (
             "exports", 'Export("odd", "", lambda *_: "nothing")',

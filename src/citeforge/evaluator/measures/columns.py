@@ -14,6 +14,7 @@ from citeforge.evaluator.measures.declared import CannotError, Compute, Found, M
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, mean_sample, measured_between
 from citeforge.evaluator.tools import NO_JUDGE, Tools
+from citeforge.schemas.errors import InputError
 
 Key = tuple[int, int]
 """(run, row of the query)."""
@@ -140,11 +141,22 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
             is not defined. A missing answer comes with an empty output and ``is_missing``.
     """
 
-    def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
-        defined = require_return(value(item), Real | None, value)
-        return None if defined is None else (defined,)
+    def compute(inputs: Inputs, measures: Sequence[Measure]) -> Found:
+        (measure,) = measures
 
-    return lambda inputs, measures: means_by_answer([measures[0].name], number)(inputs, measures)
+        def number(item: AnswerItem, inputs: Inputs) -> tuple[float] | None:
+            defined = require_return(value(item), Real | None, value)
+            if defined is not None and not measure.low <= defined <= measure.range.high:
+                raise InputError(
+                    f"{measure.name} of the query {item.query!r} is {defined:g}, and its range is "
+                    f"{measure.low:g} to {measure.range.high:g}",
+                    allowed="mend the plugin that gives the measure",
+                )
+            return None if defined is None else (defined,)
+
+        return means_by_answer([measure.name], number)(inputs, measures)
+
+    return compute
 
 
 def means_of_columns(

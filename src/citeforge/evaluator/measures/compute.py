@@ -11,14 +11,10 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.declared import CannotError, Measure
 from citeforge.evaluator.reports.entries import Row
 from citeforge.evaluator.statistics.estimates import Measured, joined
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import NotComputed
 
 Results = tuple[list[Row], list[NotComputed]]
 """Measures that could be computed, and why others could not."""
-
-_ROUNDING = 1e-9
-"""How far beyond the range of its measure a value may be by the rounding of its sums."""
 
 
 def compute(
@@ -79,12 +75,6 @@ def _row(measure: Measure, result: Measured | str) -> Row | NotComputed:
     sample = result.sample
     if sample.has_interval and not sample.always and np.isnan(sample.per_query).all():
         return NotComputed(name=measure.name, reason="no query defines it")
-    low, high = measure.range.low - _ROUNDING, measure.range.high + _ROUNDING
-    if ((sample.per_query < low) | (sample.per_query > high)).any():
-        raise InputError(
-            f"{measure.name} has a value outside {measure.range.low:g} to {measure.range.high:g}",
-            allowed="mend the plugin that gives the measure",
-        )
     return Row(measure, result)
 
 
