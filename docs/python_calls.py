@@ -31,7 +31,7 @@ CALLS = {
     "audit": "citeforge.audit",
     "export card": "citeforge.publish.card.write_card",
     "publish DIR": "citeforge.publish.hub.Publisher",
-    "publish results": "citeforge.plugins.community_evals.results.open_pull_request",
+    "publish results": "citeforge.plugins.leaderboard.community_evals.results.open_pull_request",
     "export": "citeforge.export",
     "reproduce": "citeforge.plugins.reproduce.run.reproduce_tables",
     "leaderboard build": "citeforge.plugins.leaderboard.build.build_leaderboard",

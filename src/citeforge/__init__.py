@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.library import Audited as Audited
     from citeforge.plugins.audit.library import audit as audit
     from citeforge.plugins.audit.options import AuditOptions as AuditOptions
-    from citeforge.publish.export.registry import export as export
+    from citeforge.publish.export import export as export
     from citeforge.schemas.commands.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import FailuresError as FailuresError

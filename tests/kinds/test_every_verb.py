@@ -22,7 +22,7 @@ from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
-from citeforge.publish.export.registry import export, exports, write_export
+from citeforge.publish.export import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.commands.command_options import ScoreOptions

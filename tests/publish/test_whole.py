@@ -11,10 +11,9 @@ import pytest
 from citeforge.builders.frozen import build_hagrid
 from citeforge.cli.main import cli
 from citeforge.engines.io import folders
-from citeforge.publish.export import registry
-from citeforge.publish.export.declared import Export
-from citeforge.publish.export.registry import export
+from citeforge.publish.export import Export, export, write_export
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from conftest import EXAMPLES, content
 
@@ -40,9 +39,7 @@ def board(world: Path, scores: Path, out: Path) -> None:
     run("leaderboard", "build", "--benchmark", world / "base", "--scores", scores, "--out", out)
 
 
-def test_an_export_that_fails_leaves_nothing(
-    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_export_that_fails_leaves_nothing(world: Path, tmp_path: Path) -> None:
     """While it is made, and after an error, the final name does not exist."""
     seen = []
 
@@ -51,9 +48,8 @@ def test_an_export_that_fails_leaves_nothing(
         seen.append((tmp_path / "x").exists())
         raise InputError("something is wrong with the third file")
 
-    monkeypatch.setitem(registry._CORE_EXPORTS, "beir", Export("beir", "half of it", half))
     with pytest.raises(InputError, match="third file"):
-        export("beir", world / "base", tmp_path / "x")
+        write_export(Export("half", "half of it", half), world / "base", tmp_path / "x", Part())
     assert seen == [False]
     assert list(tmp_path.iterdir()) == []
 

@@ -57,7 +57,7 @@ def preload() -> None:
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
         "plugins.bundles.build "
-        "builders.frozen evaluator.score publish.export.registry plugins.leaderboard.build "
+        "builders.frozen evaluator.score publish.export plugins.leaderboard.build "
         "publish.card plugins.audit.run engines.llm.client engines.judge.session kg.snapshot "
         "kg.engines evaluator.statistics.compare engines.llm.writers"
     ).split():

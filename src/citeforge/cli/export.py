@@ -10,8 +10,7 @@ import click
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
-from citeforge.publish.export.declared import Export
-from citeforge.publish.export.registry import find_export, origins, write_export
+from citeforge.publish.export import Export, find_export, origins, write_export
 from citeforge.schemas.errors import UnknownValueError
 
 

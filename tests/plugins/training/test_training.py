@@ -13,7 +13,7 @@ import citeforge as cf
 from citeforge.package.items import Item
 from citeforge.plugins.training.held_out import same_question
 from citeforge.plugins.training.rewards import citation_reward
-from citeforge.publish.export.registry import export
+from citeforge.publish.export import export
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import ROOT, Cli, write_jsonl
 

@@ -18,7 +18,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.trec.formats import breaches
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.tracks import TRACKS, Track
-from citeforge.publish.export.registry import export
+from citeforge.publish.export import export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Cli, write_jsonl

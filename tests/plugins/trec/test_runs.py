@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.formats import answers_of
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.trec.tracks import TRACKS, Track
-from citeforge.publish.export.registry import export
+from citeforge.publish.export import export
 from citeforge.schemas.errors import UsageError
 from conftest import write_jsonl
 from scoring import score

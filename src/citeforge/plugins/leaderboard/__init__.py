@@ -2,5 +2,6 @@
 
 Reaches the core through ``library``, ``evaluator`` and ``publish``. From Python: `build.build_one`
 and `build.build_leaderboard` write sites, `submit.add_submissions` takes submissions in, and
-`start.start_leaderboard` writes a repository to start from. Begin at `commands`.
+`start.start_leaderboard` writes a repository to start from. Begin at `commands`; `community_evals`
+has the collections of others.
 """

@@ -6,18 +6,13 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.builders.recipes.derive import Base
-from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
-from citeforge.publish.export.declared import DroppedFields, Export
-from citeforge.publish.export.tables import corpus_rows, json_line, judgements, lost_of
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.recipes.base import Part
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
 
@@ -151,39 +146,3 @@ def read_trec_qrels(path: Path) -> Judgements:
     if not judged.scores:
         raise InputError("holds no judgements", path=path)
     return judged
-
-
-def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
-    base = Base(folder)
-    for row in base.queries.to_pylist():
-        if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
-            raise InputError(
-                f"the query {row['_id']!r} holds a tab or a line break", path=base.folder,
-                allowed="another format: TREC's topics are one line each",
-            )  # fmt: skip
-    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
-    write_text(out / "topics.tsv", topics)
-    rows = list(judgements(base))
-    for query, passage, _ in rows:
-        if any(c.isspace() for c in query + passage):
-            raise InputError(
-                f"the id {query!r} or {passage!r} holds white space", path=base.folder,
-                allowed="another format: TREC's files are separated by white space",
-            )  # fmt: skip
-    write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
-    with atomic_file(out / "corpus.jsonl") as file:
-        for row in corpus_rows(base):
-            line = {"docid": row["_id"], "title": row["title"], "text": row["text"]}
-            file.write(json_line(line))
-    for name in base.manifest.contexts:
-        lines = [
-            f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
-            for q, docs in base.context(name).items()
-            for rank, d in enumerate(docs, 1)
-        ]
-        write_text(out / f"{name}.run", "".join(lines))
-    return lost_of(base, "contexts")
-
-
-EXPORT = Export("trec", "TREC's topics, qrels, corpus and runs.", export_trec)

@@ -12,7 +12,7 @@ from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.rage.build import build_rage
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export.registry import export
+from citeforge.publish.export import export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture

@@ -19,8 +19,8 @@ from citeforge.evaluator.submissions.formats import read_attributed_ir
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.publish.export.registry import export
-from citeforge.publish.export.tables import corpus_rows
+from citeforge.plugins.layouts.datasets import corpus_rows
+from citeforge.publish.export import export
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining

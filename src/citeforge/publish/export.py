@@ -1,20 +1,52 @@
-"""Exports that there are, ours and those of plugins, and the way from a name to a folder."""
+"""Layouts of other tools: what an export is, which there are, and the way from a name to a folder.
 
-from collections.abc import Iterator
+A plugin declares an :class:`Export` as an entry point of the group ``citeforge.exports``.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from citeforge.engines import plugins
 from citeforge.engines.io.folders import atomic_directory
 from citeforge.package.package import Package
-from citeforge.publish.export import items, tables
-from citeforge.publish.export.declared import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
 
 _GROUP = "exports"
-_CORE_EXPORTS = {export.name: export for export in (*tables.EXPORTS, *items.EXPORTS)}
+DroppedFields = list[str]
+"""What a layout cannot carry, one line each."""
+Source = Literal["benchmarks", "passages", "triples", "scores"]
+
+
+class ContextOptions(Part):
+    """Options of an export with one context a question."""
+
+    context: str | None = None
+    """Context set (default: the first one)."""
+
+
+@dataclass(frozen=True)
+class Export:
+    """A layout of other tools that benchmarks or scores are written in.
+
+    Attributes:
+        name: how ``citeforge export`` names it.
+        about: what it is, in one line.
+        write: makes its files: (benchmark or score file, empty folder, options), and returns what
+            the layout cannot carry. Raises InputError.
+        options: record of its options; the command line makes its flags of the fields.
+        of: what it is made of: every benchmark, those that show passages, those that show triples,
+            or a score file or a folder of them.
+    """
+
+    name: str
+    about: str
+    write: Callable[[Path, Path, Any], DroppedFields]
+    options: type[Part] = Part
+    of: Source = "passages"
 
 
 def export(
@@ -67,8 +99,6 @@ def find_export(name: str) -> Export:
         UnknownValueError: no such export.
         InputError: it comes with a plugin that this installation lacks, or that is broken.
     """
-    if name in _CORE_EXPORTS:
-        return _CORE_EXPORTS[name]
     if (theirs := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
         return theirs
     plugins.require_built_in(_GROUP, name, f"the format {name!r}")
@@ -76,12 +106,10 @@ def find_export(name: str) -> Export:
 
 
 def exports() -> Iterator[Export]:
-    """Every export: ours, then those of plugins; what is broken is told of."""
-    yield from _CORE_EXPORTS.values()
-    yield from (plugins.require_type(e, Export, "an export") for e in plugins.load_entries(_GROUP))
+    """Every export; what is broken is told of."""
+    return (plugins.require_type(e, Export, "an export") for e in plugins.load_entries(_GROUP))
 
 
 def origins() -> dict[str, str]:
-    """Every export's name, ours first, to the plugin of others that gives it; none is imported."""
-    ours = dict.fromkeys(_CORE_EXPORTS, "")
-    return ours | dict(plugins.entry_names(_GROUP)) | ours
+    """Every export's name to the plugin of others that gives it; none is imported."""
+    return dict(plugins.entry_names(_GROUP))

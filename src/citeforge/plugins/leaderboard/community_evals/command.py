@@ -6,7 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
-    from citeforge.plugins.community_evals.results import publish_results
+    from citeforge.plugins.leaderboard.community_evals.results import publish_results
 
     return publish_results
 

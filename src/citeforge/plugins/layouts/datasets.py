@@ -1,4 +1,4 @@
-"""Layouts of whole data sets: BEIR, MTEB, RAGE, CSV."""
+"""Layouts of whole data sets: BEIR, TREC, MTEB, RAGE, CSV."""
 
 import csv
 import json
@@ -15,8 +15,9 @@ from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.io.textfiles import harmless
 from citeforge.package.package import Package
-from citeforge.publish.export.declared import DroppedFields, Export
+from citeforge.publish.export import DroppedFields, Export
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
 
 
@@ -92,6 +93,39 @@ def _with_metadata(row: dict[str, Any]) -> dict[str, Any]:
 def json_line(row: dict[str, Any]) -> bytes:
     """A row as a line of JSON Lines."""
     return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
+    """``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file for every context set."""
+    base = Base(folder)
+    for row in base.queries.to_pylist():
+        if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
+            raise InputError(
+                f"the query {row['_id']!r} holds a tab or a line break", path=base.folder,
+                allowed="another format: TREC's topics are one line each",
+            )  # fmt: skip
+    topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
+    write_text(out / "topics.tsv", topics)
+    rows = list(judgements(base))
+    for query, passage, _ in rows:
+        if any(c.isspace() for c in query + passage):
+            raise InputError(
+                f"the id {query!r} or {passage!r} holds white space", path=base.folder,
+                allowed="another format: TREC's files are separated by white space",
+            )  # fmt: skip
+    write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
+    with atomic_file(out / "corpus.jsonl") as file:
+        for row in corpus_rows(base):
+            line = {"docid": row["_id"], "title": row["title"], "text": row["text"]}
+            file.write(json_line(line))
+    for name in base.manifest.contexts:
+        lines = [
+            f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
+            for q, docs in base.context(name).items()
+            for rank, d in enumerate(docs, 1)
+        ]
+        write_text(out / f"{name}.run", "".join(lines))
+    return lost_of(base, "contexts")
 
 
 def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
@@ -172,9 +206,8 @@ def _readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
     write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")
 
 
-EXPORTS = (
-    Export("beir", "BEIR's corpus, queries and qrels, as JSON Lines and TSV.", export_beir),
-    Export("mteb", "Parquet tables as MTEB's retrieval tasks load them.", export_mteb),
-    Export("rage-toolkit", "RAGE's data set, as rage_toolkit loads it.", export_rage),
-    Export("hf-csv", "One CSV a table, for the Hub's viewer.", export_csv, of="benchmarks"),
-)
+BEIR = Export("beir", "BEIR's corpus, queries and qrels, as JSON Lines and TSV.", export_beir)
+TREC = Export("trec", "TREC's topics, qrels, corpus and runs.", export_trec)
+MTEB = Export("mteb", "Parquet tables as MTEB's retrieval tasks load them.", export_mteb)
+RAGE = Export("rage-toolkit", "RAGE's data set, as rage_toolkit loads it.", export_rage)
+HF_CSV = Export("hf-csv", "One CSV a table, for the Hub's viewer.", export_csv, of="benchmarks")

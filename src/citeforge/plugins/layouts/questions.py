@@ -10,8 +10,8 @@ from citeforge.engines.io.files import write_text
 from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
-from citeforge.publish.export.declared import ContextOptions, DroppedFields, Export
-from citeforge.publish.export.tables import other_contexts
+from citeforge.plugins.layouts.datasets import other_contexts
+from citeforge.publish.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.benchmarks.kg import EMPTY, from_row
 
 
@@ -140,11 +140,13 @@ def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFie
     return lost + other_contexts(package, name, f"{name}_general")
 
 
-EXPORTS = (
-    Export("alce", "ALCE's list of questions with documents.", export_alce, ContextOptions),
-    Export("attrieval", "AttriEval's data set of questions.", export_attrieval, ContextOptions),
-    Export("attributed-ir", "Attributed-IR's CSV of questions.", export_attributed_ir,
-           ContextOptions),
-    Export("kalma", "KaLMA's questions, sub-graphs and gold.", export_kalma, ContextOptions,
-           of="triples"),
-)  # fmt: skip
+ALCE = Export("alce", "ALCE's list of questions with documents.", export_alce, ContextOptions)
+ATTRIEVAL = Export(
+    "attrieval", "AttriEval's data set of questions.", export_attrieval, ContextOptions
+)
+ATTRIBUTED_IR = Export(
+    "attributed-ir", "Attributed-IR's CSV of questions.", export_attributed_ir, ContextOptions
+)
+KALMA = Export(
+    "kalma", "KaLMA's questions, sub-graphs and gold.", export_kalma, ContextOptions, of="triples"
+)

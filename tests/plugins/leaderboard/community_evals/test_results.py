@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
 from citeforge.package.manifest import load_manifest
-from citeforge.plugins.community_evals.results import (
+from citeforge.plugins.leaderboard.community_evals.results import (
     Results,
     ResultsOptions,
     Sent,

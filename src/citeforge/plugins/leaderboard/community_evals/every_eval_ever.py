@@ -18,8 +18,8 @@ from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.plugins.community_evals.results import require_repositories
-from citeforge.publish.export.declared import DroppedFields, Export
+from citeforge.plugins.leaderboard.community_evals.results import require_repositories
+from citeforge.publish.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.option import Option

@@ -10,8 +10,11 @@ import pytest
 
 from citeforge.evaluator.measures.registry import find_measure, select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.community_evals.every_eval_ever import RecordOptions, export_every_eval
-from citeforge.publish.export.registry import export
+from citeforge.plugins.leaderboard.community_evals.every_eval_ever import (
+    RecordOptions,
+    export_every_eval,
+)
+from citeforge.publish.export import export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Cli, content, write_jsonl

@@ -1,1 +1,0 @@
-"""One build, many views: packages in the layouts of other tools."""
