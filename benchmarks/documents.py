@@ -77,7 +77,7 @@ def build(folder: Path) -> tuple[int, int]:
     from citeforge.package.package import Package
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
-    from citeforge.schemas.recipes.run import RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
 
     recipe = DocumentsRecipe(
         source=f"folder:{folder}", llm="openai:words", n_queries=QUESTIONS,
@@ -95,7 +95,7 @@ def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dic
     from citeforge.package.package import Package
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
-    from citeforge.schemas.recipes.run import RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
     from plugins.documents.village import CAUGHT_BY, ErringLlm, WordJudge, write_documents
 
     root = Path(folder)

@@ -117,7 +117,7 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce.answers import strict_claims
+    from citeforge.evaluator.measures.alce.citations import strict_claims
     from citeforge.evaluator.measures.judging import premise_text
 
     model, tokenizer, inputs = state

@@ -19,10 +19,10 @@ LATENCY = 0.1
 def prepare_ours(url: str, folder: str) -> Any:
     import openai.resources.chat.completions  # noqa: F401
 
-    from citeforge.engines.llm.client import OpenAiLlm
     from citeforge.engines.llm.options import ClientOptions
     from citeforge.engines.llm.records import Request
     from citeforge.engines.llm.replay import ReplayStore
+    from citeforge.engines.llm.writers import OpenAiLlm
 
     os.environ["OPENAI_API_KEY"] = "sk-bench"
     store = ReplayStore(Path(folder) / "s.db")

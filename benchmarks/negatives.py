@@ -166,7 +166,7 @@ def main() -> None:
     from citeforge.package.package import Package
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
-    from citeforge.schemas.recipes.run import RunOptions
+    from citeforge.schemas.recipes.base import RunOptions
 
     print(machine("sentence-transformers"))
     with tempfile.TemporaryDirectory() as folder:

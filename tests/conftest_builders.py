@@ -4,8 +4,8 @@ from pathlib import Path
 
 from citeforge.builders.frozen import build_hagrid
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.recipes.base import IfExists
 from citeforge.schemas.recipes.records import HagridRecipe
-from citeforge.schemas.recipes.run import IfExists
 from conftest import EXAMPLES, run_options
 
 HAGRID = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"

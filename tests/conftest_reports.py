@@ -10,7 +10,7 @@ import pytest
 
 from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.schemas.commands.command_options import ReportOptions, TableOptions
+from citeforge.schemas.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
 from servers import zygote

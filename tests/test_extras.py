@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from citeforge import MissingExtraError
-from citeforge.schemas.extras import EXTRAS, extras_named
+from citeforge.schemas.errors import EXTRAS, extras_named
 from conftest import EXAMPLES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

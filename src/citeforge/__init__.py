@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.library import audit as audit
     from citeforge.plugins.audit.options import AuditOptions as AuditOptions
     from citeforge.publish.export import export as export
-    from citeforge.schemas.commands.command_options import ScoreOptions as ScoreOptions
+    from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError

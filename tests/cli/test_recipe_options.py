@@ -18,6 +18,7 @@ from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.recipes import DeflectionRecipe
 from citeforge.schemas.benchmarks.licences import HUB_LICENCES
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import ALWAYS
 from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nested
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.records import (
@@ -27,7 +28,6 @@ from citeforge.schemas.recipes.records import (
     Recipe,
     RunOptions,
 )
-from citeforge.schemas.recipes.run import ALWAYS
 
 RECIPES = recipes()
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)

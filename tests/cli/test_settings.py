@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.run import SETTINGS, RunOptions
+from citeforge.schemas.recipes.base import SETTINGS, RunOptions
 
 
 @click.command()

@@ -8,7 +8,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
-from citeforge.evaluator.reports.missing import variance_lines
+from citeforge.evaluator.reports.rows import variance_lines
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.errors import InputError, UsageError

@@ -18,7 +18,7 @@ from citeforge.evaluator.score import setup_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import Cli, write_jsonl

@@ -425,7 +425,7 @@ def _stores() -> None:
     model = "hand-written"
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.replay import encode_answer
-    from citeforge.schemas.commands.command_options import PromptingOptions
+    from citeforge.schemas.command_options import PromptingOptions
     from citeforge.systems.llm.answering import read_prompts, requests_of
 
     asked = requests_of(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))

@@ -21,7 +21,7 @@ from citeforge.kg.engines import GRAPHS, StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES
 from patience import patience
 from servers.sparql import Proxy, proxy, sparql_server

@@ -18,10 +18,9 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
 from citeforge.kg.snapshot import write_snapshot
 from citeforge.kg.values import Row, iri, lexical_date, literal, query, render_date
-from citeforge.kg.verbalise import form_of, verbalise
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Cli
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
@@ -187,13 +186,13 @@ def test_namesakes_are_ranked_by_what_the_question_names(kg: KnowledgeGraph) -> 
 
 def test_forms_of_relations() -> None:
     domain = Domain(name="x", entity_class="Q1")
-    assert form_of("place of birth", domain) == "noun"
-    assert form_of("member of", domain) == "role"
-    assert form_of("educated at", domain) == "participle"
+    assert domain.form_of("place of birth") == "noun"
+    assert domain.form_of("member of") == "role"
+    assert domain.form_of("educated at") == "participle"
     triple = Triple("Q1", "Ada", "P69", "educated at", "home")
-    assert verbalise(triple, domain) == "Ada was educated at home."
+    assert domain.verbalise(triple) == "Ada was educated at home."
     ours = Domain(name="x", entity_class="Q1", forms={"educated at": "active"})
-    assert verbalise(triple, ours) == "Ada educated at home."
+    assert ours.verbalise(triple) == "Ada educated at home."
 
 
 BAD_GRAPHS = [

@@ -25,7 +25,7 @@ from citeforge.kg.endpoint import (
 from citeforge.kg.engines import GRAPHS
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Cli
 
 Mutate = Callable[[bytes], bytes]

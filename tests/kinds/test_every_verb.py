@@ -25,7 +25,7 @@ from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.publish.export import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET
-from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system

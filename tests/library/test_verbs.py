@@ -18,7 +18,7 @@ from citeforge.plugins.labels.annotation.labels import import_sheets
 from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
-from citeforge.schemas.commands.command_options import PromptingOptions
+from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.recipes.base import Judging
 from citeforge.systems.llm.answering import answer_prompts, plan_prompts, read_prompts, requests_of
 from conftest import ROOT, Cli, write_jsonl

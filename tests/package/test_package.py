@@ -86,7 +86,7 @@ WRITERS = (
     "builders/alce/build.py",
     "builders/stages/corpus.py",
     "builders/packaging/hiding.py",
-    "builders/packaging/stats.py",
+    "builders/packaging/package.py",
     "builders/rage/material.py",
     "builders/rage/negatives.py",
     "builders/stages/shards.py",

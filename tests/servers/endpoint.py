@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check

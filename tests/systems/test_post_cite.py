@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.published_systems.alce import options as o
 from citeforge.schemas.recipes.records import AlceRecipe

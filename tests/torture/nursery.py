@@ -58,7 +58,7 @@ def preload() -> None:
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
         "plugins.bundles.build "
         "builders.frozen evaluator.score publish.export plugins.leaderboard.build "
-        "publish.card plugins.audit.run engines.llm.client engines.judge.session kg.snapshot "
+        "publish.card plugins.audit.run engines.llm.writers engines.judge.session kg.snapshot "
         "kg.engines evaluator.statistics.compare engines.llm.writers"
     ).split():
         __import__(f"citeforge.{module}")

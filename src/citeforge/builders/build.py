@@ -17,9 +17,8 @@ from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import Hideable, Judging, Recipe
+from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import flags_of
-from citeforge.schemas.recipes.run import RunOptions
 
 _PACKAGES = ("benchmark", "twins")
 """Fields that name a package; manifests keep its name, not where it lay."""

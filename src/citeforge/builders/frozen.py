@@ -1,7 +1,7 @@
 """``build hagrid`` and ``build alce``: contexts are the data set's own passages."""
 
 from citeforge.builders.alce.build import build_retrieved
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.corpus import write_batches
 from citeforge.engines.io.tables import rows_of

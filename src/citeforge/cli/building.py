@@ -13,8 +13,7 @@ from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package.kinds import of_plugins, ours, recipe_named, recipes
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import ALWAYS, RunOptions
+from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]

@@ -14,8 +14,8 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.commands.command_options import PromptingOptions
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.command_options import PromptingOptions
+from citeforge.schemas.recipes.base import RunOptions
 
 _OTHER_OPTIONS = [n for n in PromptingOptions.model_fields if n != "llm"]
 

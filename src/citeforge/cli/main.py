@@ -11,8 +11,7 @@ import click
 
 from citeforge.cli.command import NamedCommands, command_of_plugin, commands_of_plugins
 from citeforge.cli.terminal import set_locale
-from citeforge.schemas.errors import CiteforgeError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from pydantic import BaseModel, ValidationError
 from citeforge.cli.command import path_option
 from citeforge.cli.completion import NAMED
 from citeforge.schemas.errors import UsageError, suggestion
-from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.base import ENDPOINT, LOCAL, RUNNER, SETTINGS, Judging, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of, nested
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL, RUNNER, SETTINGS, RunOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)

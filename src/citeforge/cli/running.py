@@ -20,7 +20,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.command_options import AmountOptions
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.systems import System

@@ -21,7 +21,7 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import write_data
-from citeforge.schemas.commands.command_options import (
+from citeforge.schemas.command_options import (
     CompareOptions,
     JudgeOptions,
     ReportOptions,
@@ -168,7 +168,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
-    from citeforge.evaluator.reports.comparisons import compare_files
+    from citeforge.evaluator.reports.report import compare_files
     from citeforge.evaluator.reports.table import folded_note, render_differences
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.schemas.errors import FailuresError

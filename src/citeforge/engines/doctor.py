@@ -9,8 +9,7 @@ from pathlib import Path
 
 from citeforge.engines import plugins
 from citeforge.engines.models.files import http_errors
-from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.extras import EXTRAS
+from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError
 from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0

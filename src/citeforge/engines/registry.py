@@ -5,8 +5,13 @@ from dataclasses import replace
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
-from citeforge.schemas.errors import CiteforgeError, UsageError, suggestion, without_credentials
-from citeforge.schemas.extras import require
+from citeforge.schemas.errors import (
+    CiteforgeError,
+    UsageError,
+    require,
+    suggestion,
+    without_credentials,
+)
 from citeforge.schemas.models.choices import Choice, listed
 
 

@@ -18,10 +18,8 @@ from citeforge.engines.embedding.embedder import Embedder, Prefixes
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.records import Llm, Request, Result
 from citeforge.schemas.errors import UsageError, suggestion
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.compute import Compute
+from citeforge.schemas.recipes.base import Compute, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
-from citeforge.schemas.recipes.run import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions

@@ -11,8 +11,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.runner import make_runner
-from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Judging, RunOptions
 
 
 def client_options(run: RunOptions) -> ClientOptions:

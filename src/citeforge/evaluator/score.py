@@ -15,9 +15,9 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.tools import Tools
 from citeforge.package.kinds import kinds
-from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL

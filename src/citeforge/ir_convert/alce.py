@@ -14,8 +14,7 @@ from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.passages import Place, empty_text, merged_passages
-from citeforge.ir_convert.source import FileSource, ReadOptions
+from citeforge.ir_convert.source import FileSource, Place, ReadOptions, empty_text, merged_passages
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError

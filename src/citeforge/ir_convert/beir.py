@@ -11,8 +11,15 @@ from citeforge.engines.io.archives import unpack_zip
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.jsonlines import decode_text, raw_lines
-from citeforge.ir_convert.passages import Place, PlacedPassage, check_id, duplicate_id
-from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
+from citeforge.ir_convert.source import (
+    JudgedSource,
+    Judgements,
+    Place,
+    PlacedPassage,
+    ReadOptions,
+    check_id,
+    duplicate_id,
+)
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
 

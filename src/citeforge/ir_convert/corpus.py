@@ -10,8 +10,14 @@ import pyarrow as pa
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import iter_batches, read_schema
 from citeforge.ir_convert.hub import conform, named_as_here
-from citeforge.ir_convert.passages import Place, checked_passages, corpus_batches
-from citeforge.ir_convert.source import FileSource, ReadOptions, without_queries
+from citeforge.ir_convert.source import (
+    FileSource,
+    Place,
+    ReadOptions,
+    checked_passages,
+    corpus_batches,
+    without_queries,
+)
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.errors import InputError

@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from citeforge.engines.io.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.io.tables import table_of
-from citeforge.ir_convert.passages import (
+from citeforge.ir_convert.source import (
+    FileSource,
     Place,
+    ReadOptions,
     check_id,
     duplicate_id,
     empty_text,
     merged_passages,
 )
-from citeforge.ir_convert.source import FileSource, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.citations.grammar import Grammar

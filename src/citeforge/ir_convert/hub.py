@@ -13,8 +13,13 @@ import pyarrow.compute as pc
 from citeforge.engines.io.files import digest, digest_folder
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.models.files import http_errors
-from citeforge.ir_convert.passages import Place, checked_passages
-from citeforge.ir_convert.source import ReadOptions, Source, without_queries
+from citeforge.ir_convert.source import (
+    Place,
+    ReadOptions,
+    Source,
+    checked_passages,
+    without_queries,
+)
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import (
     CORPUS,

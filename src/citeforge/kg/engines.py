@@ -12,7 +12,7 @@ from citeforge.kg.values import Row, Term
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES
 from citeforge.schemas.models.choices import Choice
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 
 
 class SparqlEngine(Protocol):

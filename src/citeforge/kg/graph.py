@@ -27,7 +27,7 @@ from citeforge.kg.values import (
 )
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 
 BATCH = 50
 _LEFT_OUT = frozenset(

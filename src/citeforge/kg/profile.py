@@ -5,11 +5,9 @@ from typing import Any
 
 import yaml
 
-from citeforge.kg.domain import Domain
+from citeforge.kg.domain import Domain, plain_phrase
 from citeforge.kg.graph import COUNT, KnowledgeGraph
-from citeforge.kg.phrasing import plain_phrase
 from citeforge.kg.values import Row, plain_label
-from citeforge.kg.verbalise import form_of
 from citeforge.schemas.errors import InputError
 
 
@@ -117,7 +115,7 @@ def draft(domain: Domain, profile: Profile) -> str:
     relations = questions.setdefault("relations", {})
     for relation in profile.relations:
         if not relation.has_words and relation.label not in domain.uninformative:
-            words = plain_phrase(relation.label, form_of(relation.label, domain), is_entity=False)
+            words = plain_phrase(relation.label, domain.form_of(relation.label), is_entity=False)
             relations[relation.label] = words.model_dump(exclude_none=True)
     head = f"# {domain.name}: words marked `about: life` are a draft; see docs/kalma.md.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

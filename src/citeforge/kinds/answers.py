@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from citeforge.kinds.rage import RageKind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.package.package import Package

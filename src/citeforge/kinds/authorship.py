@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from citeforge.kinds.twins import TwinsKind
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import RageKind
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from citeforge.builders.build import rebuild as make_again
 from citeforge.builders.recipes.files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
-from citeforge.schemas.recipes.base import Recipe, checked
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions, checked
 
 
 def build(

@@ -6,16 +6,14 @@ from pathlib import Path
 
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
-from citeforge.evaluator.reports.comparisons import compare_files
-from citeforge.evaluator.reports.report import format_of, make_report
+from citeforge.evaluator.reports.report import compare_files, format_of, make_report
 from citeforge.evaluator.reports.table import difference_tables
 from citeforge.evaluator.statistics.compare import Difference, load_scores
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
 from citeforge.package.package import Package
-from citeforge.schemas.commands.command_options import CompareOptions, ReportOptions
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.command_options import CompareOptions, ReportOptions
+from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.scores import ScoreFile
 

@@ -17,7 +17,7 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
 from citeforge.engines.setup import priced
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines
+from citeforge.evaluator.reports.rows import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.score import ScoringSetup, score_contexts, setup_of
@@ -28,11 +28,15 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.targets import context_target, score_targets
 from citeforge.library.benchmarks import load
-from citeforge.schemas.commands.command_options import Protocol, ScoreOptions
-from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError, UsageError
-from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes.base import checked
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.command_options import Protocol, ScoreOptions
+from citeforge.schemas.errors import (
+    CiteforgeError,
+    InputError,
+    UnknownValueError,
+    UsageError,
+    extras_named,
+)
+from citeforge.schemas.recipes.base import RunOptions, checked
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 from citeforge.schemas.systems import twin_of
 

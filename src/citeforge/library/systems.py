@@ -15,18 +15,16 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.setup import client_options, costs
-from citeforge.evaluator.reports.missing import caution_lines
+from citeforge.evaluator.reports.rows import caution_lines
 from citeforge.evaluator.score import score_contexts, setup_of
 from citeforge.evaluator.statistics.compare import compare_pairs
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, judge_of
-from citeforge.schemas.commands.command_options import ScoreOptions
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.command_options import ScoreOptions
+from citeforge.schemas.errors import UsageError, extras_named
+from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.systems.registry import options_of, refusal, system_of
 from citeforge.systems.run import Ran, run_system
 

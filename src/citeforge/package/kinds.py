@@ -11,8 +11,7 @@ from citeforge.engines import plugins
 from citeforge.package.items import Item
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.submission import SubmissionLine
 
 

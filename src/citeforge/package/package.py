@@ -20,8 +20,7 @@ from citeforge.package.manifest import load_intact, splits_of
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, TWINS
 from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
 
 if TYPE_CHECKING:
     import pandas

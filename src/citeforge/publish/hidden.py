@@ -9,8 +9,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.packaging.hiding import read_secret, write_secret
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import WORDS, context_sizes, corpus_stats, word_lengths
+from citeforge.builders.packaging.package import (
+    WORDS,
+    PackageWriter,
+    context_sizes,
+    corpus_stats,
+    word_lengths,
+)
 from citeforge.builders.recipes.changes import command_of
 from citeforge.engines.io.files import read_json, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches
@@ -24,8 +29,7 @@ from citeforge.package.manifest import (
     pretty_json,
 )
 from citeforge.package.package import Package
-from citeforge.publish.community import FILE as EVALS
-from citeforge.publish.community import render_evals
+from citeforge.publish.card import EVALS, render_evals
 from citeforge.publish.hub import copy_files
 from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest, Sha256
 from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED

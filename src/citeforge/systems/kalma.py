@@ -8,7 +8,6 @@ from citeforge.engines.draws import generator
 from citeforge.evaluator.measures.kalma.graphs import ShownGraphs, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.kg.domain import Domain
-from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
 
@@ -59,7 +58,7 @@ def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: 
     for triple, is_absent in [
         *((t, False) for t in graphs.triples if t.key in gold), *((t, True) for t in graphs.absent)
     ]:  # fmt: skip
-        sentence = verbalise(triple, domain).removesuffix(".")
+        sentence = domain.verbalise(triple).removesuffix(".")
         if rng.random() < marks[is_absent]:
             parts.append(f"{sentence} [NA].")
         else:
@@ -68,5 +67,5 @@ def _marked(graphs: ShownGraphs, domain: Domain, marks: dict[bool, float], rng: 
 
 
 def _cited(triple: Triple, domain: Domain) -> str:
-    sentence = verbalise(triple, domain).removesuffix(".")
+    sentence = domain.verbalise(triple).removesuffix(".")
     return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."

@@ -6,8 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from citeforge.schemas.models.choices import EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Judging, Part
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Judging, Option, Part
 
 
 class LlmOptions(Part):

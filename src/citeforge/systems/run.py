@@ -13,7 +13,7 @@ import msgspec
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.commands.command_options import AmountOptions
+from citeforge.schemas.command_options import AmountOptions
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header

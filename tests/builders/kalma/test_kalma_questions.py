@@ -15,10 +15,15 @@ from citeforge.builders.kalma.phrasing import Composer, cannot_be_asked, gives_a
 from citeforge.builders.kalma.selection import EntityPair, missing_values
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.kg.domain import Domain, load_domain
+from citeforge.kg.domain import (
+    Domain,
+    Phrase,
+    Phrasing,
+    load_domain,
+    plural,
+    with_article,
+)
 from citeforge.kg.graph import open_graph
-from citeforge.kg.phrasing import Phrase, Phrasing, plural
-from citeforge.kg.verbalise import verbalise, with_article
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Triple
 from citeforge.schemas.errors import InputError
@@ -269,7 +274,7 @@ def test_names_have_articles_where_english_has_them() -> None:
     }.items():
         assert with_article(name) == text
     war = Triple("Q1", "Lord Byron", "P607", "conflict", "Greek War of Independence", "Q9")
-    assert verbalise(war, PEOPLE) == "Lord Byron's conflict is the Greek War of Independence."
+    assert PEOPLE.verbalise(war) == "Lord Byron's conflict is the Greek War of Independence."
     born = [plural(n) for n in ("place of birth", "child", "university", "wish", "award")]
     assert born == ["places of birth", "children", "universities", "wishes", "awards"]
 

@@ -21,6 +21,7 @@ from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.base import IfExists
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import (
@@ -30,7 +31,6 @@ from citeforge.schemas.recipes.records import (
     RageRecipe,
     TwinsRecipe,
 )
-from citeforge.schemas.recipes.run import IfExists
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, run_options
 from conftest_builders import HAGRID, hagrid

@@ -17,7 +17,7 @@ from citeforge.engines.io import files
 from citeforge.engines.io.folders import atomic_directory
 from citeforge.publish.card import write_card
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.run import IfExists
+from citeforge.schemas.recipes.base import IfExists
 from conftest import Cli, content
 from conftest_builders import HAGRID, hagrid
 

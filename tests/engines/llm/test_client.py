@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm.budget import BudgetError
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import ReplayLlm, TemplateWriter, make_llm
+from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from servers.running import Running, openai_server
 

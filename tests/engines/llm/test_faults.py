@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import OpenAiLlm
 from conftest import sampled
 from patience import patience
 from servers.running import Running, openai_server
@@ -124,7 +124,7 @@ NURSERY = """
 import os, sys
 from pathlib import Path
 import openai, openai.resources.chat.completions
-from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore

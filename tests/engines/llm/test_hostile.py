@@ -8,11 +8,11 @@ from urllib.parse import quote
 import pytest
 
 from citeforge.engines.llm import options as llm_options
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.secrets import PIECE, Redactor, public_url
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.errors import InputError
 from conftest import Cli
 from servers.hostile_server import FORMS

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from citeforge.cli.main import cli
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.budget import BudgetError
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Price, Request
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.errors import CiteforgeError, InputError
 from conftest import EXAMPLES

@@ -14,10 +14,10 @@ import pytest
 from msgspec.structs import asdict
 
 from citeforge.engines.io import sqlite
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.errors import InputError
 from servers.running import Running, openai_server
 
@@ -86,7 +86,7 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 CHILD = """
 import resource, sys
 from pathlib import Path
-from citeforge.engines.llm.client import OpenAiLlm
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore

@@ -12,9 +12,9 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe

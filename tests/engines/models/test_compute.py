@@ -56,7 +56,7 @@ def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_int8_needs_its_extra_and_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("citeforge.schemas.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("citeforge.schemas.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"citeforge\[fast\]"):
         choose_compute("int8", "cpu")
     with pytest.raises(UsageError, match="runs on a CPU, not on cuda"):

@@ -10,8 +10,7 @@ from citeforge.builders.packaging.prompts import load_template, render_template
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.template_bounds import LARGEST, MOST_STEPS
-from citeforge.kg.domain import Domain
-from citeforge.kg.verbalise import FORMS, verbalise
+from citeforge.kg.domain import FORMS, Domain
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.errors import InputError
 from conftest import ROOT, Cli
@@ -122,4 +121,4 @@ def test_templates_of_writers_and_domains_are_bounded() -> None:
         TemplateWriter({"t": huge}).complete([Request((), {}, task="t", values={})])
     domain = Domain(name="d", entity_class="Q5", templates=dict.fromkeys(FORMS, huge))
     with pytest.raises(InputError, match=r"templates\.noun: cannot be filled in"):
-        verbalise(Triple("Q1", "A", "", "noun", "v"), domain)
+        domain.verbalise(Triple("Q1", "A", "", "noun", "v"))

@@ -5,11 +5,11 @@ import json
 from pathlib import Path
 
 import citeforge as cf
-from citeforge.evaluator.reports.comparisons import COMPARISONS
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines, trivial_lines
+from citeforge.evaluator.reports.report import COMPARISONS
+from citeforge.evaluator.reports.rows import caution_lines, missing_lines, trivial_lines
 from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statistics.compare import compare_many
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
 from conftest import Cli
 from conftest_builders import hagrid

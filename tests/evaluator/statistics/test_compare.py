@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.labels import choose_label_sets
-from citeforge.evaluator.reports.comparisons import to_html, to_markdown
+from citeforge.evaluator.reports.report import to_html, to_markdown
 from citeforge.evaluator.reports.table import render_differences
 from citeforge.evaluator.statistics.compare import (
     BY_QUERY_NOTE,

@@ -13,7 +13,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.origin import CitationRange
-from citeforge.schemas.commands.command_options import PromptingOptions
+from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.systems.llm.answering import read_prompts, requests_of

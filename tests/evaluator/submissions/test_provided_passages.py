@@ -9,7 +9,7 @@ import pytest
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
-from citeforge.schemas.commands.command_options import Protocol
+from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli, write_jsonl
 from scoring import score

@@ -31,7 +31,7 @@ from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,

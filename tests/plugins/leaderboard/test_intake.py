@@ -24,7 +24,7 @@ from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.publish.hidden import split_package
-from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import EXAMPLES, Cli, content

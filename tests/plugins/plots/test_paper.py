@@ -11,7 +11,7 @@ from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.reports.rows import not_comparable
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.plugins.plots.paper import PAPER, paper_table
-from citeforge.schemas.commands.command_options import ReportOptions, TableOptions
+from citeforge.schemas.command_options import ReportOptions, TableOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli

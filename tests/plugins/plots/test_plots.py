@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from citeforge.evaluator.reports.missing import trivial_lines
+from citeforge.evaluator.reports.rows import trivial_lines
 from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.errors import UsageError
 from conftest_plots import answer, many, scored, trivial_files

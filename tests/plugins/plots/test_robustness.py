@@ -11,7 +11,7 @@ import pytest
 from citeforge.evaluator.measures.registry import measures
 from citeforge.plugins.plots.robustness import Robustness, robustness
 from citeforge.plugins.plots.robustness_report import differing, headline, summary_lines
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.scores import ScoreFile
 from conftest import Cli

@@ -25,10 +25,10 @@ from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.runner import LOCAL
 from citeforge.engines.search.exact import retrieve_candidates

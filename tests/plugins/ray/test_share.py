@@ -9,7 +9,7 @@ from citeforge.engines.runner import make_runner
 from citeforge.plugins.ray.connection import address_of
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.share import Share, share_out
-from citeforge.schemas import extras
+from citeforge.schemas import errors
 from citeforge.schemas.errors import InputError, MissingExtraError, UsageError
 from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli
@@ -78,7 +78,7 @@ def test_a_cluster_that_does_not_answer_is_told_before_any_work(cli: Cli, tmp_pa
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     found = importlib.util.find_spec
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "ray" else found(name))
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "ray" else found(name))
     with pytest.raises(MissingExtraError, match=r"pip install 'citeforge\[ray\]'"):
         make_runner(RunOptions(engine="ray")).require()
     make_runner(RunOptions()).require()  # needs none

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from citeforge.schemas.recipes.base import Part, Recipe
+from citeforge.schemas.recipes.base import Option, Part, Recipe, docstring
 from citeforge.schemas.recipes.flags import flags_of
-from citeforge.schemas.recipes.option import Option, docstring
 
 
 class Inner(Part):

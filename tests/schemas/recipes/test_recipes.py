@@ -10,8 +10,8 @@ from citeforge.package.kinds import recipes
 from citeforge.schemas.benchmarks.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import docstring
 from citeforge.schemas.recipes.mixture import PRESETS, Mixture
-from citeforge.schemas.recipes.option import docstring
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import (
     AlceRecipe,

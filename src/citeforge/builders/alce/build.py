@@ -31,7 +31,7 @@ from citeforge.builders.alce.questions import (
     with_rows,
 )
 from citeforge.builders.alce.writing import condense, sub_claims
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, Workspace, building
 from citeforge.builders.stages.corpus import copy_corpus, write_batches
 from citeforge.builders.stages.writing import writer_prompt

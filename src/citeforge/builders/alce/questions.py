@@ -24,8 +24,8 @@ from citeforge.package.items import Gold, GoldRows, by_query
 from citeforge.schemas.benchmarks.tables import CORPUS, GOLD, MAPPING
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.answers import Retrieving
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.records import AlceRecipe
-from citeforge.schemas.recipes.run import RunOptions
 
 DOCUMENTS = "documents"
 """Split of the candidates that ALCE's items bring."""

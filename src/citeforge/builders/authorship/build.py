@@ -12,8 +12,7 @@ from citeforge.builders.authorship.labels import (
     require_enough,
 )
 from citeforge.builders.authorship.select import ChosenPassages, choose_contexts, find_candidates
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file

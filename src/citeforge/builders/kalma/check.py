@@ -9,7 +9,6 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
 from citeforge.kg.domain import Domain
-from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.benchmarks.kg import Key, Triple
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.citations.triples import TripleGrammar
@@ -125,7 +124,7 @@ class ExtensionCheck:
         if self.judge is None:
             return reasons
         pairs = {
-            i: Pair(sentence, verbalise(extensions[i].triple, self.domain))
+            i: Pair(sentence, self.domain.verbalise(extensions[i].triple))
             for i, (reason, sentence) in enumerate(checked)
             if reason is None
         }

@@ -15,7 +15,6 @@ from citeforge.engines.io.progress import progress
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.verbalise import verbalise
 from citeforge.schemas.benchmarks.kg import Graph, Key, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
@@ -192,7 +191,7 @@ class Evolver:
                 e.dropped = "the writer wrote no seed sentence"
 
     def _sentence(self, triple: Triple) -> str:
-        return verbalise(triple, self.kg.domain)
+        return self.kg.domain.verbalise(triple)
 
     def _annotate(self) -> None:
         active = self._active()

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from citeforge.builders.kalma.mentions import renderings
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.kg.domain import Domain
-from citeforge.kg.phrasing import Frame, Phrase, Phrasing, plain_phrase
-from citeforge.kg.verbalise import form_of, with_article
+from citeforge.kg.domain import Domain, Frame, Phrase, Phrasing, plain_phrase, with_article
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.text import normalise_em
 
@@ -182,7 +180,7 @@ class Composer:
         return " ".join((phrase.ask.format(**slots), phrase.noun_for(False)))
 
     def _phrase(self, triple: Triple) -> Phrase:
-        form = form_of(triple.relation, self.domain)
+        form = self.domain.form_of(triple.relation)
         phrase = self.phrasing.phrase(triple.relation)
         return phrase or plain_phrase(triple.relation, form, bool(triple.value_id))
 

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings

@@ -24,8 +24,7 @@ from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import checked
-from citeforge.schemas.recipes.compute import Chosen
+from citeforge.schemas.recipes.base import Chosen, checked
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.schemas.version import __version__
 

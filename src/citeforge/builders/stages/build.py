@@ -48,8 +48,7 @@ from citeforge.package.manifest import load_intact, load_manifest, unknown_files
 from citeforge.schemas.benchmarks.manifest import SECRET, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Hideable, Recipe
-from citeforge.schemas.recipes.run import IfExists, RunOptions
+from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
 from citeforge.schemas.version import __version__
 
 _RECIPE = "recipe.json"

@@ -37,7 +37,7 @@ from citeforge.engines.io.tables import (
     write_table,
 )
 from citeforge.engines.search.two_stage import ExactSearch
-from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.command_options import Shard
 from citeforge.schemas.errors import InputError
 
 EMBEDDINGS = "embeddings"

@@ -9,8 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.builders.stages.writing import writer_prompt
@@ -28,9 +27,8 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.benchmarks.tables import (

@@ -28,7 +28,7 @@ from citeforge.engines.registry import Registry, expected
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import EMBEDDERS as CHOICES
 from citeforge.schemas.models.choices import Choice
-from citeforge.schemas.recipes.compute import Chosen, Compute
+from citeforge.schemas.recipes.base import Chosen, Compute
 
 DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"

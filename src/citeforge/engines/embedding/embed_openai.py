@@ -11,11 +11,11 @@ import numpy as np
 
 from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
 from citeforge.engines.llm.budget import estimate_prompt_tokens
-from citeforge.engines.llm.client import Usage
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.writers import Usage
 from citeforge.engines.models.parallel import batched
 
 _BATCH = 64

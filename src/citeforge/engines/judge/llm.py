@@ -16,8 +16,8 @@ from citeforge.engines.judge.profiles import (
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import estimate_prompt_tokens
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
 

@@ -56,7 +56,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
 def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     """``openai:MODEL``."""
     from citeforge.engines.judge.llm import LlmJudge
-    from citeforge.engines.llm.client import OpenAiLlm
+    from citeforge.engines.llm.writers import OpenAiLlm
 
     profile = None if settings.hf.profile is None else named_profile(settings.hf.profile)
     return LlmJudge(OpenAiLlm(model, settings.replay, settings.client), profile)

@@ -11,9 +11,8 @@ from typing import Any, cast
 from citeforge.engines import plugins
 from citeforge.engines.embedding.embedder import Prefixes, Quantizable
 from citeforge.engines.models.files import Located
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.extras import require
-from citeforge.schemas.recipes.compute import Chosen, Compute
+from citeforge.schemas.errors import UsageError, require
+from citeforge.schemas.recipes.base import Chosen, Compute
 
 _DNNL_WITHOUT_BFLOAT16 = frozenset(
     "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()

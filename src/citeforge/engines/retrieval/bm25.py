@@ -13,7 +13,7 @@ from citeforge.engines.io.corpus import embedding_texts
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import extras_named
 
 _K1, _B = 1.2, 0.75
 

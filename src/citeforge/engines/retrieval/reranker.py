@@ -15,9 +15,8 @@ from citeforge.engines.models.files import (
     quiet_transformers,
 )
 from citeforge.engines.models.parallel import batched, one_thread_each
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import require
-from citeforge.schemas.recipes.compute import Runtime
+from citeforge.schemas.errors import InputError, require
+from citeforge.schemas.recipes.base import Runtime
 
 Pairs = Sequence[tuple[str, str]]
 """(query, passage) texts."""

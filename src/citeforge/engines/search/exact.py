@@ -17,8 +17,7 @@ import numpy.typing as npt
 from citeforge.engines.embedding.vectors import VectorShard, gather, iter_blocks
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.parallel import in_halves
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import InputError, extras_named
 
 Floats = npt.NDArray[np.float32]
 _ON_CPU, _ON_GPU = 1 << 10, 1 << 14

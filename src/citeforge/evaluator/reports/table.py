@@ -7,13 +7,14 @@ from textwrap import wrap
 
 from citeforge.engines.io.report_table import MarkedCell, Table
 from citeforge.evaluator.corrections import find_corrections
-from citeforge.evaluator.reports.missing import (
+from citeforge.evaluator.reports.rows import (
     caution_lines,
     marked_name,
     missing_lines,
+    named_rows,
+    references_last,
     variance_lines,
 )
-from citeforge.evaluator.reports.rows import named_rows, references_last
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.ranks import LEVEL

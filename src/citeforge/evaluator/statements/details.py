@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.answers import in_range, reference_claims
-from citeforge.evaluator.measures.attributed_ir.answers import claims_of
+from citeforge.evaluator.measures.alce.citations import in_range, reference_claims
+from citeforge.evaluator.measures.attributed_ir.citations import claims_of
 from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statements.split import Statement, strict_statements

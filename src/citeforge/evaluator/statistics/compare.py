@@ -13,8 +13,7 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.corrections import CorrectedDifference, find_corrections
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivial
-from citeforge.evaluator.reports.rows import named_rows
+from citeforge.evaluator.reports.rows import TRIVIAL, caution_lines, is_trivial, named_rows
 from citeforge.evaluator.reports.withhold import require_values
 from citeforge.evaluator.statistics.estimates import (
     Estimate,

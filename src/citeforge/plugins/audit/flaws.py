@@ -17,8 +17,8 @@ from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.audit import Flaw
-from citeforge.schemas.extras import require
-from citeforge.schemas.recipes.compute import Runtime
+from citeforge.schemas.errors import require
+from citeforge.schemas.recipes.base import Runtime
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 NEAR = 0.8

@@ -11,8 +11,8 @@ from citeforge.plugins.audit.run import audit as look
 from citeforge.plugins.audit.run import ratchet, read_known, write_known
 from citeforge.publish.card import write_card
 from citeforge.schemas.benchmarks.audit import Audit, Flaw, checks_made
-from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.errors import extras_named
+from citeforge.schemas.recipes.base import RunOptions
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,8 +25,7 @@ from citeforge.schemas.benchmarks.audit import (
     Flaw,
 )
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Judging, RunOptions
 
 FILE = "audit.json"
 TASK = "audit-negative"

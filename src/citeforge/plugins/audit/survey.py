@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.stats import WordLengths
+from citeforge.builders.packaging.package import WordLengths
 from citeforge.builders.twins.facts import language_of
 from citeforge.engines.io.tables import rows_of, rows_with
 from citeforge.package.package import Package

@@ -14,7 +14,7 @@ import numpy as np
 from citeforge.engines.io.files import digest, storage_errors
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.alce.citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
 from citeforge.evaluator.measures.declared import CannotError, Found, Measure, percent
 from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims

@@ -8,8 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
@@ -26,7 +25,7 @@ from citeforge.schemas.benchmarks.tables import (
     UNJUDGED,
 )
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]

@@ -13,8 +13,7 @@ from citeforge.plugins.bundles.recipes import (
     PositionRecipe,
 )
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.evaluator.statements.reading import Read

@@ -6,8 +6,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field, field_validator
 
 from citeforge.schemas.models.refusals import checked_detector
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Option, Recipe
 
 
 class BundleRecipe(Recipe):

@@ -23,9 +23,8 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.runner import make_runner
 from citeforge.engines.setup import client_options, judge_session, replay_store
@@ -49,10 +48,9 @@ from citeforge.schemas.benchmarks.tables import (
     UNSURE,
 )
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import checked, model_name
+from citeforge.schemas.recipes.base import RunOptions, checked, model_name
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import RageRecipe
-from citeforge.schemas.recipes.run import RunOptions
 
 WRITER, JUDGE = "question writer", "relevance judge"
 """Roles in manifests."""

@@ -9,8 +9,7 @@ from citeforge.kinds.rage import RageKind
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES, question_column
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan

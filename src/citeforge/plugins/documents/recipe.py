@@ -6,11 +6,19 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Judging, Licensed, Part
+from citeforge.schemas.recipes.base import (
+    DRY,
+    EMBEDDING,
+    ENDPOINT,
+    LOCAL_JUDGE,
+    RUNNER,
+    Judging,
+    Licensed,
+    Option,
+    Part,
+)
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
-from citeforge.schemas.recipes.option import Option
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.run import DRY, EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER
 
 PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""

@@ -22,7 +22,7 @@ from citeforge.plugins.labels.options import (
     LabelPlanOptions,
     PlanOptions,
 )
-from citeforge.schemas.commands.command_options import JudgeOptions
+from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.recipes.base import Judging
 
 LABEL_FORMATS = ("auto", "annotations", "expertqa", "alce", "claims")

@@ -14,8 +14,7 @@ from citeforge.engines.setup import judge_session, priced
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.models.judge_profile import level_name
-from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Judging, RunOptions
 
 
 class PairRow(msgspec.Struct, forbid_unknown_fields=True):

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.commands.command_options import JudgeOptions
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.command_options import JudgeOptions
+from citeforge.schemas.recipes.base import Option, Part
 
 
 class PlanOptions(Part):

@@ -18,10 +18,9 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.estimates import change, column, jackknife_pseudovalues
 from citeforge.library.scores import score_files
 from citeforge.plugins.labels.options import LabelPlanOptions, PlanOptions
-from citeforge.schemas.commands.command_options import ScoreOptions
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.command_options import ScoreOptions
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, extras_named
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _LEVEL = 0.05

@@ -9,7 +9,7 @@ import click
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, run_options
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
+from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
 
 
 @click.group()

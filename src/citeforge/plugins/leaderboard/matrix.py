@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.missing import marked_name, trivial_lines
+from citeforge.evaluator.reports.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.ranks import LEVEL, rank_intervals, towards_better
 from citeforge.plugins.leaderboard.ranking import COLUMNS, DIRECTIONS, View, about_text, definition

@@ -12,9 +12,14 @@ from citeforge.engines.io.files import write_text
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.audited import audit_of, told_of_negatives
 from citeforge.evaluator.reports.markup import page_templates, script_json
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines
 from citeforge.evaluator.reports.report import find_pages
-from citeforge.evaluator.reports.rows import counts_of, named_rows, references_last
+from citeforge.evaluator.reports.rows import (
+    caution_lines,
+    counts_of,
+    missing_lines,
+    named_rows,
+    references_last,
+)
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
     Presentation,

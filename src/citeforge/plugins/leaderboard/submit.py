@@ -29,7 +29,7 @@ from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import backed_scores, growing_site, load_backed
 from citeforge.plugins.leaderboard.pages import Site
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"

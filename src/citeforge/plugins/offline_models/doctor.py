@@ -2,8 +2,7 @@
 
 from citeforge.engines.doctor import Examination, Finding
 from citeforge.plugins.offline_models.smollm import INSTALL, MODEL, gguf_file
-from citeforge.schemas.errors import CiteforgeError
-from citeforge.schemas.extras import require
+from citeforge.schemas.errors import CiteforgeError, require
 
 
 def _look(_: bool) -> Finding:

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
-from citeforge.engines.llm.client import Usage
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.records import Failure, LlmReply, Result
+from citeforge.engines.llm.writers import Usage
 from citeforge.engines.models.perplexity import PerplexitySettings
 
 _LARGEST = 700.0

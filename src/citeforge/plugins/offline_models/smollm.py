@@ -9,8 +9,7 @@ from typing import Any
 from citeforge.engines.io.files import remove_tree, sha256_file, storage_errors
 from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
 from citeforge.plugins.offline_models.packed import pack_linears
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.extras import require
+from citeforge.schemas.errors import InputError, UsageError, require
 
 NAME = "offline"
 """After ``--llm`` and ``--perplexity``, and in stores."""

@@ -6,8 +6,13 @@ from functools import partial
 
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.reports.missing import is_trivial, marked_name, trivial_lines
-from citeforge.evaluator.reports.rows import main_measure, of_cells
+from citeforge.evaluator.reports.rows import (
+    is_trivial,
+    main_measure,
+    marked_name,
+    of_cells,
+    trivial_lines,
+)
 from citeforge.plugins.plots.charts.answers import CITATIONS, POSITION, by_place
 from citeforge.plugins.plots.charts.common import entries, entry
 from citeforge.plugins.plots.charts.forest import bias, intervals

@@ -11,7 +11,7 @@ from citeforge.plugins.plots.explorer import explorer_site
 from citeforge.plugins.plots.page import page_report
 from citeforge.plugins.plots.paper import NEEDS_A_TABLE, paper_report
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.commands.command_options import ReportOptions
+from citeforge.schemas.command_options import ReportOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
 

@@ -11,8 +11,7 @@ from typing import Any
 
 from citeforge.engines.io.report_table import Table
 from citeforge.plugins.plots.charts import palette
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import InputError, extras_named
 from citeforge.schemas.scores import ScoreFile
 
 WIDTH, BESIDE_NAMES = 300, 220

@@ -9,8 +9,7 @@ from typing import Any
 from citeforge.evaluator.reports.markup import page_templates
 from citeforge.plugins.plots.charts import palette
 from citeforge.plugins.plots.figure import Figure, hindrance
-from citeforge.schemas.errors import MissingExtraError
-from citeforge.schemas.extras import EXTRAS
+from citeforge.schemas.errors import EXTRAS, MissingExtraError
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

@@ -11,15 +11,17 @@ from citeforge.engines.io.folders import atomic_directory, files_below, is_tempo
 from citeforge.evaluator.measures.authorship.tables import tables
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.reports.markup import script_json
-from citeforge.evaluator.reports.missing import caution_lines, missing_lines, variance_lines
 from citeforge.evaluator.reports.rows import (
+    caution_lines,
     compared_across,
     counts_of,
+    missing_lines,
     named_rows,
     not_comparable,
     of_cells,
     references_last,
     systems_text,
+    variance_lines,
 )
 from citeforge.evaluator.statistics.ranks import rank_text, ranks_by_measure
 from citeforge.plugins.plots.choose import page_figures

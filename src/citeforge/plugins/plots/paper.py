@@ -7,9 +7,11 @@ from itertools import compress
 
 from citeforge.engines.io.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.reports.missing import TRIVIAL, caution_lines, is_trivial
 from citeforge.evaluator.reports.rows import (
+    TRIVIAL,
+    caution_lines,
     compared_across,
+    is_trivial,
     marked_references,
     named_rows,
     not_comparable,
@@ -24,7 +26,7 @@ from citeforge.evaluator.statistics.compare import (
     wanted_measures,
 )
 from citeforge.evaluator.statistics.ranks import LEVEL, comparable_entries
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures

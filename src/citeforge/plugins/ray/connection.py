@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.plugins.ray.options import RayOptions
-from citeforge.schemas import extras
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError, UsageError, extras_named, require
 
 ADDRESS_VARIABLE = "RAY_ADDRESS"
 STORE_BYTES = 512 << 20
@@ -27,7 +26,7 @@ def require_reachable(options: RayOptions) -> None:
         UsageError: an address of another form.
         InputError: nothing answers there.
     """
-    extras.require("ray")
+    require("ray")
     address = address_of(options)
     # Ray itself would go on trying for minutes, and end the process then.
     if address is not None and not is_listening(address):
@@ -54,7 +53,7 @@ def connect(options: RayOptions) -> Any:
     if _has_token():
         # As `ray start` does; a cluster without tokens does not look at it.
         os.environ.setdefault("RAY_AUTH_MODE", "token")
-    with extras.extras_named():
+    with extras_named():
         import ray
     if ray.is_initialized():
         connected = _connected.get("address", address)

@@ -19,7 +19,7 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.worker import Worked
 from citeforge.schemas.errors import FailuresError
-from citeforge.schemas.recipes.compute import Chosen
+from citeforge.schemas.recipes.base import Chosen
 
 Texts = tuple[pa.Array, Kind]
 Files = dict[str, bytes]

@@ -11,7 +11,7 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.runner import Answers, Runner
 from citeforge.plugins.ray.options import RayOptions
-from citeforge.schemas.recipes.compute import Compute
+from citeforge.schemas.recipes.base import Compute
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.hf import HfOptions

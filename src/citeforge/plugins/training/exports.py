@@ -22,7 +22,7 @@ from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publish.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.version import __version__
 

@@ -9,8 +9,7 @@ import msgspec
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
-from citeforge.ir_convert.passages import Place, PlacedPassage
-from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
+from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
 

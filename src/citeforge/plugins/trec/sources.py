@@ -4,13 +4,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from citeforge.ir_convert.passages import Place, PlacedPassage
 from citeforge.ir_convert.registry import declared_sources
-from citeforge.ir_convert.source import JudgedSource, Judgements, ReadOptions
+from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.plugins.trec.folders import open_miracl, open_trec
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import InputError, extras_named
 
 _TEXTS = ("text", "body", "abstract", "paragraph", "content")
 _QUERIES = ("text", "query", "title", "description")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.alce.citations import strict_claims
 from citeforge.evaluator.measures.columns import Key, Value, bounded
 from citeforge.evaluator.measures.declared import (
     CannotError,

@@ -20,7 +20,7 @@ class Choice:
         what: what it is, in words.
         factory: makes it, for what a plugin gives; ours stand in the registries that
             make them, or in a built-in plugin.
-        needs: module of :data:`citeforge.schemas.extras.EXTRAS` without which it cannot be made.
+        needs: module of :data:`citeforge.schemas.errors.EXTRAS` without which it cannot be made.
     """
 
     name: str

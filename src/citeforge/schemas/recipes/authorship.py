@@ -7,9 +7,7 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.recipes.base import Part, Recipe
-from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, RUNNER
+from citeforge.schemas.recipes.base import ENDPOINT, RUNNER, Option, Part, Recipe, Words
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),

@@ -1,17 +1,113 @@
-"""What every recipe is: a frozen record of all that the tables of a benchmark depend on."""
+"""What every recipe is: a frozen record of all that the tables of a benchmark depend on.
 
+Also what a build is told beside it, and how fields become options.
+
+Help texts of options stand below the fields in the source, and are read when somebody asks:
+pydantic's ``use_attribute_docstrings`` reads them whenever a class is made, which took a tenth of
+the time of a short command.
+"""
+
+import ast
+import inspect
+import textwrap
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
-from citeforge.schemas.recipes.compute import Runtime
-from citeforge.schemas.recipes.option import Option, with_docstrings
 from citeforge.schemas.record import FrozenRecord
+
+Chosen = Literal["fp32", "bf16", "int8"]
+Compute = Literal["auto", "fp32", "bf16", "int8"]
+Runtime = Literal["torch", "openvino"]
+
+
+def docstring(record: type[BaseModel], name: str) -> str:
+    """The text below a field in the class that declares it last; empty where there is none."""
+    declaring = (c for c in record.__mro__ if name in vars(c).get("__annotations__", {}))
+    return _docstrings(next(declaring)).get(name, "")
+
+
+def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
+    """Texts below fields as descriptions of a JSON schema (pydantic's ``json_schema_extra``)."""
+    fields = {field.alias or name: name for name, field in record.model_fields.items()}
+    for word, content in schema.get("properties", {}).items():
+        text = docstring(record, fields[word]) if word in fields else ""
+        if text and "description" not in content:
+            content["description"] = text
+
+
+@cache
+def _docstrings(declaring: type) -> dict[str, str]:
+    """Texts by field; none of a class without source, as one of an interactive session."""
+    try:
+        source = textwrap.dedent(inspect.getsource(declaring))
+    except (OSError, TypeError):
+        return {}
+    body = next(n for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef)).body
+    return {
+        field.target.id: inspect.cleandoc(text.value.value)
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+        and isinstance(text.value.value, str)
+    }
+
+
+@dataclass(frozen=True)
+class Option:
+    """Stands beside a field's type (``Annotated``) where its name does not say enough.
+
+    Attributes:
+        flag: name of the option; None for the field's name with dashes.
+        metavar: what stands for the value in help texts; None for the type's name.
+        joined: the parts of a tuple stand in one word, with commas; otherwise the option repeats.
+        hidden: understood, and not listed by ``--help``.
+        input: names something that is read: a source, a package, a file, a model.
+    """
+
+    flag: str | None = None
+    metavar: str | None = None
+    joined: bool = False
+    hidden: bool = False
+    input: bool = False
+
+
+def _parts(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    return tuple(part.strip() for part in value.split(",") if part.strip())
+
+
+def _pair(expected: str) -> BeforeValidator:
+    def read(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        try:
+            one, two = (float(part) for part in value.split(","))
+        except ValueError as error:
+            raise ValueError(f"expected {expected}") from error
+        return one, two
+
+    return BeforeValidator(read)
+
+
+Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
+"""Several words; as text with commas between them."""
+Ratio = Annotated[tuple[float, float], _pair("LOW,HIGH, e.g. 0.8,1.25")]
+"""Least and greatest share; as text ``LOW,HIGH``."""
+Prices = Annotated[tuple[float, float], _pair("IN,OUT per million tokens, e.g. 0.15,0.60")]
+"""Prices of a million prompt and completion tokens; as text ``IN,OUT``."""
+
 
 ExtraFields = Literal["refuse", "ignore", "keep"]
 """What becomes of fields that rows of a source have beside those of its format."""
@@ -146,3 +242,104 @@ def checked(record: type[M], **values: Any) -> M:
 def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
     """Name of the model that had a role in a build; None when there was none."""
     return str(models[role]["name"]) if role in models else None
+
+
+ALWAYS = ("out", "overwrite", "resume")
+DRY = ("dry_run",)
+ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
+EMBEDDING = ("device", "embeddings", "shard_rows")
+SHARDED = ("from_shards",)
+LOCAL = ("device", "batch_size")
+LOCAL_JUDGE = ("verdicts", *LOCAL)
+RUNNER = ("engine", "engine_options")
+SECRET = ("secret_from",)
+GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
+SETTINGS = (
+    *("concurrency", "timeout", "rpm", "tpm", "price", "max_cost"),
+    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
+)
+"""Fields that a file of settings may hold: none names an endpoint, a file, or what is made."""
+
+IfExists = Literal["refuse", "overwrite", "resume"]
+
+
+class RunOptions(Part):
+    """Where and how a build runs: folders, processors, endpoints, caches.
+
+    The same recipe gives the same tables whatever stands here.
+    """
+
+    out: Path | None = None
+    """Folder to make."""
+    overwrite: bool = False
+    """Replace what is at --out."""
+    resume: bool = False
+    """Continue a build that was cut off."""
+    dry_run: bool = False
+    """Say what would be asked and what it would cost; needs no --out."""
+    device: str = "auto"
+    """auto, cpu, cuda, …"""
+    embeddings: Path | None = None
+    """Keep and reuse shards here."""
+    shard_rows: int = Field(8192, ge=1)
+    """Passages an embedding shard; a killed build resumes at the next shard."""
+    from_shards: Path | None = None
+    """Take vectors, and what was mined, from the folder of `shard embed` and `shard mine`."""
+    batch_size: int | None = Field(None, ge=1)
+    """Pairs a batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
+    verdicts: Path | None = None
+    """Verdict store (SQLite)."""
+    base_url: str | None = None
+    """OpenAI-compatible endpoint (default: OPENAI_BASE_URL)."""
+    concurrency: int = Field(16, ge=1)
+    """Requests in flight."""
+    timeout: float = Field(120.0, gt=0)
+    """Seconds before a silent connection counts as broken."""
+    rpm: float | None = Field(None, gt=0)
+    """Most requests a minute; without it as many as the endpoint takes."""
+    tpm: float | None = Field(None, gt=0)
+    """Tokens a minute."""
+    price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None
+    """Prices per million tokens."""
+    max_cost: float | None = Field(None, ge=0)
+    """Stop before this is passed."""
+    store: Path | None = None
+    """Replay store (SQLite)."""
+    secret_from: Path | None = None
+    """With --hidden: take the secret of this package or gold half, not a new one."""
+    engine: str = "local"
+    """Where models run and vectors are searched: local (in this process), or a plugin's runner."""
+    engine_options: dict[str, dict[str, Any]] = {}
+    """Name of that runner to its options by name."""
+    kg_store: Path | None = None
+    """Keep an endpoint's replies here (SQLite)."""
+    kg_batch: int = Field(50, ge=1)
+    """Entities a request."""
+    kg_timeout: float = Field(60.0, ge=1)
+    """Seconds a query may take."""
+    kg_seconds: float = Field(60.0, ge=1)
+    """Query seconds a minute that the endpoint grants."""
+
+    @model_validator(mode="after")
+    def _one_of_two(self) -> Self:
+        if self.overwrite and self.resume:
+            raise ValueError("--overwrite and --resume exclude each other")
+        if self.from_shards is not None and self.embeddings is not None:
+            raise ValueError("--from-shards brings the vectors: leave --embeddings out")
+        return self
+
+    @property
+    def if_exists(self) -> IfExists:
+        """What to do when something is at ``out``."""
+        return "overwrite" if self.overwrite else "resume" if self.resume else "refuse"
+
+    @property
+    def folder(self) -> Path:
+        """``out``, which is there in all but dry runs.
+
+        Raises:
+            UsageError: it is missing.
+        """
+        if self.out is None:
+            raise UsageError("--out is missing: name the folder to make, or give --dry-run")
+        return self.out

@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option, docstring
+from citeforge.schemas.recipes.base import Option, Part, docstring
 
 
 @dataclass(frozen=True)

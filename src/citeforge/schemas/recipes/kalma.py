@@ -7,9 +7,17 @@ from pydantic import Field, JsonValue
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
-from citeforge.schemas.recipes.base import Judging, Licensed, Part
-from citeforge.schemas.recipes.option import Option, Words
-from citeforge.schemas.recipes.run import ENDPOINT, GRAPH, LOCAL_JUDGE, RUNNER
+from citeforge.schemas.recipes.base import (
+    ENDPOINT,
+    GRAPH,
+    LOCAL_JUDGE,
+    RUNNER,
+    Judging,
+    Licensed,
+    Option,
+    Part,
+    Words,
+)
 
 
 class Choices(Part):

@@ -7,11 +7,22 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part, Sourced
-from citeforge.schemas.recipes.compute import Compute
+from citeforge.schemas.recipes.base import (
+    EMBEDDING,
+    ENDPOINT,
+    LOCAL_JUDGE,
+    RUNNER,
+    SECRET,
+    SHARDED,
+    Compute,
+    Hideable,
+    Judging,
+    Licensed,
+    Option,
+    Part,
+    Sourced,
+)
 from citeforge.schemas.recipes.mixture import DEFAULT_MIXTURE, Mixture
-from citeforge.schemas.recipes.option import Option
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET, SHARDED
 
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""

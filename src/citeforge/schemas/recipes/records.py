@@ -2,10 +2,9 @@
 
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
-from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
-from citeforge.schemas.recipes.run import RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 
 __all__ = [

@@ -6,9 +6,18 @@ from typing import Annotated, ClassVar
 from pydantic import Field, field_validator
 
 from citeforge.schemas.models.choices import ANSWERING, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Part
-from citeforge.schemas.recipes.option import Option, Ratio
-from citeforge.schemas.recipes.run import DRY, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
+from citeforge.schemas.recipes.base import (
+    DRY,
+    ENDPOINT,
+    LOCAL_JUDGE,
+    RUNNER,
+    SECRET,
+    Hideable,
+    Judging,
+    Option,
+    Part,
+    Ratio,
+)
 
 
 class Attempts(Part):

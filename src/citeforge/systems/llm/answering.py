@@ -9,14 +9,13 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
-from citeforge.schemas.commands.command_options import PromptingOptions
+from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.submission import make_header
 from citeforge.systems.llm.writing import answer_line, endings, write_submission
 from citeforge.systems.run import Ran

@@ -9,8 +9,8 @@ from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.client import OpenAiLlm
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
+from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import UsageError

@@ -10,7 +10,7 @@ from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.answers import strict_claims
+from citeforge.evaluator.measures.alce.citations import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging
 from citeforge.evaluator.statements.inputs import AnswerItem as Answered
 from citeforge.evaluator.statements.inputs import Inputs

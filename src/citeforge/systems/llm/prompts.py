@@ -10,8 +10,7 @@ from jinja2 import Template
 
 from citeforge.builders.packaging.prompts import FOLDER, load_template, render_template
 from citeforge.engines.models.files import loading_errors
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.extras import require
+from citeforge.schemas.errors import UsageError, require
 
 T = TypeVar("T")
 Count = Callable[[str], int]

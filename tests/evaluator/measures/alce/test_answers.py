@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.measures.alce.answers import reference_clean
+from citeforge.evaluator.measures.alce.citations import reference_clean
 from citeforge.evaluator.measures.columns import extreme_mean
 from conftest_evaluator import Facts, Measure, gold
 

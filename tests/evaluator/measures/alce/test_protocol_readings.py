@@ -6,8 +6,8 @@ Columns: strict; rage_toolkit (`[n]` only); ALCE (the first number of a bracket)
 
 import pytest
 
-from citeforge.evaluator.measures.alce.answers import _MARK as ALCE
-from citeforge.evaluator.measures.attributed_ir.answers import mark_numbers as attributed_ir
+from citeforge.evaluator.measures.alce.citations import _MARK as ALCE
+from citeforge.evaluator.measures.attributed_ir.citations import mark_numbers as attributed_ir
 from citeforge.evaluator.measures.rage.citations import _REFERENCE as RAGE
 from citeforge.schemas.citations.grammar import Grammar
 

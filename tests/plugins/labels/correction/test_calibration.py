@@ -17,7 +17,7 @@ from citeforge.plugins.labels.correction.calibration import (
     calibrate,
     write_calibration,
 )
-from citeforge.schemas.commands.command_options import ScoreOptions
+from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from conftest import Cli, write_jsonl
 

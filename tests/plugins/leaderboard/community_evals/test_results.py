@@ -22,7 +22,7 @@ from citeforge.plugins.leaderboard.community_evals.results import (
     results_of,
     target_of,
 )
-from citeforge.publish.community import render_evals, task_id
+from citeforge.publish.card import render_evals, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile

@@ -14,7 +14,7 @@ from citeforge.plugins.plots.charts.queries import distribution, query_differenc
 from citeforge.plugins.plots.charts.scatter import precision_recall
 from citeforge.plugins.plots.choose import plot
 from citeforge.plugins.plots.paper import paper_markdown, paper_table
-from citeforge.schemas.commands.command_options import TableOptions
+from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 

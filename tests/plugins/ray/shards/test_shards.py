@@ -16,7 +16,7 @@ from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
 from citeforge.plugins.ray.shards.commands import ShardOptions
 from citeforge.plugins.ray.shards.shares import embed_shard, mine_shard
-from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.command_options import Shard
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
 from citeforge.schemas.recipes.records import RageRecipe

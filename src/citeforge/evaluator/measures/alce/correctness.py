@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from citeforge.engines.judge.records import Pair
-from citeforge.evaluator.measures.alce.answers import (
+from citeforge.evaluator.measures.alce.citations import (
     ALCE,
     APPENDIX,
     alce_text,

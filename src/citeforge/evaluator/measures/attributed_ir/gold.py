@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.attributed_ir.answers import (
+from citeforge.evaluator.measures.attributed_ir.citations import (
     AIR,
     air_text,
     without_reference_marks,

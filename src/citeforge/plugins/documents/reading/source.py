@@ -14,8 +14,7 @@ import pyarrow as pa
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.corpus import PassagesAlone
-from citeforge.ir_convert.passages import corpus_batches
-from citeforge.ir_convert.source import ReadOptions
+from citeforge.ir_convert.source import ReadOptions, corpus_batches
 from citeforge.plugins.documents.reading.duplicates import RepeatFinder
 from citeforge.plugins.documents.reading.formats import (
     EMPTY,

@@ -21,8 +21,7 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.community_evals.results import require_repositories
 from citeforge.publish.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
 from citeforge.schemas.text import printable

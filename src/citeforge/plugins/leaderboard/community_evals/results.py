@@ -25,13 +25,12 @@ from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.publish.community import FILE, task_id
+from citeforge.publish.card import EVALS, task_id
 from citeforge.publish.hub import Publisher
 from citeforge.publish.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 if TYPE_CHECKING:
@@ -134,7 +133,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
     with hub_errors(options.repo_id):
         commit = api.repo_info(options.repo_id, repo_type="dataset", revision=options.revision).sha
         folder = Path()
-        for file in (MANIFEST, FILE):
+        for file in (MANIFEST, EVALS):
             try:
                 path = api.hf_hub_download(
                     options.repo_id, file, repo_type="dataset", revision=commit
@@ -146,7 +145,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
                     "experiments have no leaderboards",
                 ) from error  # fmt: skip
             folder = Path(path).parent
-    tasks = read_tasks(folder / FILE, f"{name} {FILE}")
+    tasks = read_tasks(folder / EVALS, f"{name} {EVALS}")
     return Target(load_manifest(folder), str(commit), frozenset(tasks))
 
 

@@ -16,8 +16,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.models.files import Located
 from citeforge.plugins.offline_models.openvino.runtime import Arrays, Compiled, openvino
 from citeforge.plugins.offline_models.openvino.store import kept
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import InputError, extras_named
 
 NAMES = ("input_ids", "attention_mask", "token_type_ids")
 """Inputs that text encoders have; a model may lack the last."""

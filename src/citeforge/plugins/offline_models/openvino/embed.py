@@ -21,7 +21,7 @@ from citeforge.plugins.offline_models.openvino.convert import (
 from citeforge.plugins.offline_models.openvino.runtime import Compiled, engine_name, widened
 from citeforge.plugins.offline_models.openvino.store import kept
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.compute import Chosen
+from citeforge.schemas.recipes.base import Chosen
 
 _EXAMPLE = ("A text.", "Another text, which is longer than the first one.")
 _OUTPUT = "token_embeddings"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.models.compute import cpu_has_bfloat16
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import extras_named
 
 WIDTH = 16
 """Inputs are padded to multiples of this many tokens: kernels are made once a shape."""

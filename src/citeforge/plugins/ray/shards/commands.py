@@ -6,11 +6,9 @@ import click
 
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.commands.shard import Shard
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.command_options import Shard
+from citeforge.schemas.recipes.base import ENDPOINT, Option, Part
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-from citeforge.schemas.recipes.run import ENDPOINT
 
 
 class ShardOptions(Part):

@@ -39,7 +39,7 @@ from citeforge.engines.io.files import remove_tree
 from citeforge.engines.io.progress import progress
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.search.two_stage import ExactSearch, Rows, Scores, TwoStageSearch
-from citeforge.schemas.commands.shard import Shard
+from citeforge.schemas.command_options import Shard
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 

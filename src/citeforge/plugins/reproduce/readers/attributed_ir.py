@@ -16,7 +16,7 @@ from citeforge.ir_convert.source import ReadOptions
 from citeforge.library.reading import parse_citations
 from citeforge.library.scores import score
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values, only_file
-from citeforge.schemas.commands.command_options import Protocol
+from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions

@@ -29,8 +29,7 @@ from citeforge.plugins.responses.placing.records import (
     link_span,
     span,
 )
-from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.extras import extras_named
+from citeforge.schemas.errors import CiteforgeError, InputError, extras_named
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
