@@ -18,10 +18,10 @@ from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.plugins.audit.run import audit
-from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
+from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
 from citeforge.publish.export import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET

@@ -13,7 +13,8 @@ from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.evaluator.submissions.targets import score_targets
 from citeforge.kg.graph import open_graph
-from citeforge.kg.link import Linker, link_questions, read_questions
+from citeforge.kg.link import Linker
+from citeforge.plugins.graphs.links import link_questions, read_questions
 from citeforge.plugins.labels.annotation.labels import import_sheets
 from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.judging import judge_pairs, plan_pairs

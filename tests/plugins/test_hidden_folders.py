@@ -24,6 +24,7 @@ COMMANDS = {
     "labels": ("labels export",),
     "audit": ("audit DIR",),
     "ray": ("shard embed",),
+    "graphs": ("kg profile",),
 }
 """Plugin to commands that go with it, each with a word behind it."""
 KINDS = {"bundles": "deflection"}

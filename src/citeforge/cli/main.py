@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 COMMANDS = {
     "Build": {
         "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
-        "kg": ("kg.kg", "Ask a knowledge graph: profile, snapshot, link."),
     },
     "Run": {
         "run": ("running.run", "Run a system and write its submission."),

@@ -1,6 +1,5 @@
 """BioKaLMA's published JSON: ``[question, [graph, …]]``, and its gold, read and written."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import msgspec
 
-from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.files import read_json
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.errors import InputError, UsageError
@@ -161,47 +160,3 @@ def _gold_rows(path: Path) -> list[list[GoldFact]]:
     layout = "[question, [[qid, relation, value], …]]"
     allowed = "texts, and perhaps a round from 0 as the fourth element of a fact"
     return [facts for _, facts in _rows(path, tuple[Any, list[GoldFact]], layout, allowed)]
-
-
-def write_items(
-    questions: Sequence[str],
-    graphs: Sequence[Sequence[Graph]],
-    path: Path,
-    empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
-) -> int:
-    """Write entries in the published layout.
-
-    Args:
-        questions: texts.
-        graphs: sub-graphs of each.
-        path: file to make.
-        empty: blank values of each, as :class:`Item` has them; none when it is empty.
-
-    Returns:
-        Values that the layout cannot carry: it has one value a relation.
-    """
-    lost = 0
-    rows = []
-    for at, (question, mine) in enumerate(zip(questions, graphs, strict=True)):
-        entries = []
-        for graph in mine:
-            entry: dict[str, str] = {}
-            for triple in graph.triples:
-                lost += entry.get(triple.relation, triple.value) != triple.value
-                entry.setdefault(triple.relation, triple.value)
-            blank = dict(empty[at].get(graph.qid, {})) if empty else {}
-            entries.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
-        rows.append([question, entries])
-    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
-    return lost
-
-
-def write_gold(
-    questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
-) -> None:
-    """Write minimum knowledge sets in the layout of BioKaLMA's code, rounds behind the values."""
-    rows = [
-        [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
-        for q, mine in zip(questions, gold, strict=True)
-    ]
-    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")

@@ -117,13 +117,6 @@ def _quantizable(
     return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
 
 
-def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
-    """``openai:MODEL``."""
-    from citeforge.engines.embedding.embed_openai import OpenAiEmbedder
-
-    return OpenAiEmbedder(model, settings.prefixes_of(model), settings.options, settings.store)
-
-
 class TransformerEmbedder:
     """Any sentence-transformers model.
 
@@ -279,7 +272,7 @@ EMBEDDERS: Registry[Choice, Embedder] = Registry(
     "embedder",
     "embedders",
     CHOICES,
-    {"offline": make_offline_embedder, "": make_local_embedder, "openai": make_served_embedder},
+    {"offline": make_offline_embedder, "": make_local_embedder},
     "fingerprint encode",
     expected("--embedder", CHOICES),
 )

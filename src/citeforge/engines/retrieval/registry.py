@@ -10,7 +10,6 @@ from citeforge.engines.registry import Registry, expected
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.records import Retriever
-from citeforge.engines.retrieval.runs import TrecRun
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
@@ -49,7 +48,6 @@ RETRIEVERS: Registry[Choice, Retriever] = Registry(
         "dense": lambda s: DenseCorpus(
             s.corpus, s.embedder(), s.folder, s.shard_rows, s.retrieve_candidates
         ),
-        "run": lambda file, s: TrecRun(Path(file), s.corpus),
     },
     "identity rank",
     expected("--retriever", CHOICES),

@@ -2,17 +2,17 @@
 
 import csv
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.files import write_text
-from citeforge.ir_convert.kalma import write_gold, write_items
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.plugins.layouts.datasets import other_contexts
 from citeforge.publish.export import ContextOptions, DroppedFields, Export
-from citeforge.schemas.benchmarks.kg import EMPTY, from_row
+from citeforge.schemas.benchmarks.kg import EMPTY, Graph, Triple, from_row
 
 
 def only_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
@@ -138,6 +138,50 @@ def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFie
     if n_lost:
         lost.append(f"{n_lost} further values of relations that have several")
     return lost + other_contexts(package, name, f"{name}_general")
+
+
+def write_items(
+    questions: Sequence[str],
+    graphs: Sequence[Sequence[Graph]],
+    path: Path,
+    empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
+) -> int:
+    """Write entries in the published layout.
+
+    Args:
+        questions: texts.
+        graphs: sub-graphs of each.
+        path: file to make.
+        empty: blank values of each, as :class:`Item` has them; none when it is empty.
+
+    Returns:
+        Values that the layout cannot carry: it has one value a relation.
+    """
+    lost = 0
+    rows = []
+    for at, (question, mine) in enumerate(zip(questions, graphs, strict=True)):
+        entries = []
+        for graph in mine:
+            entry: dict[str, str] = {}
+            for triple in graph.triples:
+                lost += entry.get(triple.relation, triple.value) != triple.value
+                entry.setdefault(triple.relation, triple.value)
+            blank = dict(empty[at].get(graph.qid, {})) if empty else {}
+            entries.append({**blank, **entry, "name": graph.name, "qid": graph.qid})
+        rows.append([question, entries])
+    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
+    return lost
+
+
+def write_gold(
+    questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
+) -> None:
+    """Write minimum knowledge sets in the layout of BioKaLMA's code, rounds behind the values."""
+    rows = [
+        [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
+        for q, mine in zip(questions, gold, strict=True)
+    ]
+    write_text(path, json.dumps(rows, ensure_ascii=False, indent=1) + "\n")
 
 
 ALCE = Export("alce", "ALCE's list of questions with documents.", export_alce, ContextOptions)

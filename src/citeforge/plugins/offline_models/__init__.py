@@ -1,4 +1,5 @@
-"""Models on this machine: the embedded LLM, perplexity by any model, and OpenVINO (`openvino`).
+"""Models beyond the core's: the embedded LLM, perplexity by any model, served embeddings
+(`served`), and OpenVINO (`openvino`).
 
 Reaches the core through ``engines``. Begin at `declared`, then `offline` and `causal`.
 """

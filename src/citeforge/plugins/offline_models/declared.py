@@ -1,17 +1,24 @@
-"""The embedded LLM, and perplexity by models, as entry points name them."""
+"""The embedded LLM, the served embedder, and perplexity by models, as entry points name them."""
 
+from citeforge.engines.embedding.embed import EmbedderSettings
 from citeforge.engines.llm.writers import LlmSettings
 from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
 from citeforge.plugins.offline_models.endpoint import EndpointModel
 from citeforge.plugins.offline_models.offline import OfflineLlm
-from citeforge.schemas.models.choices import LLMS, PERPLEXITY, choice_made_by
+from citeforge.plugins.offline_models.served import OpenAiEmbedder
+from citeforge.schemas.models.choices import EMBEDDERS, LLMS, PERPLEXITY, choice_made_by
 
 
 def _llm(settings: LlmSettings) -> OfflineLlm:
     return OfflineLlm(settings.store, settings.options.runner)
 
 
+def _embedder(model: str, settings: EmbedderSettings) -> OpenAiEmbedder:
+    return OpenAiEmbedder(model, settings.prefixes_of(model), settings.options, settings.store)
+
+
 LLM = choice_made_by(LLMS, "offline", _llm)
 OFFLINE_PERPLEXITY = choice_made_by(PERPLEXITY, "offline", offline_model)
 LOCAL_PERPLEXITY = choice_made_by(PERPLEXITY, "hf", hub_or_folder)
+SERVED_EMBEDDER = choice_made_by(EMBEDDERS, "openai", _embedder)
 SERVED_PERPLEXITY = choice_made_by(PERPLEXITY, "openai", EndpointModel)

@@ -11,7 +11,9 @@ from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
+from citeforge.engines.retrieval.registry import RetrieverSettings
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.models.choices import RETRIEVERS, choice_made_by
 
 
 def read_run(
@@ -102,3 +104,10 @@ class TrecRun:
             )
             for query, scores in by_query.items()
         }
+
+
+def _open(file: str, settings: RetrieverSettings) -> TrecRun:
+    return TrecRun(Path(file), settings.corpus)
+
+
+RUN = choice_made_by(RETRIEVERS, "run", _open)

@@ -4,7 +4,7 @@
 module; :func:`package` and :func:`measured` can be called from Python, too.
 """
 
-from citeforge.plugins.inspect.scorers import measured, whole
-from citeforge.plugins.inspect.tasks import package
+from citeforge.plugins.responses.inspect_tasks.scorers import measured, whole
+from citeforge.plugins.responses.inspect_tasks.tasks import package
 
 __all__ = ["measured", "package", "whole"]

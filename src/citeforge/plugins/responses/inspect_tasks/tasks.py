@@ -8,8 +8,8 @@ from inspect_ai.solver import generate
 
 from citeforge.builders.packaging.prompts import contexts_for, load_template, render_prompts
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.plugins.inspect.scorers import measured, words
-from citeforge.plugins.inspect.scoring import Settings, said_to_users, scoring_of
+from citeforge.plugins.responses.inspect_tasks.scorers import measured, words
+from citeforge.plugins.responses.inspect_tasks.scoring import Settings, said_to_users, scoring_of
 from citeforge.schemas.errors import UsageError
 
 

@@ -16,8 +16,8 @@ from inspect_ai import Task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import read_eval_log
 
-from citeforge.plugins.inspect import package as package_task
-from citeforge.plugins.inspect.scoring import Scoring, Settings
+from citeforge.plugins.responses.inspect_tasks import package as package_task
+from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine
 from conftest import ROOT, Cli

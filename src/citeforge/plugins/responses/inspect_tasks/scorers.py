@@ -9,8 +9,13 @@ import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from citeforge.plugins.inspect.scoring import Scoring, Settings, said_to_users, scoring_of
 from citeforge.plugins.responses.inspect_logs.logs import sample_answer
+from citeforge.plugins.responses.inspect_tasks.scoring import (
+    Scoring,
+    Settings,
+    said_to_users,
+    scoring_of,
+)
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 

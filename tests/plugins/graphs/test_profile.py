@@ -4,8 +4,8 @@ from pathlib import Path
 
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
-from citeforge.kg.profile import draft, profile_class
 from citeforge.package.package import Package
+from citeforge.plugins.graphs.profile import draft, profile_class
 from citeforge.schemas.recipes.records import RunOptions
 from conftest import EXAMPLES, Cli
 

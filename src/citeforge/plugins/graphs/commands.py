@@ -46,8 +46,8 @@ def profile(out: Path | None, **given: Any) -> None:
     """
     from citeforge.engines.io.files import write_text
     from citeforge.engines.io.report_table import Table
-    from citeforge.kg.profile import draft
-    from citeforge.kg.profile import profile_class as look
+    from citeforge.plugins.graphs.profile import draft
+    from citeforge.plugins.graphs.profile import profile_class as look
 
     graph = open_kg(given)
     about = look(graph)
@@ -81,7 +81,7 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
 
     A benchmark built from the file stays the same for ever.
     """
-    from citeforge.kg.snapshot import read_entities, write_snapshot
+    from citeforge.plugins.graphs.snapshot import read_entities, write_snapshot
     from citeforge.schemas.errors import UsageError
 
     if not out.name.endswith((".nt", ".nt.gz")):
@@ -110,7 +110,8 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
 
     With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
     """
-    from citeforge.kg.link import Linker, link_questions, read_questions
+    from citeforge.kg.link import Linker
+    from citeforge.plugins.graphs.links import link_questions, read_questions
 
     read = read_questions(questions)
     links, quality = link_questions(read, Linker(open_kg(given), ner), out)

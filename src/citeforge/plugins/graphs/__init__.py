@@ -1,0 +1,4 @@
+"""A look at knowledge graphs: ``citeforge kg profile``, ``snapshot`` and ``link``.
+
+Reaches the core through ``kg``. Begin at `commands`.
+"""

@@ -1,0 +1,14 @@
+"""The commands ``kg``, declared without their code."""
+
+import click
+
+from citeforge.cli.command import Command
+
+
+def _load() -> click.Command:
+    from citeforge.plugins.graphs.commands import kg
+
+    return kg
+
+
+KG = Command("kg", "Ask a knowledge graph: profile, snapshot, link.", _load, "Build")

@@ -1,0 +1,69 @@
+"""Names in the questions of a file, linked to entities of a graph: ``citeforge kg link``."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from citeforge.engines.io.files import write_text
+from citeforge.engines.io.jsonlines import read_rows
+from citeforge.ir_convert.beir import BeirQuery
+from citeforge.ir_convert.kalma import read_entries
+from citeforge.kg.link import Link, Linker, LinkQuality, linking_quality
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Questions of a file.
+
+    Attributes:
+        ids: their ids.
+        texts: what they ask.
+        expected: entities that each should lead to; None where the file does not say.
+    """
+
+    ids: list[str]
+    texts: list[str]
+    expected: list[set[str]] | None
+
+
+def read_questions(path: Path) -> Questions:
+    """Questions of BEIR's JSON Lines, or of BioKaLMA's JSON with the sub-graphs it came with.
+
+    Raises:
+        InputError: a line or an item is wrong.
+    """
+    if path.suffix == ".json":
+        items = read_entries(path)
+        ids = [str(i) for i in range(1, len(items) + 1)]
+        expected = [{g.qid for g in i.graphs} for i in items]
+        return Questions(ids, [i.question for i in items], expected)
+    rows = [row for _, row in read_rows(path, BeirQuery)]
+    return Questions([r.id for r in rows], [r.text for r in rows], None)
+
+
+def link_questions(
+    questions: Questions, linker: Linker, out: Path | None = None
+) -> tuple[list[list[Link]], LinkQuality | None]:
+    """Find the entities that questions name (KaLMA, section 3.1), as ``citeforge kg link`` does.
+
+    Args:
+        questions: what :func:`read_questions` read.
+        linker: finds names and looks them up.
+        out: JSON Lines file of links to write.
+
+    Returns:
+        Names of each question, with their candidates; and how they compare with the entities that
+        were expected, None where none were.
+
+    Raises:
+        InputError: the graph or the model of names cannot be had.
+    """
+    links, _ = linker.link(questions.texts)
+    if out is not None:
+        rows = (
+            {"_id": name, "links": [asdict(link) for link in mine]}
+            for name, mine in zip(questions.ids, links, strict=True)
+        )
+        write_text(out, "".join(json.dumps(r, ensure_ascii=False) + "\n" for r in rows))
+    expected = questions.expected
+    return links, None if expected is None else linking_quality(links, expected)
