@@ -17,6 +17,7 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
@@ -26,6 +27,7 @@ from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.tables import question_column
 from citeforge.plugins.labels.annotation.labels import import_sheets
 from citeforge.plugins.labels.annotation.sheets import export_sheet
 from citeforge.plugins.labels.options import AnnotationOptions
@@ -125,12 +127,18 @@ def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
     assert set(erring.manifest.config["prompts"]) == {"question", "answer", "examples"}
 
 
-def test_questions_without_an_answer_count_for_abstention_alone(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 40)
-    benchmark = load(built(tmp_path, ErringLlm(errs=False), n_queries=8).folder)
-    forms = {
-        r["_id"]: r["form"] for r in Package(tmp_path / "out").table("questions", "all").to_pylist()
-    }
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    folder = tmp_path_factory.mktemp("sound")
+    write_documents(folder / "docs", 60)
+    return load(built(folder, ErringLlm(errs=False), n_queries=40).folder)
+
+
+def test_questions_without_an_answer_count_for_abstention_alone(
+    tmp_path: Path, sound: Benchmark
+) -> None:
+    benchmark = sound
+    forms = question_column(benchmark, "form")
     refusal = "The passages do not answer this question."
     lines = []
     for item in benchmark.items("mix"):
@@ -138,33 +146,31 @@ def test_questions_without_an_answer_count_for_abstention_alone(tmp_path: Path) 
         lines.append({"query_id": item.query_id, "output": f"So it is. {marks}".strip()})
     absent = [line for line in lines if forms[line["query_id"]] == "absent"]
     others = [line for line in lines if forms[line["query_id"]] != "absent"]
-    assert (len(absent), len(others)) == (2, 6)
+    assert (len(absent), len(others)) == (10, 30)
     absent[0]["output"] = others[0]["output"] = refusal
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     scores = score(tmp_path / "a.jsonl", benchmark)
     assert {
         m: scores[m].value for m in ("Abstain.R", "Abstain.Wrong", "Abstain.P", "Abstain.F1")
     } == {
-        "Abstain.R": pytest.approx(100 * 1 / 2),
-        "Abstain.Wrong": pytest.approx(100 * 1 / 6),
+        "Abstain.R": pytest.approx(100 * 1 / 10),
+        "Abstain.Wrong": pytest.approx(100 * 1 / 30),
         "Abstain.P": pytest.approx(100 * 1 / 2),
-        "Abstain.F1": pytest.approx(100 * 2 * 1 / (2 + 2)),
+        "Abstain.F1": pytest.approx(100 * 2 * 1 / (2 + 10)),
     }
     assert "refusals=rules-de,en,es,fr,it,nl,pt,zh@" in scores["Abstain.R"].signature
-    # The right passages and nothing else are cited in 5 of the 6 that have an answer.
-    assert scores["CiteF1"].value == pytest.approx(100 * 5 / 6)
-    assert scores["CiteF1"].n == 6
+    # The right passages and nothing else are cited in 29 of the 30 that have an answer.
+    assert scores["CiteF1"].value == pytest.approx(100 * 29 / 30)
+    assert scores["CiteF1"].n == 30
     # A missing answer is wrong either way.
     (tmp_path / "b.jsonl").write_text(json.dumps(others[1]) + "\n")
     missing = score(tmp_path / "b.jsonl", benchmark)
     assert missing["Abstain.R"].value == 0
-    assert missing["Abstain.Wrong"].value == pytest.approx(100 * 5 / 6)
+    assert missing["Abstain.Wrong"].value == pytest.approx(100 * 29 / 30)
 
 
-def test_sizes_of_contexts_do_not_tell_which_questions_have_no_answer(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 60)
-    bench = load(built(tmp_path, ErringLlm(errs=False), n_queries=40).folder)
-    shown = {item.query_id: item.passages for item in bench.items("mix")}
+def test_sizes_of_contexts_do_not_tell_which_questions_have_no_answer(sound: Benchmark) -> None:
+    shown = {item.query_id: item.passages for item in sound.items("mix")}
     assert {len(passages) for passages in shown.values()} == {3 + 3 + 3}
     absent = {name for name, passages in shown.items() if not any(p.is_relevant for p in passages)}
     assert len(absent) == 10
@@ -174,7 +180,7 @@ def test_sizes_of_contexts_do_not_tell_which_questions_have_no_answer(tmp_path: 
     right = sum((one < other) + (one == other) / 2 for one, other in pairs) / len(pairs)
     # Half, give or take two standard errors of a rank sum: sqrt((10 + 30 + 1) / (12 * 10 * 30)).
     assert abs(right - 0.5) <= 2 * (41 / 3600) ** 0.5
-    assert verify(bench.folder) == []
+    assert verify(sound.folder) == []
 
 
 def test_of_few_documents_each_context_holds_all_that_every_question_has(tmp_path: Path) -> None:
@@ -185,14 +191,13 @@ def test_of_few_documents_each_context_holds_all_that_every_question_has(tmp_pat
 
 
 def test_the_table_of_questions_is_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    erring: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_documents(tmp_path / "docs", 8)
-    package = Package(built(tmp_path, ErringLlm(errs=False), n_queries=4).folder)
+    package = Package(erring.folder)
     first = absent_rows(package)
     monkeypatch.setattr(package, "table", None)
     assert absent_rows(package) is first
-    assert first.sum() == 1
+    assert first.sum() == 16
 
 
 def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
@@ -395,17 +400,12 @@ def test_large_files_do_not_crowd_out_small_ones(tmp_path: Path) -> None:
     parts = "".join(f"\n## {v.name}\n\n{v.text}\n" for v in map(village, range(100, 200)))
     (tmp_path / "docs" / "large.md").write_text(f"# All\n{parts}")
     # Six files in turn: the four villages, the chronicle, the large one.
-    order = _order(tmp_path)
+    batches = list(DocumentFolder(tmp_path / "docs").passages())
+    write_table(tmp_path, "corpus", pa.Table.from_batches(batches, CORPUS))
+    order = PassagePool(sorted(tmp_path.glob("corpus-*.parquet")), 0).order
     files = [name.partition("#")[0] for name in order]
     assert len(set(files[:6])) == 6
     assert files[6:] == ["large.md"] * 99
-
-
-def _order(folder: Path) -> list[str]:
-
-    batches = list(DocumentFolder(folder / "docs").passages())
-    write_table(folder, "corpus", pa.Table.from_batches(batches, CORPUS))
-    return PassagePool(sorted(folder.glob("corpus-*.parquet")), 0).order
 
 
 def test_the_same_seed_gives_the_same_package(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -35,72 +36,81 @@ def replies() -> list[list[str]]:
     return [*found, [".", "NOT ANSWERED"]]
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[Running]:
-    write_documents(tmp_path / "docs", N)
-    with openai_server(tmp_path / "log", replies=replies()) as running:
-        yield running
+@dataclass(frozen=True)
+class Built:
+    """A folder with a build in ``whole``, and the server that was asked."""
+
+    folder: Path
+    server: Running
+    n_requests: int
+
+    def words(self, out: str) -> list[str]:
+        """The command that builds."""
+        return [
+            "build", "documents", "--source", f"folder:{self.folder / 'docs'}", "--llm", "openai:m",
+            "--judge", "lexical", "--queries", "6", "--single", "3", "--pair", "0", "--list", "2",
+            "--absent", "1", "--base-url", self.server.url, "--out", str(self.folder / out),
+        ]  # fmt: skip
 
 
-def words(folder: Path, server: Running, out: str) -> list[str | Path]:
-    return [
-        "build", "documents", "--source", f"folder:{folder / 'docs'}", "--llm", "openai:m",
-        "--judge", "lexical", "--queries", "6", "--single", "3", "--pair", "0", "--list", "2",
-        "--absent", "1", "--base-url", server.url, "--out", folder / out,
-    ]  # fmt: skip
-
-
-def test_a_folder_becomes_a_scored_system_in_three_commands(
-    tmp_path: Path, server: Running, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    done = cli(*words(tmp_path, server, "bench"))
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"questions accepted: single +3\n", done.stdout)
-    assert re.search(r"questions accepted: absent +1\n", done.stdout)
-    out, answers = tmp_path / "bench", tmp_path / "answers.jsonl"
-    assert cli("verify", out).returncode == 0
-    assert cli("run", "echo-relevant", "--benchmark", out, "--out", answers).returncode == 0
-    scored = cli("score", answers, "--benchmark", out, "--judge", "lexical")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
+    folder = tmp_path_factory.mktemp("built")
+    write_documents(folder / "docs", N)
+    with openai_server(folder / "log", replies=replies()) as server:
+        command = [sys.executable, "-m", "citeforge", *Built(folder, server, 0).words("whole")]
+        done = subprocess.run(
+            command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "key"}
+        )
+        assert done.returncode == 0, done.stderr
+        assert re.search(r"questions accepted: single +3\n", done.stdout)
+        assert re.search(r"questions accepted: absent +1\n", done.stdout)
+        yield Built(folder, server, len(server.requests()))
+
+
+def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline: Cli) -> None:
+    out, answers = built.folder / "whole", built.folder / "answers.jsonl"
+    assert inline("verify", out).returncode == 0
+    assert inline("run", "echo-relevant", "--benchmark", out, "--out", answers).returncode == 0
+    scored = inline("score", answers, "--benchmark", out, "--judge", "lexical")
     assert scored.returncode == 0, scored.stderr
     assert re.search(r"CiteF1 +100\.00", scored.stdout)
     # It cites, and says nothing.
     assert re.search(r"ALCE\.StrEM +0\.00", scored.stdout)
     # What is asked again is answered by the store.
-    n = len(server.requests())
-    again = cli(*words(tmp_path, server, "again"), "--store", tmp_path / "bench.replay.db")
+    n = len(built.server.requests())
+    again = inline(*built.words("again"), "--store", built.folder / "whole.replay.db")
     assert again.returncode == 0, again.stderr
-    assert len(server.requests()) == n
-    hashes = [json.loads((tmp_path / o / "manifest.json").read_text())["benchmark_hash"]
-              for o in ("bench", "again")]  # fmt: skip
+    assert len(built.server.requests()) == n
+    hashes = [json.loads((built.folder / o / "manifest.json").read_text())["benchmark_hash"]
+              for o in ("whole", "again")]  # fmt: skip
     assert hashes[0] == hashes[1]
 
 
-def test_a_build_is_priced_before_anything_is_asked(
-    tmp_path: Path, server: Running, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    planned = cli(*words(tmp_path, server, "x")[:-2], "--dry-run", "--price", "1,2")
+def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Cli) -> None:
+    n = len(built.server.requests())
+    planned = inline(*built.words("x")[:-2], "--dry-run", "--price", "1,2")
     assert planned.returncode == 0, planned.stderr
     # Six questions: written, answered with and without the evidence, three times by heart.
     assert re.search(r"calls to make +36\n", planned.stdout)
     assert re.search(r"cost +at most about \d", planned.stdout)
-    assert server.requests() == []
-    assert not list(tmp_path.glob("x*"))
+    assert len(built.server.requests()) == n
+    assert not list(built.folder.glob("x*"))
 
 
-def test_a_killed_build_goes_on_and_ends_the_same(
-    tmp_path: Path, server: Running, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
-    assert cli(*words(tmp_path, server, "whole")).returncode == 0
-    n_whole = len(server.requests())
+def test_a_killed_build_goes_on_and_ends_the_same(built: Built, inline: Cli) -> None:
+    server = built.server
     for answered in (4, 20):
         out, n_before = f"killed-{answered}", len(server.requests())
         server.answer_up_to(n_before + answered)
-        command = [sys.executable, "-m", "citeforge", *map(str, words(tmp_path, server, out))]
+        command = [sys.executable, "-m", "citeforge", *built.words(out), "--concurrency", "1"]
         process = subprocess.Popen(
-            [*command, "--concurrency", "1"],
+            command,
             start_new_session=True,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -112,13 +122,13 @@ def test_a_killed_build_goes_on_and_ends_the_same(
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         server.answer_up_to(None)
-        done = cli(*words(tmp_path, server, out), "--resume")
+        done = inline(*built.words(out), "--resume")
         assert done.returncode == 0, done.stderr
         # One request had no answer yet when the build was killed.
-        assert len(server.requests()) == n_before + n_whole + 1
+        assert len(server.requests()) == n_before + built.n_requests + 1
         whole, killed = (
-            {p.relative_to(tmp_path / o).as_posix(): p.read_bytes()
-             for p in (tmp_path / o).rglob("*.parquet")}
+            {p.relative_to(built.folder / o).as_posix(): p.read_bytes()
+             for p in (built.folder / o).rglob("*.parquet")}
             for o in ("whole", out)
         )  # fmt: skip
         assert whole == killed

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,9 @@ def village(number: int) -> Village:
     crops = tuple(_CROPS[(number + k) % 10] for k in (0, 1, 3))
     leader = f"{_ONE[b]}{_THREE[a]} {_TWO[c].title()}{_TWO[a]}{_THREE[b]}"
     return Village(_ONE[a] + _TWO[b] + _THREE[c], leader, crops)
+
+
+KNOWN = {v.name: v for v in map(village, range(1000))}
 
 
 def write_documents(folder: Path, n: int) -> None:
@@ -112,8 +116,7 @@ class ErringLlm:
 
     def _write(self, values: Mapping[str, Any]) -> str:
         kind, titles = values["form"], tuple(p["title"] for p in values["passages"])
-        known = {v.name: v for v in map(village, range(1000))}
-        if not known.keys() >= set(titles):
+        if not KNOWN.keys() >= set(titles):
             self.made[titles] = "format"
             return "There is nothing to ask."
         number = self._written[kind]
@@ -121,7 +124,7 @@ class ErringLlm:
         errors = ERRORS[kind]
         error = errors[number // 2 % len(errors)] if self.errs and number % 2 else ""
         self.made[titles] = error
-        text = written(kind, [known[t] for t in titles], error)
+        text = written(kind, [KNOWN[t] for t in titles], error)
         if error == "repeat":
             own = text.splitlines()[-1]
             return "\n".join([*self._last.splitlines()[:-1], own])
@@ -203,10 +206,9 @@ _FACTS = re.compile(
 def read(values: Mapping[str, Any]) -> str:
     """What a reader answers to a question from the passages that it is shown."""
     question, texts = values["question"], [p["text"] for p in values["passages"]]
-    known = {v.name: v for v in map(village, range(1000))}
     facts = {m["name"]: m for text in texts for m in _FACTS.finditer(text)}
-    names = [n for n in _NAMED.findall(question) if n in known]
-    target = known[names[-1]] if names else None
+    names = [n for n in _NAMED.findall(question) if n in KNOWN]
+    target = KNOWN[names[-1]] if names else None
     if "mumble" in question or target is None:
         return "Mumble." if "mumble" in question else NOTHING
     if "by heart" in question or ("gossip" in question and len(texts) > 2):
@@ -241,4 +243,9 @@ class WordJudge:
         if "chronicled" in hypothesis and CHRONICLE in premise:
             return True
         said = hypothesis.removesuffix(" So it is chronicled.")
-        return set(re.findall(r"\w{4,}", said)) <= set(re.findall(r"\w{4,}", premise))
+        return _words(said) <= _words(premise)
+
+
+@cache
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w{4,}", text))
