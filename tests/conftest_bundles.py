@@ -12,9 +12,9 @@ N = 60
 def passages(query: int) -> list[tuple[str, bool]]:
     """(text, whether it is relevant): four relevant ones of even queries, one of odd ones."""
     relevant = 4 if query % 2 == 0 else 1
-    found = [(f"Town {query} was founded in {1000 + query}. Source {i} says so.", True)
+    result = [(f"Town {query} was founded in {1000 + query}. Source {i} says so.", True)
              for i in range(relevant)]  # fmt: skip
-    return found + [(f"River {i} flows near town {query}. It is long.", False) for i in range(12)]
+    return result + [(f"River {i} flows near town {query}. It is long.", False) for i in range(12)]
 
 
 def sixty(folder: Path) -> Path:

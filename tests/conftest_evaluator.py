@@ -125,14 +125,14 @@ def measure() -> Measure:
                 protocol=protocol, cot=cot, at_most_citations=at_most_citations
             ),
         )
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         rows, missing = compute(inputs, select(names), inputs.tools.judge)
-        found |= {absent.name: absent.reason for absent in missing}
+        result |= {absent.name: absent.reason for absent in missing}
         for name, measured in ((row.measure.name, row.measured) for row in rows):
-            found[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]
+            result[name] = [None if np.isnan(v) else v for v in measured.sample.per_query[0]]
             if measured.upper is not None:
-                found[f"{name}/upper"] = list(measured.upper.per_query[0])
-        return found
+                result[f"{name}/upper"] = list(measured.upper.per_query[0])
+        return result
 
     return run
 

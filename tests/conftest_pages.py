@@ -24,15 +24,15 @@ def required(what: str) -> None:
 def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser")
+    if result is None:
         required("chromium")
     flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update",
              "--disable-sync"]  # fmt: skip
     with sync_playwright() as driver:
         chromium = driver.chromium.launch(
-            executable_path=found, args=flags, timeout=1000 * patience(180)
+            executable_path=result, args=flags, timeout=1000 * patience(180)
         )
         yield chromium
         chromium.close()
@@ -54,18 +54,18 @@ def opened(browser: Any, page: Path, **options: Any) -> Any:
     """A page with every error and outside request noted."""
     context = browser.new_context(**options)
     context.set_default_timeout(1000 * patience(30))
-    found = context.new_page()
-    found.problems = []
-    found.on("pageerror", lambda e: found.problems.append(f"error: {e}"))
-    found.on("console", lambda m: m.type == "error" and found.problems.append(m.text))
-    found.on(
+    result = context.new_page()
+    result.problems = []
+    result.on("pageerror", lambda e: result.problems.append(f"error: {e}"))
+    result.on("console", lambda m: m.type == "error" and result.problems.append(m.text))
+    result.on(
         "request",
         lambda r: (
-            r.url.startswith(("file:", "data:", "blob:")) or found.problems.append(f"asks {r.url}")
+            r.url.startswith(("file:", "data:", "blob:")) or result.problems.append(f"asks {r.url}")
         ),
     )
-    found.goto(page.as_uri())
-    return found
+    result.goto(page.as_uri())
+    return result
 
 
 def serious_faults(page: Any) -> list[tuple[str, str]]:
@@ -75,10 +75,10 @@ def serious_faults(page: Any) -> list[tuple[str, str]]:
     if not script.is_file():
         required("axe-core (npm install --prefix build/axe axe-core)")
     page.evaluate(script.read_text())
-    found = page.evaluate("axe.run({resultTypes: ['violations']})")
-    assert found["passes"]  # one element of each; all of those at fault
+    result = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert result["passes"]  # one element of each; all of those at fault
     return [
         (v["id"], v["nodes"][0]["html"][:200])
-        for v in found["violations"]
+        for v in result["violations"]
         if v["impact"] in ("serious", "critical")
     ]

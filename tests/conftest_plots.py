@@ -71,15 +71,15 @@ def scored(
 def many(n: int, step: float = 0.03, first: str = HOSTILE) -> list[ScoreFile]:
     """Systems that become better by ``step``, over 40 queries."""
     rng = np.random.default_rng(7)
-    found = []
+    result = []
     for s in range(n):
         values = {
             m: np.clip(0.3 + step * s + rng.normal(0, 0.2, 40), 0, 1).tolist()
             for m in ("CiteP", "CiteR", "CiteF1@query")
         }
         answers = [answer(f"q{i}", [[i % 5], [(i + s) % 5]], i % 3) for i in range(40)]
-        found.append(scored(f"system {s}" if s else first, values, answers, 0.5 + s))
-    return found
+        result.append(scored(f"system {s}" if s else first, values, answers, 0.5 + s))
+    return result
 
 
 def trivial_files() -> list[ScoreFile]:

@@ -30,9 +30,9 @@ def write_source(folder: Path) -> Path:
             marks[name] = {"is_gold_for": [f"q{q:02d}"]}
             qrels.append((f"q{q:02d}", name, 1))
     write_beir(folder, texts, {f"q{q:02d}": f"topic{q:02d}" for q in range(N)}, qrels)
-    for file, found in (("corpus.jsonl", marks), ("queries.jsonl", _answers())):
+    for file, result in (("corpus.jsonl", marks), ("queries.jsonl", _answers())):
         rows = [json.loads(line) for line in (folder / file).read_text().splitlines()]
-        rows = [{**r, "metadata": found.get(r["_id"], {})} for r in rows]
+        rows = [{**r, "metadata": result.get(r["_id"], {})} for r in rows]
         (folder / file).write_text("".join(json.dumps(r) + "\n" for r in rows))
     return folder
 

@@ -60,30 +60,30 @@ def house() -> House:
         for path in files
     }
     modules = {name.removesuffix(".__init__"): path for name, path in names.items()}
-    found = House()
+    result = House()
     for path, text in files.items():
         tree = ast.parse(text)
         lines = code_lines(text, tree)
-        found.code_lines += lines
-        found.core_lines += lines * (path.relative_to(SOURCE).parts[0] != "plugins")
-        found.arrows.add_node(path)
+        result.code_lines += lines
+        result.core_lines += lines * (path.relative_to(SOURCE).parts[0] != "plugins")
+        result.arrows.add_node(path)
         for node in tree.body:
             is_named = isinstance(node, ast.ClassDef | ast.FunctionDef)
             if is_named and not node.name.startswith("_") and node.name != "main":
-                found.homes[node.name].add(path)
+                result.homes[node.name].add(path)
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "re":
-                found.private += [f"{path}:{node.lineno}"] * node.attr.startswith("_")
+                result.private += [f"{path}:{node.lineno}"] * node.attr.startswith("_")
             if isinstance(node, ast.ImportFrom) and node.module == "re":
-                found.private += [a.name for a in node.names if a.name.startswith("_")]
+                result.private += [a.name for a in node.names if a.name.startswith("_")]
             for name, is_text in names_in(node):
                 target = module_of(name, modules)
                 if target is None:
                     continue
-                found.texts += is_text
+                result.texts += is_text
                 if target != path:
-                    found.arrows.add_edge(path, target)
-    return found
+                    result.arrows.add_edge(path, target)
+    return result
 
 
 def names_in(node: ast.AST) -> Iterator[tuple[str, bool]]:

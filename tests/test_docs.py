@@ -155,9 +155,9 @@ def test_every_command_has_its_equivalent_in_python() -> None:
         name, arguments = call.removesuffix(")").split("(")
         module, function = name.rsplit(".", 1)
         wanted = [a for a in arguments.split(", ") if a]
-        found = pydoc.locate(name)
-        assert callable(found), f"{module} has no {function}"
-        assert set(wanted) <= {*inspect.signature(found).parameters}, call
+        result = pydoc.locate(name)
+        assert callable(result), f"{module} has no {function}"
+        assert set(wanted) <= {*inspect.signature(result).parameters}, call
 
 
 def test_every_target_of_the_makefile_is_listed_by_help() -> None:

@@ -32,8 +32,8 @@ FILES_ONLY = {
 
 def names(requirements: list[str]) -> list[str]:
     """Distributions that a list declares itself."""
-    found = [canonicalize_name(Requirement(r).name) for r in requirements]
-    return [name for name in found if name != "citeforge"]
+    result = [canonicalize_name(Requirement(r).name) for r in requirements]
+    return [name for name in result if name != "citeforge"]
 
 
 FOR_TRANSFORMERS = {"gguf", "accelerate"}
@@ -47,14 +47,14 @@ BROUGHT = {extra: names(rows) for extra, rows in PROJECT["optional-dependencies"
 @cache
 def imported() -> set[str]:
     """Outside modules that the package imports, at the top of files or in functions."""
-    found = set()
+    result = set()
     for path in (ROOT / "src").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module:
-                found.add(node.module)
+                result.add(node.module)
             elif isinstance(node, ast.Import):
-                found.update(alias.name for alias in node.names)
-    tops = {name.split(".")[0] for name in found}
+                result.update(alias.name for alias in node.names)
+    tops = {name.split(".")[0] for name in result}
     return tops - set(sys.stdlib_module_names) - {"citeforge"}
 
 

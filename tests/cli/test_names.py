@@ -38,12 +38,12 @@ def options(command: click.Command, path: str) -> Iterator[tuple[str, click.Opti
 
 def everywhere(flag: str) -> list[tuple[str, str]]:
     root = click.Context(cli)
-    found = []
+    result = []
     for name in cli.list_commands(root):
         command = cli.get_command(root, name)
         assert command is not None
-        found += [(p, o.help or "") for p, o in options(command, name) if flag in o.opts]
-    return found
+        result += [(p, o.help or "") for p, o in options(command, name) if flag in o.opts]
+    return result
 
 
 @pytest.mark.parametrize(
@@ -58,9 +58,9 @@ def everywhere(flag: str) -> list[tuple[str, str]]:
     ],
 )
 def test_options_name_what_is_declared(flag: str, declared: tuple[Choice, ...], least: int) -> None:
-    found = everywhere(flag)
-    assert len(found) >= least
-    for path, text in found:
+    result = everywhere(flag)
+    assert len(result) >= least
+    for path, text in result:
         assert listed(declared) in text, path
 
 

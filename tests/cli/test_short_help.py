@@ -35,10 +35,10 @@ def test_help_shows_few_options_and_all_that_must_be_given() -> None:
     assert MOST_OPTIONS == 15
     for context in ALL:
         text = context.command.get_help(context)
-        found = [o for o in options_of(context) if shown(context, o, text)]
-        assert len(found) <= MOST_OPTIONS, (context.command_path, [o.name for o in found])
-        assert all(o in found for o in options_of(context) if o.required), context.command_path
-        is_short = len(found) < len(options_of(context))
+        result = [o for o in options_of(context) if shown(context, o, text)]
+        assert len(result) <= MOST_OPTIONS, (context.command_path, [o.name for o in result])
+        assert all(o in result for o in options_of(context) if o.required), context.command_path
+        is_short = len(result) < len(options_of(context))
         assert ("--help-all" in text) == is_short, context.command_path
 
 

@@ -144,9 +144,9 @@ def test_the_traceback_on_request(judged: Callable[..., Any]) -> None:
 
 
 def raised(session: JudgeSession) -> BaseException:
-    with pytest.raises(ZeroDivisionError) as found:
+    with pytest.raises(ZeroDivisionError) as result:
         session.ask([Pair("Io.", "Io.")])
-    return found.value
+    return result.value
 
 
 def test_errors_of_ours_are_nobody_elses(

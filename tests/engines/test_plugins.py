@@ -92,9 +92,9 @@ def test_broken_plugins_are_named_and_stop_nobody_else(
         ("half", "it lacks signature, comparable, identity, count_tokens, decide"),
         ("late:x", "ZeroDivisionError"),
     ):
-        with pytest.raises(InputError, match=r"cf-broken 1\.5, which is broken") as found:
+        with pytest.raises(InputError, match=r"cf-broken 1\.5, which is broken") as result:
             make_judge(name)
-        assert reason in str(found.value)
+        assert reason in str(result.value)
     known = JUDGES.all()
     assert set(known) == {"hf", "openai", "vllm", "table", "lexical", "half", "late"}
     told = capsys.readouterr().err

@@ -37,22 +37,22 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:50] for c in CASES])
 def test_is_read_as_a_careful_person_does(output: str, expected: Reading) -> None:
-    found = strict_statements(output, Grammar(), SEGMENTER, 5)
-    assert [(s.text, s.numbers) for s in found.statements] == expected
+    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    assert [(s.text, s.numbers) for s in result.statements] == expected
 
 
 def test_reference_lists_are_in_nothing_else() -> None:
     output = "Paris is big [1].\n\nReferences:\n[1] Paris, Wikipedia.\n[2] Rome, Wikipedia."
-    found = strict_statements(output, Grammar(), SEGMENTER, 5)
-    assert [s.text for s in found.statements] == ["Paris is big."]
-    assert found.stray == ()
+    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    assert [s.text for s in result.statements] == ["Paris is big."]
+    assert result.stray == ()
     assert Grammar().cited(output, 5) == ({0}, 0, 0)
 
 
 def test_marks_without_any_statement_are_stray() -> None:
-    found = strict_statements("[1]\n## Paris [2]", Grammar(), SEGMENTER, 5)
-    assert found.statements == ()
-    assert [m.numbers for m in found.stray] == [(1,), (2,)]
+    result = strict_statements("[1]\n## Paris [2]", Grammar(), SEGMENTER, 5)
+    assert result.statements == ()
+    assert [m.numbers for m in result.stray] == [(1,), (2,)]
 
 
 PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] "]
@@ -62,14 +62,14 @@ PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] 
 @example("[1][2]")
 def test_nothing_is_lost_twice_or_invented(output: str) -> None:
     parsed = Grammar().parse(output, 5)
-    found = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = strict_statements(output, Grammar(), SEGMENTER, 5)
     at = 0
-    for statement in found.statements:
+    for statement in result.statements:
         assert any(c.isalpha() for c in statement.text)
         for start, end in statement.spans:
             assert at <= start < end <= len(output)
             at = end
         inside = "".join(output[s:e] for s, e in statement.spans)
         assert "".join(inside.split()) == "".join(statement.text.split())
-    attached = [m for s in found.statements for m in s.markers] + list(found.stray)
+    attached = [m for s in result.statements for m in s.markers] + list(result.stray)
     assert sorted(attached, key=lambda m: m.start) == [m for m in parsed.markers if not m.is_listed]

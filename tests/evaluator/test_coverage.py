@@ -15,20 +15,20 @@ from benchmarks.simulated import world
 
 @pytest.mark.parametrize("judge", [(0.95, 0.95), (0.6, 0.7)])
 def test_corrected_intervals_cover(judge: tuple[float, float]) -> None:
-    found = corrected_coverage([world(judge, 0.6, 3, 20_000)], 100, 50, 100, 4)
+    result = corrected_coverage([world(judge, 0.6, 3, 20_000)], 100, 50, 100, 4)
     # Binomial(100, .95): 1 in 10,000 lies below .86.
-    assert min(covered for covered, *_ in found.values()) >= 0.86
+    assert min(covered for covered, *_ in result.values()) >= 0.86
     # A judge never makes the interval wider than the labels alone do; a good one, narrower.
-    widths = [width for *_, width in found.values()]
+    widths = [width for *_, width in result.values()]
     assert max(widths) <= 1.0
     assert (max(widths) < 0.9) == (judge[0] > 0.9)
 
 
 @pytest.mark.parametrize("repeats", [False, True])
 def test_raw_intervals(repeats: bool) -> None:
-    found = [world((0.95, 0.95), level, 1, 20_000, repeats) for level in (0.5, 0.9)]
+    result = [world((0.95, 0.95), level, 1, 20_000, repeats) for level in (0.5, 0.9)]
     # Binomial(300, .95): 1 in 10,000 lies below .897.
-    assert min(raw_coverage(found, 30, 300, 2).values()) >= 0.897
+    assert min(raw_coverage(result, 30, 300, 2).values()) >= 0.897
 
 
 @pytest.mark.parametrize(

@@ -48,8 +48,8 @@ def answers(package: Path) -> list[dict[str, Any]]:
 
 def test_the_score_is_the_mean_of_all_verdicts(package: Path) -> None:
     measures = ["ALCE.CitRec", "CiteF1"]
-    found = cf.score(answers(package), package, measures, judge=Wavering(), judge_repeats=3)
-    recall = found["ALCE.CitRec"]
+    result = cf.score(answers(package), package, measures, judge=Wavering(), judge_repeats=3)
+    recall = result["ALCE.CitRec"]
     assert recall.value == pytest.approx((100 + 0 + 50) / 3)
     assert recall.sd_runs is None  # one run
     assert "|opt:judge-repeats 3|" in recall.signature
@@ -70,12 +70,12 @@ def test_the_score_is_the_mean_of_all_verdicts(package: Path) -> None:
     # Three verdicts that differ so much tell hardly anything.
     assert recall.low is not None and recall.high is not None
     assert recall.high - recall.low > 90
-    (line,) = variance_lines([found.file])
+    (line,) = variance_lines([result.file])
     assert "ALCE.CitRec queries 0%, repeats 100%" in line
-    assert line in render_scores([found.file])
+    assert line in render_scores([result.file])
     # A measure without a judge is as ever.
-    assert found["CiteF1"].variance is None
-    assert "judge-repeats" not in found["CiteF1"].signature
+    assert result["CiteF1"].variance is None
+    assert "judge-repeats" not in result["CiteF1"].signature
 
 
 def test_one_repeat_is_what_it_was(package: Path) -> None:
@@ -93,21 +93,21 @@ def test_one_repeat_is_what_it_was(package: Path) -> None:
 
 
 def test_a_repeat_that_fails_leaves_bounds(package: Path) -> None:
-    found = cf.score(
+    result = cf.score(
         answers(package), package, ["ALCE.CitRec"], judge=Wavering(fails=True), judge_repeats=3
     )
-    recall = found["ALCE.CitRec"]
+    recall = result["ALCE.CitRec"]
     assert recall.lower_bound == recall.value == pytest.approx((100 + 0 + 50) / 3)
     assert recall.upper_bound == pytest.approx((100 + 100 + 50) / 3)
-    assert found.counts.n_judge_failed > 0
+    assert result.counts.n_judge_failed > 0
 
 
 def test_runs_and_repeats(package: Path) -> None:
     rows = [{**row, "run": run} for run in range(2) for row in answers(package)]
     for row in rows[30:]:
         row["output"] = "Word z [1]."  # the second run: no x at all
-    found = cf.score(rows, package, ["ALCE.CitRec"], judge=Wavering(), judge_repeats=3)
-    recall = found["ALCE.CitRec"]
+    result = cf.score(rows, package, ["ALCE.CitRec"], judge=Wavering(), judge_repeats=3)
+    recall = result["ALCE.CitRec"]
     of_runs = [(100 + 0 + 50) / 3, (100 + 0 + 0) / 3]
     assert recall.value == pytest.approx(sum(of_runs) / 2)
     assert recall.sd_runs == pytest.approx((of_runs[0] - of_runs[1]) / 2**0.5)

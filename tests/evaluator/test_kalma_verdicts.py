@@ -176,15 +176,15 @@ def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
     session = JudgeSession(LexicalJudge())
     tools = setup_of(Benchmark(package), ScoreOptions(protocol="reference"), session).tools
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
-    found = score(
+    result = score(
         path, Benchmark(package), measures, context="full", protocol="reference", tools=tools
     )
-    align = next(m for m in found.measures if m.name == "KaLMA.Align@micro")
+    align = next(m for m in result.measures if m.name == "KaLMA.Align@micro")
     assert "seg:kalma" in align.signature
-    assert {n.name for n in found.not_computed} == {
+    assert {n.name for n in result.not_computed} == {
         "KaLMA.NA.P", "KaLMA.NA.R", *(m.name for m in measures if m.name.startswith("GEval"))
     }  # fmt: skip
-    assert not any("judge" in n.reason for n in found.not_computed)
+    assert not any("judge" in n.reason for n in result.not_computed)
     with pytest.raises(UsageError, match="--segmenter punkt"):
         options = ScoreOptions(protocol="reference", segmenter="punkt")
         setup_of(Benchmark(package), options, session)

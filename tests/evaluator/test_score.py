@@ -241,12 +241,12 @@ def test_signatures_name_the_options_that_move_a_measure(
     name: str, protocol: str, options: dict[str, Any], expected: str | None
 ) -> None:
     (measure,) = select([name])
-    found = (
+    result = (
         None
         if measure.options is None
         else measure.options(Tools().with_options(**options), protocol)
     )
-    assert found == expected
+    assert result == expected
 
 
 def test_forty_systems_fit_the_terminal(tmp_path: Path, benchmark: Benchmark) -> None:

@@ -106,8 +106,8 @@ def report(session: Session, seed: int) -> str:
     kinds = Counter(dict.fromkeys(_KINDS.values(), 0))
     for fault, n in session.faults.items():
         kinds[next((k for start, k in _KINDS.items() if fault.startswith(start)))] += n
-    found = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
-    lines.append(f"seed {seed}: {counts['cases']:,} files ({exits}); {found}; "
+    result = ", ".join(f"{n:,} {kind}" for kind, n in kinds.items())
+    lines.append(f"seed {seed}: {counts['cases']:,} files ({exits}); {result}; "
                  f"{len(session.faults)} distinct")  # fmt: skip
     return "\n".join(lines)
 

@@ -28,9 +28,9 @@ class Target:
 
     def candidates(self, case: Path) -> list[Path]:
         """Files of a case that may be damaged, in a fixed order."""
-        found = [p for p in sorted(case.rglob("*")) if p.is_file()]
+        result = [p for p in sorted(case.rglob("*")) if p.is_file()]
         return [
-            p for p in found
+            p for p in result
             if any(fnmatch(p.relative_to(case).as_posix(), d) for d in self.damaged)
         ]  # fmt: skip
 

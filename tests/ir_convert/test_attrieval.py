@@ -48,10 +48,10 @@ def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) ->
     texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
     (label,) = source.mined()
     assert label == "seemingly_relevant"
-    found = [
+    result = [
         (r["query-id"], texts[r["corpus-id"]], r["rank"]) for r in source.mined()[label].to_pylist()
     ]
-    assert found == [
+    assert result == [
         ("m0", "Zinc is a metal.", 1), ("m0", "So is lead.", 3),
         ("m1", "Dogs bark.", 2), ("m1", "Owls hoot.", 3), ("m1", "Cows low.", 4),
     ]  # fmt: skip

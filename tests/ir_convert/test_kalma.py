@@ -105,14 +105,14 @@ relations = values.filter(lambda r: r not in {"name", "qid"})
 def graphs(draw: st.DrawFn) -> Graph:
     qid = f"Q{draw(st.integers(1, 10**9))}"
     name = draw(values)
-    found = draw(st.lists(st.tuples(relations, values), max_size=5, unique_by=lambda p: p[0]))
+    result = draw(st.lists(st.tuples(relations, values), max_size=5, unique_by=lambda p: p[0]))
     dates = ("date of birth", "date of death")
     return Graph(
         qid,
         name,
         tuple(
             Triple(qid, name, "", r, v, "", "unknown" if relation_key(r) in dates else "")
-            for r, v in found
+            for r, v in result
         ),
     )
 
@@ -127,8 +127,8 @@ def test_written_and_read_again(entries: list[tuple[str, list[Graph]]]) -> None:
         assert write_items([q for q, _ in entries], [g for _, g in entries], path) == 0
         assert [(i.question, list(i.graphs)) for i in read_entries(path)] == entries
         flat = [
-            [(t, at % 4) for at, t in enumerate(t for g in found for t in g.triples)]
-            for _, found in entries
+            [(t, at % 4) for at, t in enumerate(t for g in result for t in g.triples)]
+            for _, result in entries
         ]
         write_gold([q for q, _ in entries], flat, gold)
         assert read_gold(gold) == [[(t.qid, t.relation, t.value, n) for t, n in f] for f in flat]

@@ -54,8 +54,8 @@ def ask(
 
 
 def test_both_engines_give_the_same(server: str, expected: dict[str, Graph]) -> None:
-    found, kg, engine = ask(server)
-    assert found == expected
+    result, kg, engine = ask(server)
+    assert result == expected
     assert engine.requests == 1
     other = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
     names = ["Paul Langevin", "Sorbonne", "Madame Curie"]
@@ -63,7 +63,7 @@ def test_both_engines_give_the_same(server: str, expected: dict[str, Graph]) -> 
     assert not kg.find(names)["Sorbonne"]  # no person
     properties = kg.properties(["spouse", "father"])
     assert properties == other.properties(["spouse", "father"])
-    ids = [i for found in properties.values() for i in found]
+    ids = [i for result in properties.values() for i in result]
     assert kg.pairs(ids) == other.pairs(ids)
     assert kg.aliases(PEOPLE) == other.aliases(PEOPLE)
     assert kg.labels_of_class() == other.labels_of_class()
@@ -74,10 +74,10 @@ def test_batches_and_long_queries_go_by_post(
 ) -> None:
     monkeypatch.setenv(CONTACT_VARIABLE, "somebody@example.org\nX-Evil: 1")
     with proxy(server, tmp_path / "log") as running:
-        found, kg, _ = ask(running.url, batch=4)
+        result, kg, _ = ask(running.url, batch=4)
         assert kg.properties(["spouse"]) == {"spouse": ["P26"]}
         requests = running.requests()
-    assert found == expected
+    assert result == expected
     assert [r["entities"] for r in requests[:3]] == [4, 4, 3]  # never one request an entity
     assert {r["method"] for r in requests[:3]} == {"POST"}
     assert requests[3]["method"] == "GET"  # short queries stay cacheable
@@ -93,9 +93,9 @@ def test_throttling_is_obeyed(
     server: str, expected: dict[str, Graph], tmp_path: Path, fault: str, after: object
 ) -> None:
     with proxy(server, tmp_path / "log", faults=[fault], retry_after=after) as running:
-        found, _, _ = ask(running.url)
+        result, _, _ = ask(running.url)
         first, second = running.requests()
-    assert found == expected
+    assert result == expected
     assert (first["status"], second["status"]) == (int(fault), 200)
     if after == 1:
         assert second["start"] - first["end"] >= 1.0
@@ -105,9 +105,9 @@ def test_a_timeout_splits_the_batch_in_two(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
     with proxy(server, tmp_path / "log", slow_over=3) as running:
-        found, kg, _ = ask(running.url)
+        result, kg, _ = ask(running.url)
         sizes = [r["entities"] for r in running.requests()]
-    assert found == expected
+    assert result == expected
     # 11 → 5 + 6; 5 → 2 + 3; 6 → 3 + 3.
     assert sizes == [11, 5, 2, 3, 6, 3, 3]
     assert kg.counts["batches split in two"] == 3
@@ -118,8 +118,8 @@ def test_a_silent_endpoint_counts_as_a_timeout(
 ) -> None:
     options = EndpointOptions(timeout=patience(3), attempts=3, pause=0.01)
     with proxy(server, tmp_path / "log", faults=["hang"]) as running:
-        found, kg, _ = ask(running.url, options=options)
-    assert found == expected
+        result, kg, _ = ask(running.url, options=options)
+    assert result == expected
     assert kg.counts["batches split in two"] >= 1  # a machine in want of time may add some
 
 
@@ -128,8 +128,8 @@ def test_a_200_that_is_not_whole_is_noticed(
     server: str, expected: dict[str, Graph], tmp_path: Path, fault: str
 ) -> None:
     with proxy(server, tmp_path / "log", faults=[fault]) as running:
-        found, kg, _ = ask(running.url)
-    assert found == expected
+        result, kg, _ = ask(running.url)
+    assert result == expected
     assert kg.counts["batches split in two"] == 1
 
 
@@ -137,9 +137,9 @@ def test_a_cut_connection_is_tried_again(
     server: str, expected: dict[str, Graph], tmp_path: Path
 ) -> None:
     with proxy(server, tmp_path / "log", faults=["cut", "cut"]) as running:
-        found, _, _ = ask(running.url)
+        result, _, _ = ask(running.url)
         assert [r["fault"] for r in running.requests()] == ["cut", "cut", ""]
-    assert found == expected
+    assert result == expected
 
 
 @pytest.mark.parametrize(
@@ -189,10 +189,10 @@ def test_the_granted_query_seconds_are_never_passed(
     limits = Limits(seconds=patience(1.5), errors=30, window=patience(3))
     options = EndpointOptions(timeout=NEVER, limits=limits)
     with proxy(server, tmp_path / "log", latency=patience(0.2)) as running:
-        found, _, engine = ask(running.url, batch=1, options=options)
+        result, _, engine = ask(running.url, batch=1, options=options)
         used, _ = busiest(running, limits.window)
         assert len(running.requests()) == len(PEOPLE)
-    assert found == expected
+    assert result == expected
     assert used <= limits.seconds
     # 11 queries of 0.2 s are 2.2 s of work: without a budget it would all fall into one window.
     assert engine.budget.waited > 0
@@ -215,11 +215,11 @@ def test_replies_are_kept_and_replayed(
 ) -> None:
     store = ReplyStore(tmp_path / "replies.db")
     with proxy(server, tmp_path / "log") as running:
-        found, _, engine = ask(running.url, store=store)
+        result, _, engine = ask(running.url, store=store)
         again, _, second = ask(running.url, store=store)
         assert len(running.requests()) == 1
     assert (engine.requests, second.requests) == (1, 0)
-    assert found == again == expected
+    assert result == again == expected
     store.close()
     replay = KnowledgeGraph(
         GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", RunOptions()), load_domain("people")

@@ -33,10 +33,10 @@ def kg() -> KnowledgeGraph:
 
 
 def facts(kg: KnowledgeGraph, qid: str) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for triple in kg.subgraphs([qid])[qid].triples:
-        found.setdefault(triple.relation, []).append(triple.value)
-    return found
+        result.setdefault(triple.relation, []).append(triple.value)
+    return result
 
 
 def test_every_value_is_kept_and_ids_addresses_media_are_not(kg: KnowledgeGraph) -> None:
@@ -180,8 +180,8 @@ def test_namesakes_are_ranked_by_what_the_question_names(kg: KnowledgeGraph) -> 
     assert links[1][0].candidates[0].matches == 2  # Canada, ice hockey
     assert links[2] == []
     # One of three linked entities is not expected, one expected entity is not linked.
-    found = linking_quality(links, [{"Q909"}, {"Q910"}, {"Q901"}])
-    assert (found.recall, found.precision) == (2 / 3, 2 / 3)
+    result = linking_quality(links, [{"Q909"}, {"Q910"}, {"Q901"}])
+    assert (result.recall, result.precision) == (2 / 3, 2 / 3)
 
 
 def test_forms_of_relations() -> None:

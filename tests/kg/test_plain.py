@@ -31,7 +31,7 @@ def test_counts_are_those_of_rdflib() -> None:
     }  # fmt: skip
     graphs = kg.subgraphs(kg.ids[str(p)] for p in people)
     assert len(graphs) == len(people) == 5
-    found = [t for g in graphs.values() for t in g.triples if t.relation != "instance of"]
+    result = [t for g in graphs.values() for t in g.triples if t.relation != "instance of"]
     for predicate, relation, lost in (
         (schema.spouse, "spouse", 0),
         (schema.parent, "parent", 0),
@@ -44,7 +44,7 @@ def test_counts_are_those_of_rdflib() -> None:
         (schema.affiliation, "affiliation", 1),  # a blank node
     ):
         there = [s for s, _ in plain.subject_objects(predicate) if s in people]
-        assert sum(t.relation == relation for t in found) == len(there) - lost, relation
+        assert sum(t.relation == relation for t in result) == len(there) - lost, relation
     ada = graphs[kg.ids["https://example.org/id/ada"]]
     spouses = {str(o) for o in plain.objects(URIRef("https://example.org/id/ada"), schema.spouse)}
     ids = {kg.ids[s] for s in spouses}
@@ -139,8 +139,8 @@ _DATES = st.from_regex(r"-?[0-9]{4}(-[0-9]{2}){0,2}(T.{0,5}|Z)?", fullmatch=True
 
 @given(st.text(max_size=12) | _DATES)
 def test_a_date_is_shown_as_far_as_it_is_known_or_is_none(text: str) -> None:
-    found = _date(text)
-    if found is not None:
-        rendered = render_date(*found)
+    result = _date(text)
+    if result is not None:
+        rendered = render_date(*result)
         assert rendered is not None
         assert rendered[1] in ("day", "month", "year")

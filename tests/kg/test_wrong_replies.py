@@ -53,8 +53,8 @@ class Server:
 
             def reply(self, query: str) -> None:
                 if query not in known:
-                    found: Any = store.query(query)
-                    known[query] = found.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
+                    result: Any = store.query(query)
+                    known[query] = result.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
                 body = outer.mutate(known[query])
                 self.send_response(200)
                 self.send_header("Content-Type", "application/sparql-results+json")

@@ -72,9 +72,9 @@ def test_every_verb_or_a_reason(
     prompts = list(render_prompts(package, context, load_template(package.kind.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
-    found, seen = audit(package, AuditOptions())
-    assert found.benchmark_hash == package.hash
-    assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
+    result, seen = audit(package, AuditOptions())
+    assert result.benchmark_hash == package.hash
+    assert bool(seen.lengths) == bool(result.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)
     if kind == "rage":
         _hides(hidden_package, Package(hidden_package), tmp_path)
@@ -141,8 +141,8 @@ def test_single_answers_score_as_among_all(
         ours = score(out, benchmark, select(["rage"]), context=context)
     for row, query in list(enumerate(ours.query_ids))[:4]:
         (mine,) = (a for a in answers if (a.query_id, a.context) == (query, context))
-        found, _ = scoring.one(mine)
-        assert found == {m.name: m.per_query[row] for m in ours.measures}
+        result, _ = scoring.one(mine)
+        assert result == {m.name: m.per_query[row] for m in ours.measures}
 
 
 def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
@@ -185,12 +185,12 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
     hashes = (Package(public).hash, Package(folder).hash)
     again.write_text(seen.read_text().replace(*hashes))
     options = ScoreOptions(judge="lexical", details=True)
-    (found,) = score_files([seen], public, options, gold=gold).scores
+    (result,) = score_files([seen], public, options, gold=gold).scores
     (wanted,) = score_files([again], folder, options).scores
     same = {"submission", "submission_sha256", "gold"}
-    assert found.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
-    assert any(m.value is not None for m in found.file.measures)
-    build_site(public, [withhold_scores(found.file)], tmp_path / "site", gold=gold)
+    assert result.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
+    assert any(m.value is not None for m in result.file.measures)
+    build_site(public, [withhold_scores(result.file)], tmp_path / "site", gold=gold)
     for path in (p for p in (tmp_path / "site").rglob("*") if p.is_file()):
         text = path.read_text()
         assert '"relevant"' not in text, path
@@ -220,8 +220,8 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
     for context in benchmark.contexts:
         wanted = set(dict(render_prompts(benchmark, context, load_template("authorship"))).values())
         assert wanted <= set(model.prompts)
-    found = check(out, benchmark)
-    assert (found.errors, found.warnings) == ([], [])
+    result = check(out, benchmark)
+    assert (result.errors, result.warnings) == ([], [])
     scored = score(out, benchmark, select(benchmark.kind.default_measures))
     assert scored.counts.n_missing == 0
     # Which passages are relevant it does not look at, and labels neither.

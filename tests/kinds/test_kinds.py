@@ -100,9 +100,9 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None
     manifest.manifest_sha256 = manifest_digest(manifest)
     (folder / MANIFEST).write_text(render_manifest(manifest))
     assert "unknown kind 'notes'; known: alce, authorship" in cli("verify", folder).stderr
-    found = cli("verify", folder, **given)
-    assert found.returncode == 1
-    assert f"notes: are missing in {manifest.name}" in found.stderr
+    result = cli("verify", folder, **given)
+    assert result.returncode == 1
+    assert f"notes: are missing in {manifest.name}" in result.stderr
     shown = cli("show", folder, "--query", "q01", **given)
     assert "context mix:" in shown.stdout, shown.stderr
     refused = cli("export", "kalma", folder, "--out", tmp_path / "x", **given)
@@ -134,8 +134,10 @@ def test_what_nobody_builds_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_kinds_import_nothing_that_only_their_methods_use() -> None:
     code = "import sys; from citeforge.package.kinds import kinds; kinds(); print(*sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    mine = {m.split(".")[1] for m in found.stdout.split() if m.startswith("citeforge.")}
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    mine = {m.split(".")[1] for m in result.stdout.split() if m.startswith("citeforge.")}
     assert mine <= {"engines", "kinds", "package", "plugins", "schemas"}
 
 
@@ -143,19 +145,19 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
     package: Path, tmp_path: Path, cli: Cli
 ) -> None:
     out = tmp_path / "out"
-    found = cli("export", "kalma", package, "--out", out)
-    assert found.returncode == 1
-    assert "not for rage benchmarks: the format holds sub-graphs" in found.stderr
-    assert "its formats: beir, mteb" in found.stderr
-    found = cli("run", "label-blind", "--benchmark", package, "--out", out)
-    assert found.returncode == 2
-    assert "label-blind: not for rage benchmarks: it follows the labels" in found.stderr
-    found = cli(
+    result = cli("export", "kalma", package, "--out", out)
+    assert result.returncode == 1
+    assert "not for rage benchmarks: the format holds sub-graphs" in result.stderr
+    assert "its formats: beir, mteb" in result.stderr
+    result = cli("run", "label-blind", "--benchmark", package, "--out", out)
+    assert result.returncode == 2
+    assert "label-blind: not for rage benchmarks: it follows the labels" in result.stderr
+    result = cli(
         "labels", "export", "--task", "kalma-relevance", "--benchmark", package, "--out", out
     )
-    assert found.returncode == 1
-    assert "kalma-relevance: not for rage benchmarks: " in found.stderr
-    assert "its tasks: audit-negative" in found.stderr
+    assert result.returncode == 1
+    assert "kalma-relevance: not for rage benchmarks: " in result.stderr
+    assert "its tasks: audit-negative" in result.stderr
     assert not out.exists()
 
 
@@ -164,7 +166,7 @@ BY_NAME = re.compile(r"""kind (==|!=|in)|family (==|!=) ['"]""")
 
 def test_nobody_asks_for_a_kind_by_its_name() -> None:
     source = ROOT / "src" / "citeforge"
-    found = [
+    result = [
         f"{name}:{number}: {line.strip()}"
         for path in sorted(source.rglob("*"))
         if path.is_file() and path.suffix in (".py", ".j2", ".js")
@@ -172,4 +174,4 @@ def test_nobody_asks_for_a_kind_by_its_name() -> None:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if BY_NAME.search(line)
     ]
-    assert not found
+    assert not result

@@ -75,10 +75,10 @@ def test_scores() -> None:
 def test_names_from_outside_are_escaped() -> None:
     file = scored(HOSTILE, {"CiteP": [0.0, 1.0, 1.0]})
     other = scored("two", {"CiteP": [1.0, 1.0, 1.0]})
-    for found in (cf.Scores(file), cf.compare(cf.Scores(file), cf.Scores(other))):
-        assert "<img" not in found._repr_html_()
-        assert any("<img src=x" in text for text in (found._repr_html_().replace("&lt;", "<"),))
-        assert "img" not in Cells(found._repr_html_()).tags
+    for result in (cf.Scores(file), cf.compare(cf.Scores(file), cf.Scores(other))):
+        assert "<img" not in result._repr_html_()
+        assert any("<img src=x" in text for text in (result._repr_html_().replace("&lt;", "<"),))
+        assert "img" not in Cells(result._repr_html_()).tags
 
 
 def test_many_measures_are_cut(package: Path) -> None:
@@ -92,15 +92,15 @@ def test_many_measures_are_cut(package: Path) -> None:
 
 def test_comparisons() -> None:
     one, other = map(cf.Scores, two())
-    found = cf.compare(one, other)
+    result = cf.compare(one, other)
     # One of four queries differs: nothing is significant.
-    assert repr(found) == "<2 differences, 0 of them with p < 0.05 after Holm>"
-    cells = shown(found).cells
+    assert repr(result) == "<2 differences, 0 of them with p < 0.05 after Holm>"
+    cells = shown(result).cells
     assert cells[0] == "measure"
     assert cells[8:10] == ["CiteP", "+25.00"]
-    assert "two − one" in found._repr_html_()
-    assert "signature of the first measure: CiteP|p:strict" in found._repr_html_()
-    frame = pandas.DataFrame(found)
+    assert "two − one" in result._repr_html_()
+    assert "signature of the first measure: CiteP|p:strict" in result._repr_html_()
+    frame = pandas.DataFrame(result)
     assert frame["difference"].tolist() == [25.0, 0.0]
     assert repr(cf.Comparisons()).startswith("<0 differences")
     assert "<table" not in cf.Comparisons()._repr_html_()
@@ -162,21 +162,21 @@ def test_checks(package: Path, tmp_path: Path) -> None:
     rows: list[dict[str, object]] = [
         {"query_id": "q01", "output": "One [1]."}, {"query_id": "<b>", "output": "x"},
     ]  # fmt: skip
-    found = cf.check(str(write_jsonl(tmp_path / "s.jsonl", rows)), cf.load(package))
-    assert re.fullmatch(r"<2 answers read, 1 error, \d+ warnings>", repr(found))
-    cells = shown(found).cells
+    result = cf.check(str(write_jsonl(tmp_path / "s.jsonl", rows)), cf.load(package))
+    assert re.fullmatch(r"<2 answers read, 1 error, \d+ warnings>", repr(result))
+    cells = shown(result).cells
     assert cells[:5] == ["", "line", "finding", "error", "2"]
     assert "'<b>' is not in the benchmark" in cells[5]
-    assert '<td style="text-align:left">' in found._repr_html_()
-    assert "<b>" not in found._repr_html_()
+    assert '<td style="text-align:left">' in result._repr_html_()
+    assert "<b>" not in result._repr_html_()
 
 
 def test_audits_and_rebuilt_packages(package: Path, tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "p")
-    found = cf.audit(tmp_path / "p")
-    n_flaws = sum(map(len, found.result.flaws.values()))
-    assert re.fullmatch(rf"<audit: \d of \d checks made, {n_flaws} flaws>", repr(found))
-    assert set(found.result.flaws) <= set(shown(found).cells)
+    result = cf.audit(tmp_path / "p")
+    n_flaws = sum(map(len, result.result.flaws.values()))
+    assert re.fullmatch(rf"<audit: \d of \d checks made, {n_flaws} flaws>", repr(result))
+    assert set(result.result.flaws) <= set(shown(result).cells)
     again = cf.rebuild(tmp_path / "p", tmp_path / "again", trust=True)
     assert repr(again).endswith(" made again: all tables are equal>")
     shown(again)

@@ -75,9 +75,9 @@ def test_what_may_differ_is_named(tmp_path: Any) -> None:
     pair = [cf.Scores(few), cf.Scores(many)]
     with pytest.raises(InputError, match="ctx: mix / many"):
         cf.compare(*pair)
-    (found,) = cf.compare(*pair, across=["contexts"])
-    assert found.difference == pytest.approx(100 / 3)
-    assert [found] == compare_many([few, many], across=["contexts"]).differences
+    (result,) = cf.compare(*pair, across=["contexts"])
+    assert result.difference == pytest.approx(100 / 3)
+    assert [result] == compare_many([few, many], across=["contexts"]).differences
     table = cf.report(pair, measures=["CiteP"], best="bold", per_context=True, across=["contexts"])
     assert table.startswith("| system | CiteP (mix) | CiteP (many) |")
     for kind in ("md", "latex"):

@@ -64,11 +64,11 @@ def tables_of(found: Counter[str], *left_out: str) -> dict[str, int]:
 
 
 def test_the_count_sees_what_arrow_and_python_open(opened: Opened, package: Path) -> None:
-    found = opened("verify", "p")
+    result = opened("verify", "p")
     # Hashed, schema, and streamed for duplicates and for what mappings name; before each stream
     # the headers of pages are read.
-    assert [found[name] for name in corpus_of(package)] == [1 + 1 + 2 * 2]
-    assert found["stats.json"] == 1
+    assert [result[name] for name in corpus_of(package)] == [1 + 1 + 2 * 2]
+    assert result["stats.json"] == 1
 
 
 def test_a_leaderboard_hashes_once_and_streams_the_corpus_once(
@@ -80,16 +80,18 @@ def test_a_leaderboard_hashes_once_and_streams_the_corpus_once(
     assert not cli("run", "random", "--benchmark", package, "--out", answers).returncode
     args = ("score", answers, "--benchmark", package, "--out", systems / "s.json")
     assert not cli(*args).returncode
-    found = opened("leaderboard", "build", "--benchmark", "p", "--scores", systems, "--out", "site")
-    assert max(tables_of(found).values()) == 3, found  # hashed, headers of pages, read
-    assert all(found[name] == 3 for name in corpus_of(package))
-    assert found["stats.json"] == 2  # checked, and read for the first page
+    result = opened(
+        "leaderboard", "build", "--benchmark", "p", "--scores", systems, "--out", "site"
+    )
+    assert max(tables_of(result).values()) == 3, result  # hashed, headers of pages, read
+    assert all(result[name] == 3 for name in corpus_of(package))
+    assert result["stats.json"] == 2  # checked, and read for the first page
 
 
 def test_an_audit_hashes_once_and_streams_the_corpus_once(opened: Opened, package: Path) -> None:
-    found = opened("audit", "p")
+    result = opened("audit", "p")
     corpus = corpus_of(package)
     # Hashed, headers of pages, streamed, and its schema read for croissant.json.
-    assert all(found[name] == 4 for name in corpus), found
-    assert found["README.md"] == 1  # hashed
-    assert max(tables_of(found, *corpus).values()) <= 6, found  # and read, by two checks
+    assert all(result[name] == 4 for name in corpus), result
+    assert result["README.md"] == 1  # hashed
+    assert max(tables_of(result, *corpus).values()) <= 6, result  # and read, by two checks

@@ -19,8 +19,8 @@ from conftest import ROOT
 
 def rows(package: Path, table: str) -> list[dict[str, object]]:
     """Rows as pyarrow itself reads them."""
-    found: list[dict[str, object]] = pq.read_table(next(package.glob(table))).to_pylist()
-    return found
+    result: list[dict[str, object]] = pq.read_table(next(package.glob(table))).to_pylist()
+    return result
 
 
 def test_items_are_the_rows_of_the_tables_in_their_order(package: Path) -> None:

@@ -71,10 +71,10 @@ def main() -> None:
 
         return ask
 
-    found: dict[str, Any] = {"__name__": "alce_eval"}
-    exec(compile((alce / "eval.py").read_text(), "eval.py", "exec"), found)
-    found["pipeline"] = pipeline
-    scores = found["compute_qa"](json.loads(items.read_text()))
+    result: dict[str, Any] = {"__name__": "alce_eval"}
+    exec(compile((alce / "eval.py").read_text(), "eval.py", "exec"), result)
+    result["pipeline"] = pipeline
+    scores = result["compute_qa"](json.loads(items.read_text()))
     out.write_text(json.dumps({"scores": scores, "answers": kept}))
 
 

@@ -109,7 +109,7 @@ def make_items(
     kind: str, n_questions: int, seed: int = 0, with_titles: bool = True
 ) -> list[tuple[str, str, tuple[Passage, ...]]]:
     """(question, output, passages) of one kind of answer."""
-    found = []
+    result = []
     for i in range(n_questions):
         rng = random.Random(f"{kind} {seed} {i}")
         n = rng.randint(3, 5)
@@ -121,8 +121,8 @@ def make_items(
             )
             for k in range(n)
         )
-        found.append((f"question {i}?", KINDS[kind](rng, n), shown))
-    return found
+        result.append((f"question {i}?", KINDS[kind](rng, n), shown))
+    return result
 
 
 def make_inputs(

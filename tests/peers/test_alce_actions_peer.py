@@ -55,9 +55,9 @@ def theirs(
     monkeypatch.chdir(tmp_path)
 
     def run(item: Item, replies: list[str]) -> Found:
-        found: dict[str, Any] = {"__name__": "alce_run"}
-        exec(source, found)
-        found["LLM"] = lambda args: Scripted(replies)
+        result: dict[str, Any] = {"__name__": "alce_run"}
+        exec(source, result)
+        result["LLM"] = lambda args: Scripted(replies)
         docs = [{"title": p.title, "text": p.text, "summary": "s"} for p in item.passages]
         Path("q.json").write_text(
             json.dumps([{"question": item.query, "answer": "", "docs": docs}])
@@ -74,7 +74,7 @@ def theirs(
         more = "--dataset_name d --interactive True --interactive_query doc_id"
         argv = ["run.py", *words.split(), *more.split(), "--use_shorter", "summary"]
         monkeypatch.setattr(sys, "argv", argv)
-        found["main"]()
+        result["main"]()
         (written,) = Path("result").glob("*.json")
         row = json.loads(written.read_text())["data"][0]
         return row["output"].strip(), row["doc_history"]
@@ -137,7 +137,7 @@ def test_the_same_replies_lead_to_the_same_answer(
     answer, shown = ours(benchmark, item, replies, tmp_path / "s.jsonl")
     their_answer, their_shown = theirs(item, replies)
     assert answer == their_answer
-    assert shown == [sorted(found) for found in their_shown]
+    assert shown == [sorted(result) for result in their_shown]
 
 
 @pytest.mark.parametrize(

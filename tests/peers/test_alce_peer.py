@@ -50,14 +50,14 @@ def functions(
         monkeypatch.setitem(sys.modules, name, stub)
     monkeypatch.delitem(sys.modules, "utils", raising=False)
     monkeypatch.syspath_prepend(str(checkout))
-    found: dict[str, Any] = {"__name__": "alce_eval"}
-    exec(compile((checkout / "eval.py").read_text(), "eval.py", "exec"), found)
+    result: dict[str, Any] = {"__name__": "alce_eval"}
+    exec(compile((checkout / "eval.py").read_text(), "eval.py", "exec"), result)
     sys.modules.pop("utils", None)
-    found["_run_nli_autoais"] = lambda passage, claim: int(hard.entails(passage, claim))
-    found["autoais_model"] = object()
-    found["scoring"] = types.SimpleNamespace(BootstrapAggregator=MeanAggregator)
+    result["_run_nli_autoais"] = lambda passage, claim: int(hard.entails(passage, claim))
+    result["autoais_model"] = object()
+    result["scoring"] = types.SimpleNamespace(BootstrapAggregator=MeanAggregator)
     monkeypatch.setattr(logging.getLogger("alce_eval"), "disabled", True)
-    return found
+    return result
 
 
 @pytest.fixture
@@ -74,8 +74,8 @@ def evaluator(
         path.write_text(json.dumps({"data": items}))
         monkeypatch.setattr(sys, "argv", ["eval.py", "--f", str(path), *options])
         functions["main"]()
-        found: dict[str, float] = json.loads(Path(f"{path}.score").read_text())
-        return found
+        result: dict[str, float] = json.loads(Path(f"{path}.score").read_text())
+        return result
 
     return run
 
@@ -166,11 +166,11 @@ COUNTERS = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
 
 def printed_counters(inputs: Inputs) -> str:
     """The line that ALCE prints, from our figures."""
-    found = [hard.totals(inputs, COUNTERS)[name] for name in COUNTERS]
+    result = [hard.totals(inputs, COUNTERS)[name] for name in COUNTERS]
     return (
         "Among all sentences, {:.2f}% have multiple citations, among which {:.2f}% are supported "
         "by the joint set, among which {:.2f}% overcite."
-    ).format(*(100 * value for value in found))
+    ).format(*(100 * value for value in result))
 
 
 @pytest.mark.parametrize("kind", list(hard.KINDS))

@@ -46,10 +46,10 @@ def make() -> tuple[list[tuple[str, str, tuple[Passage, ...]]], list[list[Gold]]
 
 @pytest.fixture(scope="module")
 def interpreter() -> str:
-    found = os.environ.get("CITEFORGE_PEERS_PYTHON")
-    if not found:
+    result = os.environ.get("CITEFORGE_PEERS_PYTHON")
+    if not result:
         pytest.skip("CITEFORGE_PEERS_PYTHON names no interpreter with transformers 4.28.1")
-    return found
+    return result
 
 
 def test_answers_and_scores(peer: Callable[[str], Path], interpreter: str, tmp_path: Path) -> None:

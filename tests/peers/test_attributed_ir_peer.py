@@ -41,11 +41,11 @@ def evaluator(
     path = checkout / "scripts" / "citations_eval.py"
     tree = ast.parse(path.read_text())
     tree.body = tree.body[:-1]  # it runs main() when it is imported
-    found: dict[str, Any] = {"__file__": str(path), "__name__": "citations_eval"}
-    exec(compile(tree, str(path), "exec"), found)
-    found["_run_nli_autoais"] = lambda passage, claim: int(hard.entails(passage, claim))
-    found["autoais_model"] = object()
-    return found
+    result: dict[str, Any] = {"__file__": str(path), "__name__": "citations_eval"}
+    exec(compile(tree, str(path), "exec"), result)
+    result["_run_nli_autoais"] = lambda passage, claim: int(hard.entails(passage, claim))
+    result["autoais_model"] = object()
+    return result
 
 
 def run_main(
@@ -166,12 +166,12 @@ def test_real_outputs(
     ours = hard.totals(inputs, NAMES)
     cited = run_main(evaluator, rows, tmp_path, monkeypatch, "--alce", "--autoais", "Cit")
     shown_only = run_main(evaluator, rows, tmp_path, monkeypatch, "--autoais", "Pssg")
-    found = {name: round(100 * value, 2) for name, value in ours.items()}
-    assert found == {
+    result = {name: round(100 * value, 2) for name, value in ours.items()}
+    assert result == {
         "NLI.prec": cited["ALCE precision"],
         "NLI.rec": cited["ALCE recall"],
         "AutoAIS.cit": cited["AutoAIS including all sentences"],
         "AutoAIS.cit@cited": cited["AutoAIS only sentences with citation"],
         "AutoAIS.psg": shown_only["AutoAIS including all sentences"],
     }
-    assert (found["NLI.prec"], found["NLI.rec"]) == (47.62, 35.80)
+    assert (result["NLI.prec"], result["NLI.rec"]) == (47.62, 35.80)

@@ -148,11 +148,11 @@ def outputs(
             cleaned = [
                 re.sub(r"[^\w\s\[\]]", "", re.sub(r"[\n\t ]", "", token)) for token in tokens
             ]
-            found = handler.find_sequences(cleaned)
+            result = handler.find_sequences(cleaned)
             row |= {
                 "rag_raw_answer": text,
-                "list_of_citations_in_answer": [int(cleaned[i]) for i in found],
-                "logprob_of_citations_in_answer": np.array([-rng.random() for _ in found]),
+                "list_of_citations_in_answer": [int(cleaned[i]) for i in result],
+                "logprob_of_citations_in_answer": np.array([-rng.random() for _ in result]),
                 # What its confidence looks up the relevant passage in.
                 "bm25_top10": [str(i) for i in range(SHOWN)],
                 "new_docid": str(relevant),
@@ -175,14 +175,14 @@ def _rows(outputs: Path, cell: str) -> list[dict[str, Any]]:
 
 
 def _value(file: ScoreFile, name: str) -> float:
-    (found,) = (m for m in file.measures if m.name == name)
-    assert found.value is not None
-    return found.value / found.scale
+    (result,) = (m for m in file.measures if m.name == name)
+    assert result.value is not None
+    return result.value / result.scale
 
 
 def _per_query(file: ScoreFile, name: str) -> list[float]:
-    (found,) = (m for m in file.measures if m.name == name)
-    return [math.nan if v is None else v for v in found.per_query]
+    (result,) = (m for m in file.measures if m.name == name)
+    return [math.nan if v is None else v for v in result.per_query]
 
 
 CELLS = (

@@ -64,11 +64,11 @@ def test_no_errors(
         errors = [e for row in rows for e in Draft7Validator(schema).iter_errors(json.loads(row))]
         assert errors == []
         check = theirs.validate_aggregate if is_aggregate else theirs.validate_instance_file
-        found = check(
+        result = check(
             out / name,
             repo_path=name,
             available_files=files,
             read_repo_file=lambda q: (out / q).read_text(),
             run_semantic_checks=True,
         )
-        assert (found.valid, found.errors, found.warnings) == (True, [], [])
+        assert (result.valid, result.errors, result.warnings) == (True, [], [])

@@ -40,14 +40,14 @@ def theirs(peer: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def cases() -> list[list[list[tuple[str, float]]]]:
     rng = random.Random(5)
-    found = []
+    result = []
     for _ in range(N_CASES):
         lists = []
         for _ in range(5):
             ids = rng.sample([f"d{i:02}" for i in range(25)], rng.randint(2, 10))
             lists.append(sorted(((i, rng.uniform(-9, 0)) for i in ids), key=lambda p: -p[1]))
-        found.append(lists)
-    return found
+        result.append(lists)
+    return result
 
 
 def test_sort_comb_sum_and_comb_mnz(theirs: Any) -> None:
@@ -89,8 +89,8 @@ def test_pm2_where_every_query_found_the_same_passages(theirs: Any) -> None:
             sorted(((i, rng.uniform(-3, 0)) for i in ids), key=lambda p: -p[1]) for _ in range(5)
         ]
         ordered = [*lists[1:], lists[0]]  # theirs wants the original query last
-        found, _ = theirs.PM2_post(
+        result, _ = theirs.PM2_post(
             [[s for _, s in ranking] for ranking in ordered],
             [[i for i, _ in ranking] for ranking in ordered],
         )
-        assert [i for i, _ in fusion.pm2(lists)] == found
+        assert [i for i, _ in fusion.pm2(lists)] == result

@@ -218,7 +218,7 @@ class Peer:
                 for facts in chosen:
                     q, r, v = facts[number - 1]
                     rows.writerow([f'"[name: X, qid: {q}, {r}: {v or "empty"}]"'])
-        found = []
+        result = []
         for with_first in (True, False):
             with (self.folder / "generated_questions/round1.csv").open("w") as file:
                 rows = csv.writer(file)
@@ -228,8 +228,8 @@ class Peer:
                     rows.writerow([json.dumps((graph * 2)[:2]), cited if with_first else "-"])
             self.script("auto_eval/get_all_knowledge.py").main()
             made = self.folder / "auto_eval/gold_used_knowledge_with_round1.json"
-            found.append(json.loads(made.read_text()))
-        return found[0], found[1]
+            result.append(json.loads(made.read_text()))
+        return result[0], result[1]
 
     def figures(self, rows: list[list[str]], graphs: Any, golds: tuple[Any, Any]) -> dict[str, Any]:
         """All that their evaluators print for one file of outputs."""
@@ -315,7 +315,7 @@ class Marks:
 
 
 def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
-    found = score(
+    result = score(
         submission,
         Benchmark(benchmark),
         select(["kalma"]),
@@ -323,8 +323,8 @@ def ours(benchmark: Path, submission: Path) -> dict[str, float | None]:
         protocol="reference",
         tools=Tools(JudgeSession(Entails()), llm=Marks()),  # no segmenter: theirs is an expression
     )
-    assert found.not_computed == []
-    return {m.name: m.value for m in found.measures}
+    assert result.not_computed == []
+    return {m.name: m.value for m in result.measures}
 
 
 def build(folder: Path, name: str, graphs: Path, with_first: Path, later: Path | None) -> Path:
@@ -357,10 +357,10 @@ def test_every_figure(
     ]
     jsonl = write_jsonl(tmp_path / "run.jsonl", lines)
     for submission in (jsonl, tmp_path / "peer" / "outputs" / "run.csv"):
-        found = ours(package, submission)
-        assert found.keys() == expected.keys()
+        result = ours(package, submission)
+        assert result.keys() == expected.keys()
         for name, value in expected.items():
-            assert found[name] == pytest.approx(value, abs=1e-9), (submission.suffix, name)
+            assert result[name] == pytest.approx(value, abs=1e-9), (submission.suffix, name)
 
     # Exported and read again, nothing moves; and their code reads what was exported.
     export("kalma", package, tmp_path / "out", context="full")

@@ -71,14 +71,14 @@ def test_every_figure(folder: Path, theirs: dict[str, Any], name: str, measure: 
     rows = _rows(folder, ours, f"model_{measure}")
     data = _their_rows(theirs, sources, name == "agreed")
     for threshold in (0.0, 0.01, 0.13):
-        found = pairwise_agreement(rows, threshold)
+        result = pairwise_agreement(rows, threshold)
         rate, equal, tau, total = theirs["calculate_agreement"](
             data, PEOPLE, f"model_{measure}", threshold
         )
-        assert (found.n, round(found.n * found.agreement)) == (total, equal)
-        assert found.agreement == pytest.approx(rate, abs=1e-12)
+        assert (result.n, round(result.n * result.agreement)) == (total, equal)
+        assert result.agreement == pytest.approx(rate, abs=1e-12)
         # Where one side ties everything there is no correlation; theirs is 0.
-        assert (0.0 if math.isnan(found.tau) else found.tau) == pytest.approx(tau, abs=1e-12)
+        assert (0.0 if math.isnan(result.tau) else result.tau) == pytest.approx(tau, abs=1e-12)
     if measure == "overall":
         _, correlation = theirs["system_rankings"](data)
         assert pairwise_agreement(rows, 0).system_tau == pytest.approx(correlation, abs=1e-12)
@@ -121,10 +121,10 @@ def test_annotators_among_themselves(folder: Path, theirs: dict[str, Any]) -> No
     data = [_their_rows(theirs, SETS[n][1], only_agreed=False) for n in ("first", "second")]
     strict, half = theirs["calculate_iaa"](data)
     last = [list({c.question: c for c in rows}.values()) for rows in annotators]
-    found = annotator_agreement(last)
-    assert found.n == len(strict)
-    assert found.strict == pytest.approx(sum(strict) / len(strict))
-    assert found.half_credit == pytest.approx(sum(half) / len(strict))
+    result = annotator_agreement(last)
+    assert result.n == len(strict)
+    assert result.strict == pytest.approx(sum(strict) / len(strict))
+    assert result.half_credit == pytest.approx(sum(half) / len(strict))
     every = annotator_agreement(annotators)
     assert (every.n, round(every.strict * 600), round(every.half_credit * 600)) == (600, 335, 413)
     assert not math.isnan(every.half_credit)

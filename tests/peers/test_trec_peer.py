@@ -100,8 +100,8 @@ def scored(
 
 def equal(file: ScoreFile, row: int, theirs: dict[str, float]) -> int:
     """How many figures of a topic are the same; all must be."""
-    found = {m.name: m.per_query[row] for m in file.measures}
-    assert found == pytest.approx(theirs, abs=1e-12, nan_ok=True)
+    result = {m.name: m.per_query[row] for m in file.measures}
+    assert result == pytest.approx(theirs, abs=1e-12, nan_ok=True)
     return len(theirs)
 
 
@@ -151,8 +151,8 @@ def test_support_of_whole_runs_by_a_judge(
         assert same == 6 * 30
     for name, column in SUPPORT.items():
         mean = math.fsum(getattr(m, column) for m in theirs.values()) / len(theirs)
-        found = next(m.value for m in ours.measures if m.name == name)
-        assert found == pytest.approx(100 * mean, abs=1e-9)
+        result = next(m.value for m in ours.measures if m.name == name)
+        assert result == pytest.approx(100 * mean, abs=1e-9)
 
 
 def test_support_of_any_labels(ragdoll: Any) -> None:
@@ -173,8 +173,8 @@ def test_support_of_any_labels(ragdoll: Any) -> None:
             (hard, support._first, ("TREC.HP", "TREC.HR")),
             (weighed, support._mean, ("TREC.WP@all", "TREC.WR@all")),
         ):
-            found = [v.low for v in support.support_shares(sentences, pick)]
-            assert found == pytest.approx([getattr(theirs, SUPPORT[n]) for n in names])
+            result = [v.low for v in support.support_shares(sentences, pick)]
+            assert result == pytest.approx([getattr(theirs, SUPPORT[n]) for n in names])
 
     same()
 
@@ -202,9 +202,9 @@ def test_nuggets(peer: Any, ragdoll: Any, benchmark: Benchmark, tmp_path: Path, 
     same = 0
     for at, row in enumerate(rows):
         scores = theirs.calculate_nugget_scores(row["qid"], row["nuggets"])
-        found = {n: getattr(scores, column) for n, column in NUGGETS.items()}
-        assert found == {n: also(row["nuggets"])[column] for n, column in NUGGETS.items()}
-        same += equal(ours, at, found)
+        result = {n: getattr(scores, column) for n, column in NUGGETS.items()}
+        assert result == {n: also(row["nuggets"])[column] for n, column in NUGGETS.items()}
+        same += equal(ours, at, result)
     assert same == 4 * 30
     total = theirs.calculate_global_metrics(rows)
     for m in ours.measures:
@@ -229,9 +229,9 @@ def test_rubrics(ragdoll: Any, benchmark: Benchmark, tmp_path: Path, seed: int) 
     ours = scored(answers(tmp_path, benchmark), benchmark, names, assessments=(file,))
     same = undefined = 0
     for at, row in enumerate(rows):
-        found = {n: theirs(row["criteria"], binary=binary) for n, binary in names.items()}
-        undefined += math.isnan(found["Rubric.Score"])
-        same += equal(ours, at, {n: None if math.isnan(v) else v for n, v in found.items()})  # type: ignore[misc]
+        result = {n: theirs(row["criteria"], binary=binary) for n, binary in names.items()}
+        undefined += math.isnan(result["Rubric.Score"])
+        same += equal(ours, at, {n: None if math.isnan(v) else v for n, v in result.items()})  # type: ignore[misc]
     assert (same, undefined > 0) == (2 * 30, True)
 
 

@@ -95,8 +95,8 @@ class Target:
 
     def hits(self, attack: Callable[[View], Ranking]) -> tuple[int, float]:
         """(hits, probability that blind guesses hit as often)."""
-        found = hits(attack(self.half), self.truth)
-        return found, probability(found, self.half.shown, self.truth)
+        result = hits(attack(self.half), self.truth)
+        return result, probability(result, self.half.shown, self.truth)
 
 
 @pytest.fixture(scope="module")
@@ -122,23 +122,23 @@ def recipe_of(kind: str, root: Path, **more: Any) -> Recipe:
 @pytest.fixture(scope="module")
 def careless(root: Path) -> dict[str, Target]:
     """Packages that lost their labels and nothing else."""
-    found = {}
+    result = {}
     for kind in KINDS:
         package = made(recipe_of(kind, root), root / f"plain-{kind}")
-        found[kind] = Target.of(package, naive_half(package, root / f"naive-{kind}"))
-    return found
+        result[kind] = Target.of(package, naive_half(package, root / f"naive-{kind}"))
+    return result
 
 
 @pytest.fixture(scope="module")
 def hidden(root: Path) -> dict[str, Target]:
     """The same sources, built with ``--hidden`` and published with ``--hide-gold``."""
-    found = {}
+    result = {}
     for kind in KINDS:
         package = made(recipe_of(kind, root, hidden=True), root / f"hidden-{kind}")
         split_package(package, root / f"public-{kind}", root / f"gold-{kind}")
         assert verify(package) == verify(root / f"public-{kind}") == []
-        found[kind] = Target.of(package, root / f"public-{kind}")
-    return found
+        result[kind] = Target.of(package, root / f"public-{kind}")
+    return result
 
 
 def source_texts(root: Path) -> list[str]:
@@ -178,8 +178,8 @@ def test_chance_is_what_arithmetic_says() -> None:
 def test_every_attack_opens_a_careless_package(careless: dict[str, Target], root: Path) -> None:
     for name, attack, kinds in attacks_of(root):
         for kind in kinds:
-            found, by_luck = careless[kind].hits(attack)
-            assert by_luck < SURE, (name, kind, found)
+            result, by_luck = careless[kind].hits(attack)
+            assert by_luck < SURE, (name, kind, result)
     # 10 queries with 1, with 2 and with 3 relevant passages; undone by its seed, all are known.
     assert careless["rage"].hits(attacks.by_seed(0))[0] == 10 * 1 + 10 * 2 + 10 * 3
 
@@ -191,8 +191,8 @@ def test_no_attack_beats_chance(hidden: dict[str, Target], root: Path, kind: str
     chance = (10 * 1 * 1 + 10 * 2 * 2 + 10 * 3 * 3) / size
     assert by_chance(target.half.shown, target.truth) == pytest.approx(chance)
     for name, attack, _ in attacks_of(root):
-        found, by_luck = target.hits(attack)
-        assert by_luck > BLIND, (name, found, chance)
+        result, by_luck = target.hits(attack)
+        assert by_luck > BLIND, (name, result, chance)
 
 
 def test_sizes_tell_how_many_are_relevant_unless_they_are_equal(

@@ -106,15 +106,15 @@ def test_mlcroissant_reads_every_table(folder: Path) -> None:
     import mlcroissant
 
     manifest = write_card(folder)
-    found = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
-    assert not found.metadata.ctx.issues.errors
-    sets = {r.id for r in found.metadata.record_sets}
+    result = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    assert not result.metadata.ctx.issues.errors
+    sets = {r.id for r in result.metadata.record_sets}
     tables = {n.split("-0000")[0] for n in manifest.files if n.endswith(".parquet")}
     assert sets == tables
-    rows = list(found.records("queries/queries"))
+    rows = list(result.records("queries/queries"))
     assert len(rows) == 30
     assert rows[0]["queries/queries/_id"] == b"q01"
-    passages = list(found.records("corpus/corpus"))
+    passages = list(result.records("corpus/corpus"))
     assert len(passages) == 84
     content = json.loads((folder / "croissant.json").read_text())
     assert "http://mlcommons.org/croissant/1.1" in content["conformsTo"]

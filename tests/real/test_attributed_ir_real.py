@@ -33,8 +33,8 @@ def benchmark(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Benchmark
 
 
 def values(path: Path, benchmark: Benchmark, names: str, **options: str) -> dict[str, float]:
-    found = score(path, benchmark, select(names.split(",")), **options)  # type: ignore[arg-type]
-    return {m.name: m.value for m in found.measures if m.value is not None}
+    result = score(path, benchmark, select(names.split(",")), **options)  # type: ignore[arg-type]
+    return {m.name: m.value for m in result.measures if m.value is not None}
 
 
 @pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
@@ -47,14 +47,14 @@ def test_texts_and_citations_have_the_published_scores(
         names += ",Overlap.P,Overlap.R"
     path = data / "attributed_ir" / f"{name}.jsonl"
     context = "own" if name == "zephyr_RTG_vanilla" else "none"
-    found = values(path, benchmark, names, protocol="reference", context=context)
+    result = values(path, benchmark, names, protocol="reference", context=context)
     rouge = expected["ROUGE-Lsum"]
-    assert found["BLEU"] == pytest.approx(expected["BLEU"], rel=1e-9)
-    assert found["ROUGE-Lsum.P"] == pytest.approx(rouge["Precision"], rel=1e-9)
-    assert found["ROUGE-Lsum.R"] == pytest.approx(rouge["Recall"], rel=1e-9)
-    assert found["ROUGE-Lsum.F"] == pytest.approx(rouge["fmeasure"], rel=1e-9)
+    assert result["BLEU"] == pytest.approx(expected["BLEU"], rel=1e-9)
+    assert result["ROUGE-Lsum.P"] == pytest.approx(rouge["Precision"], rel=1e-9)
+    assert result["ROUGE-Lsum.R"] == pytest.approx(rouge["Recall"], rel=1e-9)
+    assert result["ROUGE-Lsum.F"] == pytest.approx(rouge["fmeasure"], rel=1e-9)
     if name == "zephyr_RTG_vanilla":
-        assert (round(found["Overlap.P"], 2), round(found["Overlap.R"], 2)) == (33.80, 22.41)
+        assert (round(result["Overlap.P"], 2), round(result["Overlap.R"], 2)) == (33.80, 22.41)
 
 
 def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmark) -> None:
@@ -70,12 +70,12 @@ def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmar
     )
 
     def numbers(text: str) -> set[int]:
-        found: set[int] = set()
+        result: set[int] = set()
         for inner in mark.findall(text):
             for part in re.split(r"[,;]", inner):
                 ends = [int(n) for n in re.findall(r"\d+", part)]
-                found.update(range(ends[0], ends[-1] + 1))
-        return {n for n in found if not 1000 <= n <= 9999}
+                result.update(range(ends[0], ends[-1] + 1))
+        return {n for n in result if not 1000 <= n <= 9999}
 
     precision = recall = 0.0
     lines = (data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl").read_text().splitlines()
@@ -102,9 +102,9 @@ def test_strict_overlap_worked_out_independently(data: Path, benchmark: Benchmar
         precision += len(ids & wanted) / size if size else 0
         recall += len(ids & wanted) / len(wanted) if wanted else 0
     path = data / "attributed_ir" / "zephyr_RTG_vanilla.jsonl"
-    found = values(path, benchmark, "Overlap.P,Overlap.R")
-    assert found["Overlap.P"] == pytest.approx(100 * precision / 716, abs=1e-9)
-    assert found["Overlap.R"] == pytest.approx(100 * recall / 716, abs=1e-9)
+    result = values(path, benchmark, "Overlap.P,Overlap.R")
+    assert result["Overlap.P"] == pytest.approx(100 * precision / 716, abs=1e-9)
+    assert result["Overlap.R"] == pytest.approx(100 * recall / 716, abs=1e-9)
 
 
 def test_score_and_report_of_real_outputs(data: Path, benchmark: Benchmark, inline: Cli) -> None:
@@ -131,6 +131,6 @@ def test_bertscore_equals_the_published_one(data: Path, benchmark: Benchmark, na
     path = data / "attributed_ir" / f"{name}.jsonl"
     context = "own" if name == "zephyr_RTG_vanilla" else "none"
     names = "BERTScore.P,BERTScore.R,BERTScore.F"
-    found = values(path, benchmark, names, protocol="reference", context=context)
+    result = values(path, benchmark, names, protocol="reference", context=context)
     for key, theirs in (("P", "Precision"), ("R", "Recall"), ("F", "fmeasure")):
-        assert found[f"BERTScore.{key}"] == pytest.approx(expected["BERTScore"][theirs], abs=0.01)
+        assert result[f"BERTScore.{key}"] == pytest.approx(expected["BERTScore"][theirs], abs=0.01)

@@ -11,9 +11,9 @@ def test_corrected_intervals_cover_what_people_say() -> None:
     assert len(answers.systems) == 223
     # The lexical judge finds a sixth of what people find.
     assert answers.judged.mean() < answers.human.mean() / 4
-    found = draw(answers, labels=50, draws=1000, by_system=False)
-    assert found.covered >= 0.94
-    assert found.widest <= 1.01
+    result = draw(answers, labels=50, draws=1000, by_system=False)
+    assert result.covered >= 0.94
+    assert result.widest <= 1.01
     # Rank intervals, which alone claim an order, claim no wrong one.
     ordered = draw(answers, each=15, draws=400)
     assert ordered.separated > 0

@@ -31,11 +31,11 @@ def test_the_published_files_are_compared(tmp_path: Path, monkeypatch: pytest.Mo
             exec(source, names)
     expected = json.loads((data / "attributed_ir" / "expected.json").read_text())
     closed_book, with_passages = (expected[n] for n in ("zephyr_G", "zephyr_RTG_vanilla"))
-    found = {d.measure: d for d in names["found"]}
-    assert found["BLEU"].difference == pytest.approx(with_passages["BLEU"] - closed_book["BLEU"])
+    result = {d.measure: d for d in names["found"]}
+    assert result["BLEU"].difference == pytest.approx(with_passages["BLEU"] - closed_book["BLEU"])
     for end, theirs in (("P", "Precision"), ("R", "Recall"), ("F", "fmeasure")):
         gain = with_passages["ROUGE-Lsum"][theirs] - closed_book["ROUGE-Lsum"][theirs]
-        assert found[f"ROUGE-Lsum.{end}"].difference == pytest.approx(gain)
+        assert result[f"ROUGE-Lsum.{end}"].difference == pytest.approx(gain)
     assert all(d.p_holm < 0.001 for d in names["found"])
     assert repr(names["found"]) == "<4 differences, 4 of them with p < 0.05 after Holm>"
     assert repr(names["citations"]).startswith("<scores of zephyr_RTG_vanilla on hagrid: ")

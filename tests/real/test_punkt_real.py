@@ -33,7 +33,7 @@ def test_equal_to_nltk_on_real_sentences(tmp_path: Path, monkeypatch: pytest.Mon
     ours = PunktSegmenter()
     n_sentences = 0
     for text in real_texts():
-        found = [text[s:e] for s, e in ours.split(text)]
-        assert found == nltk.sent_tokenize(text)
-        n_sentences += len(found)
+        result = [text[s:e] for s, e in ours.split(text)]
+        assert result == nltk.sent_tokenize(text)
+        n_sentences += len(result)
     assert n_sentences > 5_000

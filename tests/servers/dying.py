@@ -66,11 +66,11 @@ class DyingJudge:
         return sum(len(p.premise) for p in pairs)
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        found: list[tuple[int, Decision]] = []
+        result: list[tuple[int, Decision]] = []
         for place, pair in enumerate(pairs):
             obey(pair.hypothesis)
-            found.append((place, Verdict(pair.hypothesis in pair.premise, float(place))))
-        keep(found)
+            result.append((place, Verdict(pair.hypothesis in pair.premise, float(place))))
+        keep(result)
 
 
 def refused() -> DyingEmbedder:

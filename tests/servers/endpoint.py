@@ -44,8 +44,8 @@ class Endpoint:
 
     def accepted(self, measures: tuple[str, ...] = ("CiteF1",), context: str = "mix") -> None:
         """`check` finds no error in the latest submission, and it can be scored."""
-        found = check(self.out, self.benchmark)
-        assert not found.errors, found.errors
+        result = check(self.out, self.benchmark)
+        assert not result.errors, result.errors
         scored = score(self.out, self.benchmark, select(list(measures)), context=context)
         rows = len(self.out.read_text().splitlines()) - 1
         assert scored.counts.n_answered == rows > 0

@@ -84,8 +84,8 @@ def judge(folder: Path, name: str) -> Iterator[bytes]:
 
     pairs = [Pair(p, h) for p, h in zip(texts(30, longest=40), texts(30, 1, 8), strict=True)]
     options = HfOptions(device="cpu", profile="true-t5" if name == "t5" else None)
-    found = JudgeSession(HfJudge(str(folder / name), options)).ask(pairs)
-    yield repr([found[p] for p in pairs]).encode()
+    result = JudgeSession(HfJudge(str(folder / name), options)).ask(pairs)
+    yield repr([result[p] for p in pairs]).encode()
 
 
 def perplexity(folder: Path) -> Iterator[bytes]:
@@ -202,13 +202,13 @@ def main() -> None:
         return linear(*args)
 
     torch.nn.functional.linear = seen_linear
-    found = {}
+    result = {}
     for name, work in WORK.items():
         seen.clear()
         sha = hashlib.sha256(b"\n".join(work(folder))).hexdigest()
         # Whoever computes afterwards has as many threads as before.
-        found[name] = [sha, sorted(seen), torch.get_num_threads()]
-    print(json.dumps(found))
+        result[name] = [sha, sorted(seen), torch.get_num_threads()]
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

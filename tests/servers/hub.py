@@ -47,11 +47,11 @@ class Repo:
 
     def history(self, branch: str = "main") -> list[str]:
         """Titles of a branch's commits, newest first."""
-        found, at = [], self.branches.get(branch)
+        result, at = [], self.branches.get(branch)
         while at is not None:
-            found.append(self.commits[at]["title"])
+            result.append(self.commits[at]["title"])
             at = self.commits[at]["parent"]
-        return found
+        return result
 
 
 @dataclass
@@ -169,9 +169,9 @@ class Handler(BaseHTTPRequestHandler):
             hub.uploads.append(oid)
             return 200, {}, b""
         if path.startswith("/lfs-verify/"):
-            found = json.loads(body)
-            stored = hub.lfs.get(found["oid"], b"")
-            return (200, {}, {}) if len(stored) == found["size"] else self.error(404, "", "absent")
+            result = json.loads(body)
+            stored = hub.lfs.get(result["oid"], b"")
+            return (200, {}, {}) if len(stored) == result["size"] else self.error(404, "", "absent")
         if path.startswith("/cdn/"):
             return 200, {"Accept-Ranges": "bytes"}, hub.lfs[path.rsplit("/", 1)[1]]
         match = re.fullmatch(r"/datasets/([^/]+/[^/]+)/resolve/([^/]+)/(.+)", path)
@@ -285,13 +285,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def discussions(self, repo: Repo) -> Reply:
         asked = {k: v[0] for k, v in parse_qs(urlparse(self.path).query).items()}
-        found = [
+        result = [
             pull for pull in repo.pulls
             if asked.get("author") in (None, pull["author"]["name"])
             and asked.get("status") in (None, "all", pull["status"])
         ]  # fmt: skip
         at = 10 * int(asked.get("p", 0))
-        page = {"count": len(found), "start": at, "discussions": found[at : at + 10]}
+        page = {"count": len(result), "start": at, "discussions": result[at : at + 10]}
         return 200, {}, page
 
     def propose(self, name: str, repo: Repo, revision: str, body: bytes) -> Reply:
@@ -326,19 +326,19 @@ class Handler(BaseHTTPRequestHandler):
         }  # fmt: skip
 
     def entry(self, path: str, file: dict[str, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             "type": "file", "path": path, "size": file["size"], "oid": file["oid"],
         }  # fmt: skip
         if "sha256" in file:
             lfs = {"oid": file["sha256"], "size": file["size"], "pointerSize": 134}
-            found["lfs"] = lfs
-        return found
+            result["lfs"] = lfs
+        return result
 
     def tree(self, repo: Repo, oid: str, folder: str) -> Reply:
         query = parse_qs(urlparse(self.path).query)
         recursive = query.get("recursive", ["false"])[0].lower() == "true"
         prefix = f"{folder}/" if folder else ""
-        found: dict[str, dict[str, Any]] = {}
+        result: dict[str, dict[str, Any]] = {}
         for path, file in repo.commits[oid]["files"].items():
             if not path.startswith(prefix):
                 continue
@@ -346,24 +346,24 @@ class Handler(BaseHTTPRequestHandler):
             for depth in range(1, len(parts)):
                 name = prefix + "/".join(parts[:depth])
                 if recursive or depth == 1:
-                    found[name] = {"type": "directory", "path": name, "size": 0,
+                    result[name] = {"type": "directory", "path": name, "size": 0,
                                    "oid": hashlib.sha1(name.encode()).hexdigest()}  # fmt: skip
             if recursive or len(parts) == 1:
-                found[path] = self.entry(path, file)
-        if folder and not found:
+                result[path] = self.entry(path, file)
+        if folder and not result:
             return self.error(404, "EntryNotFound", folder)
-        return 200, {}, list(found.values())
+        return 200, {}, list(result.values())
 
     def preupload(self, repo: Repo, revision: str, given: dict[str, Any]) -> Reply:
         files = repo.commits[repo.branches[revision]]["files"]
-        found = []
+        result = []
         for item in given["files"]:
             mode = "lfs" if item["path"].endswith(LFS) or item["size"] > 10e6 else "regular"
             there = files.get(item["path"], {})
             oid = there.get("sha256" if mode == "lfs" else "oid")
-            found.append({"path": item["path"], "uploadMode": mode, "shouldIgnore": False,
+            result.append({"path": item["path"], "uploadMode": mode, "shouldIgnore": False,
                           **({"oid": oid} if oid else {})})  # fmt: skip
-        return 200, {}, {"files": found}
+        return 200, {}, {"files": result}
 
     def commit(self, name: str, repo: Repo, branch: str, body: bytes) -> Reply:
         files = dict(repo.commits[repo.branches[branch]]["files"])

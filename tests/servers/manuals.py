@@ -15,12 +15,12 @@ FACTS = (
 
 def replies() -> list[list[str]]:
     """Patterns of prompts and what is said to them."""
-    found = []
+    result = []
     for words, question, answer, statement in FACTS:
         lines = (f"Question: {question}", f"Answer: {answer}", f"Statement: {statement}")
         about = question.removesuffix("?")
-        found += [
+        result += [
             [f"{words}.*exam", "\n".join([*lines, f"Quote: {words}"])],
             [rf"{words}.*Question: {about}", answer],
         ]
-    return [*found, [".", "NOT ANSWERED"]]
+    return [*result, [".", "NOT ANSWERED"]]

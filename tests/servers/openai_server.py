@@ -164,14 +164,14 @@ class Server:
         words = prompt.split(" ")
         offsets = [len(" ".join(words[:i])) + (i > 0) for i in range(len(words))]
         logs: list[float | None] = [None, *(-float(len(w)) for w in words[1:])]
-        found: dict[str, Any] | None = {
+        result: dict[str, Any] | None = {
             "tokens": [*words, "!"],
             "token_logprobs": [*logs, -99.0],
             "text_offset": [*offsets, len(prompt)],
         }
         if not payload.get("echo") or self.config.get("no_logprobs"):
-            found = None
-        choice = {"index": 0, "text": f"{prompt}!", "logprobs": found, "finish_reason": "length"}
+            result = None
+        choice = {"index": 0, "text": f"{prompt}!", "logprobs": result, "finish_reason": "length"}
         usage = {"prompt_tokens": len(words), "completion_tokens": 1}
         return {"id": "c", "object": "text_completion", "created": 0, "model": payload["model"],
                 "choices": [choice], "usage": usage}  # fmt: skip

@@ -18,11 +18,11 @@ from servers.running import Running, started
 
 def oxigraph() -> str:
     """The oxigraph binary of this environment."""
-    found = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which(
+    result = shutil.which("oxigraph", path=str(Path(sys.executable).parent)) or shutil.which(
         "oxigraph"
     )
-    assert found, "the PyPI package oxigraph is not installed"
-    return found
+    assert result, "the PyPI package oxigraph is not installed"
+    return result
 
 
 @contextmanager

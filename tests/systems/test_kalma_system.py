@@ -98,7 +98,7 @@ def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
     from citeforge.builders.kalma.contexts import KalmaQuestion, retrieve_graphs
 
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
-    found, counts = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
-    assert found.triples == {"q1": []}
+    result, counts = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
+    assert result.triples == {"q1": []}
     assert counts["questions without retrieved sub-graphs"] == 1
-    assert "0.0 % of the right ones" in found.description
+    assert "0.0 % of the right ones" in result.description

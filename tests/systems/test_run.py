@@ -19,8 +19,8 @@ KEY = {"OPENAI_API_KEY": "k"}
 
 
 def header(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
-    return found
+    result: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
+    return result
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -159,17 +159,17 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
     ],
 )
 def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) -> None:
-    found = inline(*words)
-    assert found.returncode in (1, 2)
-    assert said in found.stderr
-    assert "Traceback" not in found.stderr
+    result = inline(*words)
+    assert result.returncode in (1, 2)
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
-    found = inline("list", "systems")
-    assert found.returncode == 0
-    assert "RAGE\n  random" in found.stdout
-    assert "(RAGE, 4; needs an LLM)" in found.stdout
+    result = inline("list", "systems")
+    assert result.returncode == 0
+    assert "RAGE\n  random" in result.stdout
+    assert "(RAGE, 4; needs an LLM)" in result.stdout
 
 
 def test_every_system_stands_in_the_docs() -> None:

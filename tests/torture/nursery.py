@@ -102,8 +102,8 @@ def one(task: dict[str, Any], shim: ctypes.CDLL) -> dict[str, Any]:
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         output.seek(0)
         text = output.read().decode(errors="replace")
-    found = json.loads(said) if said else {"code": code, "count": 0}
-    return {**found, "output": text}
+    result = json.loads(said) if said else {"code": code, "count": 0}
+    return {**result, "output": text}
 
 
 def serve() -> None:

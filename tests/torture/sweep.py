@@ -105,15 +105,15 @@ def content(path: Path) -> object:
         return data
     with sqlite3.connect(path) as database:
         tables = {n for (n,) in database.execute("SELECT name FROM sqlite_master")}
-        found = {n: database.execute(q).fetchall() for n, q in STORED.items() if n in tables}
+        result = {n: database.execute(q).fetchall() for n, q in STORED.items() if n in tables}
     database.close()
-    return found
+    return result
 
 
 def litter(folder: Path) -> list[str]:
     """Names that nothing finished may leave behind."""
-    found = {p.relative_to(folder).as_posix() for n in LITTER for p in folder.rglob(n)}
-    return sorted(found)
+    result = {p.relative_to(folder).as_posix() for n in LITTER for p in folder.rglob(n)}
+    return sorted(result)
 
 
 def unlike(a: object, b: object) -> str:
@@ -189,9 +189,9 @@ class Torture:
                 self.failures.append(f"{place}: second run, exit {again.code}: {again.output}")
                 return True
             for out, wanted in expected.items():
-                found = content(folder / out)
-                if found != wanted:
-                    self.failures.append(f"{place}: {out} differs: {unlike(found, wanted)}")
+                result = content(folder / out)
+                if result != wanted:
+                    self.failures.append(f"{place}: {out} differs: {unlike(result, wanted)}")
             if litter(folder):
                 self.failures.append(f"{place}: leaves {litter(folder)}")
         return True
@@ -259,8 +259,8 @@ class Torture:
             if run.code != 1 or "Traceback" in run.output or not lines[-1].startswith("error: "):
                 self.failures.append(f"{place}: exit {run.code}: {run.output}")
         for out in before:
-            found = content(folder / out)
-            if not out.endswith(".db") and all(found != w[out] for w in wanted):
+            result = content(folder / out)
+            if not out.endswith(".db") and all(result != w[out] for w in wanted):
                 self.failures.append(f"{place}: {out} stands half-made")
         left = [n for n in litter(folder) if not n.endswith(".partial")]
         if left:
@@ -330,12 +330,12 @@ def sample(counts: dict[str, int], n: int, seed: int) -> list[tuple[str, int, bo
     }
     for points in rest.values():
         rng.shuffle(points)
-    found: list[tuple[str, int, bool]] = []
-    while len(found) < n and any(rest.values()):
+    result: list[tuple[str, int, bool]] = []
+    while len(result) < n and any(rest.values()):
         for name, points in rest.items():
             if points:
-                found.append((name, *points.pop()))
-    return found[:n]
+                result.append((name, *points.pop()))
+    return result[:n]
 
 
 def main() -> int:

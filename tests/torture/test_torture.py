@@ -16,8 +16,8 @@ KILLS = 1
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Torture]:
     if compiler() is None:
         pytest.skip("no C compiler on this machine")
-    with torture(tmp_path_factory.mktemp("torture")) as found:
-        yield found
+    with torture(tmp_path_factory.mktemp("torture")) as result:
+        yield result
 
 
 NAMES = (

@@ -78,10 +78,10 @@ def test_oracle_is_never_worse_than_its_start_nor_better_than_the_best(
 
 @given(text=st.text(alphabet=" \t\nab\u00a0\u3000é", max_size=200), size=st.integers(1, 9))
 def test_cutting_loses_no_word(text: str, size: int) -> None:
-    found = pieces(text, size)
-    assert " ".join(found).split() == text.split()
-    assert all(1 <= len(piece.split()) <= size for piece in found)
-    assert all(len(piece.split()) == size for piece in found[:-1])
+    result = pieces(text, size)
+    assert " ".join(result).split() == text.split()
+    assert all(1 <= len(piece.split()) <= size for piece in result)
+    assert all(len(piece.split()) == size for piece in result[:-1])
 
 
 class Passages:
@@ -132,12 +132,12 @@ def test_short_answers_are_found_as_alce_normalises() -> None:
         ]
     )
     texts = {"p": ("1973", "In the us, 'twas so."), "q": ("", "Opened in 1973!"), "r": ("", "no")}
-    found = covered_answers(
+    result = covered_answers(
         {"x": rows, "empty": GoldRows()}, {"x": list(texts), "empty": []}, texts
     )
-    assert found.sizes == {"x": 3}
-    assert found.of("x", ["p", "q", "r"]) == [frozenset({0}), frozenset({1}), frozenset()]
-    assert found.recall("x", ["p", "q"]) == 2 / 3
+    assert result.sizes == {"x": 3}
+    assert result.of("x", ["p", "q", "r"]) == [frozenset({0}), frozenset({1}), frozenset()]
+    assert result.recall("x", ["p", "q"]) == 2 / 3
 
 
 def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
@@ -147,22 +147,22 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
         "b": ("", "answer1 answer3 answer4"),
         "c": ("", "nothing"),
     }
-    found = covered_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
+    result = covered_answers({"x": GoldRows(answers)}, {"x": list(texts)}, texts)
     ranking = {"x": ["a", "c", "b"]}
     # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
-    assert recalls("r", ranking, found, frozenset({"x"}), 3) == {
+    assert recalls("r", ranking, result, frozenset({"x"}), 3) == {
         "r: recall@1 of short answers, mean": round(3 / 8, 4),
         "r: recall-5@1 of short answers, mean": 3 / 5,
         "r: recall@3 of short answers, mean": round(5 / 8, 4),
         "r: recall-5@3 of short answers, mean": 5 / 5,
     }
     depths = [
-        name.split("@")[1].split()[0] for name in recalls("r", ranking, found, frozenset(), 100)
+        name.split("@")[1].split()[0] for name in recalls("r", ranking, result, frozenset(), 100)
     ]
     # Passages that hold 6 of the 8 answers: 5 are enough for recall-5, and not for recall.
     few, many = {"x": ["a", "b"]}, {"x": ["a", "b", "d"]}
-    found.held["x"]["d"] = frozenset({7})
-    assert kept_by(few, many, found, frozenset({"x"})) == {
+    result.held["x"]["d"] = frozenset({7})
+    assert kept_by(few, many, result, frozenset({"x"})) == {
         "share of queries with the recall of all candidates": 0.0,
         "share of queries with the recall-5 of all candidates": 1.0,
     }
@@ -172,11 +172,11 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
 def test_pieces_of_a_judged_passage_hold_it() -> None:
     named = {"x": ["d#0", "d#1", "e#0"]}
     whole = {name: whole_id(name) for name in named["x"]}
-    found = judged({"x": ["d", "f"], "none": []}, named, whole)
-    assert found.unit == JUDGED
-    assert found.sizes == {"x": 2}
-    assert found.recall("x", ["e#0"]) == 0
-    assert found.recall("x", ["d#1", "d#0"]) == 1 / 2
+    result = judged({"x": ["d", "f"], "none": []}, named, whole)
+    assert result.unit == JUDGED
+    assert result.sizes == {"x": 2}
+    assert result.recall("x", ["e#0"]) == 0
+    assert result.recall("x", ["d#1", "d#0"]) == 1 / 2
     assert Coverage(SHORT).of("nobody", ["d"]) == [frozenset()]
 
 

@@ -44,8 +44,8 @@ class Scripted:
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         self.asked += requests
-        found = [self.reply(r.task, r.values) for r in requests]
-        return [r if isinstance(r, Failure) else LlmReply(r) for r in found]
+        result = [self.reply(r.task, r.values) for r in requests]
+        return [r if isinstance(r, Failure) else LlmReply(r) for r in result]
 
 
 class Literal:
@@ -101,7 +101,7 @@ def test_questions_and_a_corpus_become_a_benchmark(tmp_path: Path) -> None:
     stats = json.loads((out / "stats.json").read_text())
     # "both" alone holds 1831 and 1973; for the ship there is one passage.
     assert ids(out, "oracle") == {"b": ["both"], "s": ["ship"]}
-    first = {q: found[0].docid for q, found in Package(out).candidates().items()}
+    first = {q: result[0].docid for q, result in Package(out).candidates().items()}
     assert ids(out, "top1") == {q: [name] for q, name in first.items()}
     assert first["s"] == "ship"
     short = {"old": 1, "new": 1, "both": 2}[first["b"]]
@@ -267,13 +267,13 @@ def test_verify_tells_of_candidates_that_do_not_fit(tmp_path: Path) -> None:
     rows.append(rows[0])
     (path,) = (out / "candidates").glob("*.parquet")
     pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    found = [text for _, text in wrong_candidates(Package(out, load_manifest(out), whole=False))]
-    assert found[0] == "names the query 'x', which is not in queries"
-    assert found[1] == "names the passage 'gone', which is not in corpus"
-    assert "twice" in found[2]
-    assert found[3] == "query 'x' has rank 3 after 0"
-    assert "has rank 1 after" in found[4]
-    assert len(found) == 5
+    result = [text for _, text in wrong_candidates(Package(out, load_manifest(out), whole=False))]
+    assert result[0] == "names the query 'x', which is not in queries"
+    assert result[1] == "names the passage 'gone', which is not in corpus"
+    assert "twice" in result[2]
+    assert result[3] == "query 'x' has rank 3 after 0"
+    assert "has rank 1 after" in result[4]
+    assert len(result) == 5
 
 
 def test_a_judge_labels_the_documents_of_eli5(tmp_path: Path) -> None:
@@ -339,9 +339,9 @@ def test_inputs_without_gold_words_or_passages_are_told_of(tmp_path: Path) -> No
 
 def test_dense_retrieval_beside_bm25(tmp_path: Path) -> None:
     manifest = build(tmp_path, retrieving={"retrievers": ("dense", "bm25"), "depth": 3})
-    found = Package(tmp_path / "out").candidates("dense")
-    assert [len(row) for row in found.values()] == [3, 3]
-    assert found["s"][0].docid == "ship"
+    result = Package(tmp_path / "out").candidates("dense")
+    assert [len(row) for row in result.values()] == [3, 3]
+    assert result["s"][0].docid == "ship"
     assert manifest.models["retriever dense"]["search"] == "exact, cosine"
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     assert stats["dense: recall@1 of short answers, mean"] >= 1 / 2  # the ship's

@@ -147,12 +147,12 @@ def test_the_placebo_is_drawn_by_lot() -> None:
         for c in cells
         if c.labels
     }
-    for found in tags.values():
+    for result in tags.values():
         # 2,000 coins: a standard error of .011; 18,000 coins: .004.
-        assert found[:, 0].mean() == pytest.approx(0.5, abs=0.05)
-        assert found[:, 1:].mean() == pytest.approx(0.5, abs=0.02)
+        assert result[:, 0].mean() == pytest.approx(0.5, abs=0.05)
+        assert result[:, 1:].mean() == pytest.approx(0.5, abs=0.02)
         # Knowing the tag of one passage helps to guess no other.
-        assert np.corrcoef(found.T.astype(float)) == pytest.approx(np.eye(10), abs=0.11)
+        assert np.corrcoef(result.T.astype(float)) == pytest.approx(np.eye(10), abs=0.11)
     assert (tags["hl_placebo_informed"] != tags["hl_placebo_cf"]).all()
     assert (tags["hh_placebo_informed_cf"] != tags["hh_placebo_cf_informed"]).all()
     both = tags["hh_placebo_informed_informed"]
@@ -168,10 +168,10 @@ def test_draws_are_keyed_by_query(query: str, size: int, seed: int) -> None:
     assert len(set(first)) == size  # no two passages of one context by one name
     assert set(second) == {"AI"}
     words = built_in_label_sets()["person_machine"]
-    for pool, found in zip(
+    for pool, result in zip(
         (words.first, words.second), draw(words, query, size, seed), strict=True
     ):
-        assert set(found) <= set(pool)
+        assert set(result) <= set(pool)
 
 
 def test_there_are_at_least_100_names_of_two_parts() -> None:
@@ -370,14 +370,14 @@ def test_verify_finds_cells_that_differ(built: Path, tmp_path: Path) -> None:
     rows = read_table(shard_paths(built / "contexts", name), CONTEXTS).to_pylist()
     rows[0]["docs"] = rows[0]["docs"][::-1]
     table = pa.Table.from_pylist(rows, schema=CONTEXTS)
-    found = verify(tampered(built, tmp_path / "a", f"contexts/{name}", table))
-    assert any("other passages than the first cell" in str(p) for p in found)
+    result = verify(tampered(built, tmp_path / "a", f"contexts/{name}", table))
+    assert any("other passages than the first cell" in str(p) for p in result)
     labels = read_table(shard_paths(built / "authors", name), AUTHORS).to_pylist()
     labels[0]["labels"] = labels[0]["labels"][::-1]
     labels[1]["labels"] = ["Human"] * 5
     table = pa.Table.from_pylist(labels, schema=AUTHORS)
-    found = verify(tampered(built, tmp_path / "b", f"authors/{name}", table))
-    assert any("label of the wrong side" in str(p) for p in found)
+    result = verify(tampered(built, tmp_path / "b", f"authors/{name}", table))
+    assert any("label of the wrong side" in str(p) for p in result)
 
 
 def test_equal_choices_give_equal_bytes(twins: Path, built: Path, tmp_path: Path) -> None:

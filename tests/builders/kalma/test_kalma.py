@@ -65,15 +65,15 @@ def test_the_score_by_hand() -> None:
     assert specificity.of("occupation") == math.log(2 * 3 / 3)
     assert specificity.of("hobby") == math.log(2 * 3 / 1)
     triples = [fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y")]
-    found = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.25)
+    result = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.25)
     soft = {
         "occupation": math.exp(1 / 2) / (math.exp(1 / 2) + math.exp(1 / 4)),
         "hobby": math.exp(1 / 4) / (math.exp(1 / 2) + math.exp(1 / 4)),
     }
-    assert [s.triple.relation for s in found] == ["hobby", "occupation"]
-    assert found[0].score == pytest.approx(0.25 * math.log(6) + 0.75 * soft["hobby"])
-    assert found[1].score == pytest.approx(0.25 * math.log(2) + 0.75 * soft["occupation"])
-    assert found[1].coherence == pytest.approx(soft["occupation"])
+    assert [s.triple.relation for s in result] == ["hobby", "occupation"]
+    assert result[0].score == pytest.approx(0.25 * math.log(6) + 0.75 * soft["hobby"])
+    assert result[1].score == pytest.approx(0.25 * math.log(2) + 0.75 * soft["occupation"])
+    assert result[1].coherence == pytest.approx(soft["occupation"])
     # With α = 0 the likelier sentence wins.
     coherent = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.0)
     assert coherent[0].triple.relation == "occupation"
@@ -87,7 +87,7 @@ def stated(*rows: tuple[str, str, str]) -> list[Stated]:
 
 
 def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:
-    found = disambiguate(
+    result = disambiguate(
         open_graph(),
         stated(
             ("Marie Curie", "spouse", "Pierre Curie"),
@@ -102,10 +102,10 @@ def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:
             ("Pierre Curie", "wife", "Marie Curie"),  # the first pair the other way round
         ),
     )
-    assert [p.id for p in found.pairs] == [
+    assert [p.id for p in result.pairs] == [
         "Q901-Q902", "Q903-Q902", "Q906-Q907", "Q901-Q903", "Q902-Q909",
     ]  # fmt: skip
-    assert found.counts == {
+    assert result.counts == {
         "pairs dropped: connected otherwise than stated": 1,
         "pairs dropped: not connected in the graph": 1,
         "pairs dropped: no entity has the name": 1,
@@ -125,8 +125,8 @@ def test_pairs_files(tmp_path: Path, suffix: str) -> None:
         write_jsonl(path, rows)
     else:
         path.write_text("paragraph,first,relation,second\nP.,A B,spouse,C D\nS.,E F,child,G H\n")
-    found = read_stated(path)
-    assert [(s.paragraph, s.first, s.relation, s.second) for s in found] == [
+    result = read_stated(path)
+    assert [(s.paragraph, s.first, s.relation, s.second) for s in result] == [
         ("P.", "A B", "spouse", "C D"),
         ("S.", "E F", "child", "G H"),
     ]

@@ -72,9 +72,9 @@ EXTENSIONS = [
 @pytest.mark.parametrize(("after", "triple", "reason"), EXTENSIONS)
 def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
     checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
-    (found,) = checker.wrong([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
-    assert (found or "").startswith(reason or "")
-    assert (found is None) == (reason is None)
+    (result,) = checker.wrong([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
+    assert (result or "").startswith(reason or "")
+    assert (result is None) == (reason is None)
 
 
 def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
@@ -85,10 +85,10 @@ def test_a_judge_asks_whether_the_sentence_says_its_fact() -> None:
     failing = f"{BEFORE} For Ada and Byron it was mathematics # {MARK}."
     unmarked = f"{BEFORE} For Ada and Byron it was mathematics."
     texts = [told, bare, failing, unmarked]
-    found = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
-    assert found[:2] == [None, "does not say the new fact (judge)"]
-    assert str(found[2]).startswith("the judge failed")
-    assert found[3] == "does not add just the citation of the new fact"
+    result = checker.wrong([check.Extension(BEFORE, t, MATHS, POOL) for t in texts])
+    assert result[:2] == [None, "does not say the new fact (judge)"]
+    assert str(result[2]).startswith("the judge failed")
+    assert result[3] == "does not add just the citation of the new fact"
     assert len(judge.judge.asked) == 3  # not the one that breaks a rule
     assert "judge facts@1" in checker.checked_by
 
@@ -112,15 +112,15 @@ def test_annotations() -> None:
 
 
 def entries(n: int) -> list[KalmaQuestion]:
-    found = []
+    result = []
     for i in range(n):
         a, b = f"Q{10 + 2 * i}", f"Q{11 + 2 * i}"
         father = fact(a, "father", b, value_id=b)
         first = (*(fact(a, f"r{k}", f"v{k}") for k in range(4)), father)
         second = (fact(b, "child", a, value_id=a), fact(b, "r9", "v9"))
         gold = tuple((t, 1) for t in (first[-1], *first[:3]))
-        found.append(KalmaQuestion(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
-    return found
+        result.append(KalmaQuestion(f"q{i}", (Graph(a, a, first), Graph(b, b, second)), gold))
+    return result
 
 
 def test_absent_sets_are_nested_and_leak_nothing() -> None:
@@ -181,8 +181,8 @@ def added(sentence: str, triple: Triple) -> str | None:
     pool = [LINK, triple, Triple("Q2", FAMILY["Q2"], "P551", "residence", "Ulm")]
     checker = ExtensionCheck(load_domain("people"), SentenceSegmenter())
     said = sentence.replace("[]", marker(triple))
-    (found,) = checker.wrong([Extension(HANS, f"{HANS} {said}", triple, pool)])
-    return found
+    (result,) = checker.wrong([Extension(HANS, f"{HANS} {said}", triple, pool)])
+    return result
 
 
 def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
@@ -210,8 +210,8 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
 def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
     movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
     reply = seed.replace("[]", marker(movement))
-    found = check.misplaced(reply, [LINK, movement], LINK)
-    assert (found or "").startswith(reason or "") and (found is None) == (reason is None)
+    result = check.misplaced(reply, [LINK, movement], LINK)
+    assert (result or "").startswith(reason or "") and (result is None) == (reason is None)
 
 
 def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
@@ -219,8 +219,8 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
     text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
     his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
     pool = [LINK, born, his]
-    found = check.misplaced(f"{text} {marker(born)}.", pool, LINK)
-    assert found == "says 'Ulm' of somebody else"
+    result = check.misplaced(f"{text} {marker(born)}.", pool, LINK)
+    assert result == "says 'Ulm' of somebody else"
     assert check.misplaced(f"{text} {marker(his)}.", pool, LINK) is None
 
 
@@ -242,11 +242,11 @@ def of_family(
 def marked(text: str, *facts: Triple) -> str:
     """The text, each mark shortened to the relation and whose it is."""
     pool = [LINK, *facts]
-    found = annotate(text, pool, PEOPLE, LINK)
-    assert check.wrong_annotation(found, text, pool) is None
+    result = annotate(text, pool, PEOPLE, LINK)
+    assert check.wrong_annotation(result, text, pool) is None
     for triple in pool:
-        found = found.replace(marker(triple), f"[{triple.qid} {triple.relation}]")
-    return found
+        result = result.replace(marker(triple), f"[{triple.qid} {triple.relation}]")
+    return result
 
 
 def test_not_inside_another_name() -> None:

@@ -195,8 +195,8 @@ def test_no_question_of_the_example_gives_its_answers_away(built: Path) -> None:
     for row in package.gold.to_pylist():
         assert row["relation"] not in PEOPLE.uninformative
         if row["round"] > 1:
-            found = Triple(*(row[f] for f in Triple.__dataclass_fields__))
-            later.setdefault(row["query_id"], []).append(found)
+            result = Triple(*(row[f] for f in Triple.__dataclass_fields__))
+            later.setdefault(row["query_id"], []).append(result)
     for form in ("general", "specific"):
         for query, text in zip(
             package.query_ids, package.forms[form]["text"].to_pylist(), strict=True

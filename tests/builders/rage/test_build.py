@@ -46,10 +46,10 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
 
 
 def by_query(table: list[dict[str, Any]]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    result: dict[str, list[str]] = {}
     for row in table:
-        found.setdefault(row["query-id"], []).append(row["corpus-id"])
-    return found
+        result.setdefault(row["query-id"], []).append(row["corpus-id"])
+    return result
 
 
 def test_the_labels_are_disjoint_and_full(package: Path) -> None:
@@ -195,11 +195,11 @@ def test_skip_top_and_thresholds(tmp_path: Path) -> None:
             (row["corpus-id"], row["score"], row["rank"])
         )
     build(source, tmp_path / "cut", mining=Mining(seemingly_relevant=5, skip_top=2, max_score=0.4))
-    found: dict[str, list[tuple[str, float, int]]] = {}
+    result: dict[str, list[tuple[str, float, int]]] = {}
     for row in rows(tmp_path / "cut", "mapping/seemingly_relevant"):
-        found.setdefault(row["query-id"], []).append((row["corpus-id"], row["score"], row["rank"]))
+        result.setdefault(row["query-id"], []).append((row["corpus-id"], row["score"], row["rank"]))
     for query, full in everything.items():
-        assert found[query] == [t for t in full if t[2] > 2 and t[1] <= 0.4][:5]
+        assert result[query] == [t for t in full if t[2] > 2 and t[1] <= 0.4][:5]
 
 
 def test_margin_below_the_best_relevant(tmp_path: Path) -> None:

@@ -78,10 +78,10 @@ def test_equals_brute_force_with_many_ties(
     exclusions = Exclusions(
         corpus, mining, [[] for _ in range(4)], forbidden, [[] for _ in range(4)]
     )
-    found = SeeminglyRelevant(ExactSearch(queries, shards), exclusions).mine()
+    result = SeeminglyRelevant(ExactSearch(queries, shards), exclusions).mine()
     for row in range(4):
         expected = brute_force(vectors, queries[row], ids, forbidden[row], mining)
-        got = [(m.position, m.score, m.rank) for m in found[row]]
+        got = [(m.position, m.score, m.rank) for m in result[row]]
         assert [g[0] for g in got] == [e[0] for e in expected]
         assert np.allclose([g[1] for g in got], [e[1] for e in expected], atol=2e-6)
         assert [g[2] for g in got] == [e[2] for e in expected]
@@ -98,10 +98,10 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, margin=margin)
     exclusions = Exclusions(corpus, mining, [[relevant]], [{relevant}], [[]])
-    (found,) = SeeminglyRelevant(ExactSearch(query, shards), exclusions).mine()
+    (result,) = SeeminglyRelevant(ExactSearch(query, shards), exclusions).mine()
     expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
-    assert {m.position for m in found} - near == expected - near
+    assert {m.position for m in result} - near == expected - near
 
 
 @pytest.mark.parametrize("relevant", [5, 30])
@@ -116,13 +116,13 @@ def test_a_relative_margin_is_a_share_of_the_best_relevant_score(
     mining = Mining(seemingly_relevant=40, relative_margin=0.9)
     exclusions = Exclusions(corpus, mining, [[relevant, 39]], [{relevant, 39}], [[]])
     miner = SeeminglyRelevant(ExactSearch(query, shards), exclusions)
-    (found,) = miner.mine()
+    (result,) = miner.mine()
     # A tenth of the score below it; of a negative score, too.
     limit = 0.9 * best if best > 0 else 1.1 * best
     expected = {i for i in range(39) if i != relevant and np.cos(angles[i]) <= limit}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - limit) < 1e-3}
-    assert {m.position for m in found} - near == expected - near
-    assert miner.above == {"--relative-margin": 38 - len(found)}
+    assert {m.position for m in result} - near == expected - near
+    assert miner.above == {"--relative-margin": 38 - len(result)}
 
 
 def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
@@ -131,16 +131,16 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     mining = Mining(seemingly_relevant=5, irrelevant=30)
     exclusions = Exclusions(corpus, mining, [[0]], [{0, 8}], [[]])
     taken = SeeminglyRelevant(ExactSearch(vectors[:1], shards), exclusions).mine()
-    (found,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
-    drawn = [m.position for m in found]
+    (result,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
+    drawn = [m.position for m in result]
     barred = {0, 8} | {m.position for m in taken[0]}
     assert len(drawn) == len(set(drawn)) == 30
     assert not set(drawn) & barred
     assert not exclusions.counts
     assert drawn == distinct_below(40, 30, generator(1, "irrelevant", "q"), barred)
     exclusions.mining = Mining(seemingly_relevant=5, irrelevant=36)
-    (found,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
-    assert {m.position for m in found} == set(range(40)) - barred
+    (result,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
+    assert {m.position for m in result} == set(range(40)) - barred
 
 
 def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None:

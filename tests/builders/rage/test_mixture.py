@@ -11,10 +11,10 @@ from citeforge.schemas.recipes.mixture import PRESETS, Mixture
 
 def pools(n_queries: int, sizes: dict[str, int]) -> Pools:
     names = [f"q{i}" for i in range(n_queries)]
-    found = Pools(names)
+    result = Pools(names)
     for label, size in sizes.items():
-        found.by_label[label] = {q: [f"{label[0]}{q}-{i}" for i in range(size)] for q in names}
-    return found
+        result.by_label[label] = {q: [f"{label[0]}{q}-{i}" for i in range(size)] for q in names}
+    return result
 
 
 FULL = {"relevant": 5, "irrelevant": 10, "seemingly_relevant": 10}

@@ -192,7 +192,7 @@ def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, cli: Cli) -> 
     screened = built(source, tmp_path / "screened", mining={"exclude_contained": True})
     assert not any(screened[q] & PIECES[q] for q in DOCUMENTS)
     # Dropping leaves fewer; mining without them finds others in their place.
-    assert all(len(found) == 5 + 4 for found in screened.values())
+    assert all(len(result) == 5 + 4 for result in screened.values())
     counts = load_intact(tmp_path / "screened").counts
     what = "candidates dropped: share text with a relevant passage"
     assert counts[f"seemingly relevant {what}"] == n
@@ -202,7 +202,7 @@ def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, cli: Cli) -> 
 def test_the_threshold_belongs_to_the_recipe(source: Path, tmp_path: Path) -> None:
     # Neighbours share 46 of 96 runs; only the line is a piece as a whole.
     mining = {"exclude_contained": True, "contained": 0.5}
-    found = built(source, tmp_path / "out", mining=mining)
-    assert "castle-line" not in found["castle"]
-    assert found["river"] >= PIECES["river"]
+    result = built(source, tmp_path / "out", mining=mining)
+    assert "castle-line" not in result["castle"]
+    assert result["river"] >= PIECES["river"]
     assert load_intact(tmp_path / "out").config["mining"]["contained"] == 0.5

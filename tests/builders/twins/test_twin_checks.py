@@ -131,11 +131,11 @@ def test_entailment_is_asked_both_ways_and_only_of_twins_that_pass_the_rest() ->
 
 
 def test_measures_by_hand() -> None:
-    found = measure("a b c d", "a b c e f", 3)
-    assert found.length_ratio == 5 / 4
+    result = measure("a b c d", "a b c e f", 3)
+    assert result.length_ratio == 5 / 4
     # "a b c d" (7 characters) to "a b c e f" (9): change one, add two.
-    assert found.edit_similarity == pytest.approx(1 - 3 / 9, abs=1e-6)
-    assert found.ngram_overlap == pytest.approx(1 / 3, abs=1e-6)  # of abc, bce, cef
+    assert result.edit_similarity == pytest.approx(1 - 3 / 9, abs=1e-6)
+    assert result.ngram_overlap == pytest.approx(1 / 3, abs=1e-6)  # of abc, bce, cef
 
 
 @given(st.text(max_size=300), st.text(max_size=300))

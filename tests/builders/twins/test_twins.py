@@ -98,11 +98,11 @@ def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
     llm = Scripted()
     manifest = build(base, tmp_path / "t", llm)
     assert verify(tmp_path / "t") == []
-    found = Base(tmp_path / "t")
+    result = Base(tmp_path / "t")
     named = {p for q in ("q1", "q2") for p in shown(base, q)}
-    rows = found.twins.to_pylist()
+    rows = result.twins.to_pylist()
     assert {r["_id"] for r in rows} == named
-    texts = found.texts([r["twin_id"] for r in rows])
+    texts = result.texts([r["twin_id"] for r in rows])
     for row in rows:
         assert texts[row["twin_id"]][1] == turned(TEXTS[row["_id"]])
         assert (row["author"], row["attempts"], row["accepted"]) == ("scripted", 1, True)

@@ -81,14 +81,14 @@ def test_same_bytes_for_every_number_of_threads(offline: embed.Embedder) -> None
     words = "moon river bridge element language engine water iron copper lake".split()
     texts = [" ".join(words[i % 10 : i % 10 + 1 + i % 7] * (1 + i % 11)) for i in range(75)]
     before = torch.get_num_threads()
-    found: list[list[bytes]] = []
+    result: list[list[bytes]] = []
     try:
         for threads in (1, 3):
             torch.set_num_threads(threads)
-            found.append([offline.encode(texts[:n], "passage").tobytes() for n in (1, 3, 75)])
+            result.append([offline.encode(texts[:n], "passage").tobytes() for n in (1, 3, 75)])
     finally:
         torch.set_num_threads(before)
-    assert found[0] == found[1]
+    assert result[0] == result[1]
 
 
 def test_the_package_is_not_imported() -> None:
@@ -106,9 +106,9 @@ def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (fake / "__init__.py").write_text("raise SystemExit('imported')")
     (fake / "model" / "model.safetensors").write_bytes(b"other weights")
     monkeypatch.syspath_prepend(str(tmp_path))
-    found = hashlib.sha256(b"other weights").hexdigest()
-    assert found != OFFLINE_SHA256
-    with pytest.raises(InputError, match=found):
+    result = hashlib.sha256(b"other weights").hexdigest()
+    assert result != OFFLINE_SHA256
+    with pytest.raises(InputError, match=result):
         make_embedder("offline").fingerprint()
 
 

@@ -42,8 +42,8 @@ def vectors() -> np.ndarray:
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    found: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return found
+    result: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return result
 
 
 @pytest.mark.parametrize("layout", ["<f2", "<f4", "<f8", ">f4", "npy folder", "parquet", "folder"])
@@ -63,8 +63,8 @@ def test_every_layout_gives_the_same_vectors(
     else:
         path = save(tmp_path / "v.npy", vectors.astype(layout))
     shards = shards_of(path, tmp_path / "made")
-    found = np.concatenate(list(iter_blocks(shards, 3)))
-    assert np.allclose(found, unit(vectors), atol=1e-3)
+    result = np.concatenate(list(iter_blocks(shards, 3)))
+    assert np.allclose(result, unit(vectors), atol=1e-3)
     assert np.allclose(
         unit(gather(shards, np.array([0, 4, 9]))), unit(vectors)[[0, 4, 9]], atol=1e-3
     )
@@ -80,8 +80,8 @@ def test_queries_by_id_or_by_place(tmp_path: Path, vectors: np.ndarray) -> None:
     placed = open_vectors(save(tmp_path / "q.npy", vectors))
     named = open_vectors(save(tmp_path / "q.parquet", vectors[::-1], IDS[::-1]))
     for source in (placed, named):
-        found = query_rows(source, IDS, ["p7", "p2"])
-        assert np.allclose(found, unit(vectors)[[7, 2]], atol=1e-6)
+        result = query_rows(source, IDS, ["p7", "p2"])
+        assert np.allclose(result, unit(vectors)[[7, 2]], atol=1e-6)
     with pytest.raises(InputError, match=r"q.parquet: has no vector of the query 'q'; one a query"):
         query_rows(named, [*IDS, "q"], ["q"])
     twice = open_vectors(save(tmp_path / "t.parquet", vectors[:2], ["p1", "p1"]))

@@ -149,10 +149,10 @@ def test_the_largest_page_and_the_whole(tmp_path: Path) -> None:
     rows = pa.table([["a", "b"], ["x" * 100, "y" * 200]], schema=SCHEMA)
     pq.write_table(rows, path, use_dictionary=False)
     with pq.ParquetFile(path) as file:
-        found = unpacked(path, file, ["text"])
+        result = unpacked(path, file, ["text"])
     levels = 6  # that both rows hold something: a length of 4 bytes, one run of 2
     page = levels + (4 + 100) + (4 + 200)
-    assert (found.page, found.file) == (page, page + 2 * 16)
+    assert (result.page, result.file) == (page, page + 2 * 16)
 
 
 def test_a_wrong_byte_anywhere_is_a_clear_error_or_none(tmp_path: Path) -> None:

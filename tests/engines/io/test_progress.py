@@ -44,8 +44,8 @@ def test_json_tells_the_end_of_what_was_over_soon(capsys: pytest.CaptureFixture[
 
     contextvars.copy_context().run(work)
     (line,) = capsys.readouterr().err.splitlines()
-    found = json.loads(line)
-    assert (found["stage"], found["done"], found["total"]) == ("embedding", 2, 2)
+    result = json.loads(line)
+    assert (result["stage"], result["done"], result["total"]) == ("embedding", 2, 2)
 
 
 def test_work_that_is_stuck_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,12 +77,12 @@ def test_the_first_line_comes_soon_and_the_others_at_intervals(
 def test_arithmetic_of_a_line() -> None:
     lines = Lines("mining", 5_000_000, "passages")
     lines.done = 1_200_000
-    found = lines.line(60)
-    assert found.rate == 20_000  # 1,200,000 / 60
-    assert found.seconds_left == 190  # 3,800,000 / 20,000
+    result = lines.line(60)
+    assert result.rate == 20_000  # 1,200,000 / 60
+    assert result.seconds_left == 190  # 3,800,000 / 20,000
     text = "mining: 1,200,000 of 5,000,000 passages, 20,000 a second, 0:03:10 left, peak memory"
-    assert str(found).startswith(text)
-    assert 10 < found.peak_mb < 1_000_000
+    assert str(result).startswith(text)
+    assert 10 < result.peak_mb < 1_000_000
 
 
 def test_without_a_total_or_an_item_there_is_no_time_left() -> None:
@@ -117,9 +117,9 @@ def test_a_terminal_sees_a_bar_unless_json_is_asked_for(words: list[str], is_lin
     os.close(reader)
     assert child.wait() == 0
     if is_lines:
-        found = json.loads(seen)
-        assert [found[n] for n in ("stage", "done", "total", "unit")] == ["judging", 2, 2, "pairs"]
-        assert set(found) == set(Line.__struct_fields__)
+        result = json.loads(seen)
+        assert [result[n] for n in ("stage", "done", "total", "unit")] == ["judging", 2, 2, "pairs"]
+        assert set(result) == set(Line.__struct_fields__)
     else:
         assert b"judging" in seen
         assert b"peak memory" not in seen

@@ -12,9 +12,9 @@ PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stand
 
 def minicheck_chunks(text: str, n: int) -> list[str]:
     """As MiniCheck's ``chunks`` generator and what is done with it, for words."""
-    found = list(itertools.chain(*[[*sentences(b), "\n"] for b in text.split("\n")]))[:-1]
+    result = list(itertools.chain(*[[*sentences(b), "\n"] for b in text.split("\n")]))[:-1]
     out, current, count = [], [], 0
-    for sentence in found:
+    for sentence in result:
         size = len(sentence.split())
         if count + size > n:
             out.append(" ".join(current))
@@ -28,9 +28,9 @@ def minicheck_chunks(text: str, n: int) -> list[str]:
 
 @pytest.mark.parametrize("n", [1, 5, 6, 11, 12, 100])
 def test_chunks_hold_whole_sentences(n: int) -> None:
-    found = sentence_chunks(PREMISE, Chunks(size=n, of="words"), len)
-    assert found == minicheck_chunks(PREMISE, n)
-    assert " ".join(" ".join(found).split()) == " ".join(PREMISE.split())
+    result = sentence_chunks(PREMISE, Chunks(size=n, of="words"), len)
+    assert result == minicheck_chunks(PREMISE, n)
+    assert " ".join(" ".join(result).split()) == " ".join(PREMISE.split())
     assert sentence_chunks("  \n ", Chunks(size=n, of="words"), len) == []
 
 

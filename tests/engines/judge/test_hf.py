@@ -46,8 +46,8 @@ def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
     judge = HfJudge(
         str(folder), HfOptions(**{"device": "cpu", "profile": profile(folder), **options})
     )
-    found = JudgeSession(judge).ask(asked)
-    return [found[p] for p in asked]
+    result = JudgeSession(judge).ask(asked)
+    return [result[p] for p in asked]
 
 
 @pytest.mark.parametrize("kind", ["t5", "classifier"])
@@ -56,9 +56,9 @@ def test_both_verdicts_are_given_and_mean_something(
 ) -> None:
     rng = random.Random(5)
     rows = [make_pair(rng) for _ in range(200)]
-    found = ask(request.getfixturevalue(kind), [Pair(p, h) for p, h, _ in rows])
-    right = sum(v.entailed == bool(y) for v, (_, _, y) in zip(found, rows, strict=True))
-    assert 20 < sum(v.entailed for v in found) < 180
+    result = ask(request.getfixturevalue(kind), [Pair(p, h) for p, h, _ in rows])
+    right = sum(v.entailed == bool(y) for v, (_, _, y) in zip(result, rows, strict=True))
+    assert 20 < sum(v.entailed for v in result) < 180
     assert right > 130
 
 
@@ -99,11 +99,11 @@ def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyP
     inner = judge._model.margins
     monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
     monkeypatch.setattr(hf, "CLOSE_CALL", {"float32": 1e9})  # every call is close
-    found = JudgeSession(judge).ask(pairs(20))
+    result = JudgeSession(judge).ask(pairs(20))
     # Batches of one round may end in any order.
     assert sorted(sizes[:3]) == [4, 8, 8]
     assert sizes[3:] == [1] * 20
-    assert len(found) == 20
+    assert len(result) == 20
 
 
 def test_margins_of_bfloat16_move_less_than_its_rule_says(t5: Path) -> None:
@@ -152,8 +152,8 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
     session = JudgeSession(
         HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder), max_tokens=40))
     )
-    found = session.ask(asked)
-    assert [found[p].truncated for p in asked] == [True, False, True]  # type: ignore[union-attr]
+    result = session.ask(asked)
+    assert [result[p].truncated for p in asked] == [True, False, True]  # type: ignore[union-attr]
     assert session.n_truncated == 2
 
 
@@ -170,12 +170,12 @@ def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.Mon
         seen.append(len(batch))
         if len(batch) > 4:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        found: list[float] = inner(batch)
-        return found
+        result: list[float] = inner(batch)
+        return result
 
     monkeypatch.setattr(judge._model, "_run", run)
-    found = JudgeSession(judge).ask(asked)
-    assert {p: v.entailed for p, v in found.items()} == {  # type: ignore[union-attr]
+    result = JudgeSession(judge).ask(asked)
+    assert {p: v.entailed for p, v in result.items()} == {  # type: ignore[union-attr]
         p: v.entailed  # type: ignore[union-attr]
         for p, v in expected.items()
     }
@@ -191,14 +191,14 @@ def test_memory_that_never_suffices_is_a_failure(t5: Path, monkeypatch: pytest.M
     def run(batch: Sequence[Any]) -> list[float]:
         if any(e.ids == judge._model.encode([asked[2]])[0].ids for e in batch):
             raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        found: list[float] = inner(batch)
-        return found
+        result: list[float] = inner(batch)
+        return result
 
     monkeypatch.setattr(judge._model, "_run", run)
     session = JudgeSession(judge)
-    found = session.ask(asked)
-    assert isinstance(found[asked[2]], JudgeFailure)
-    assert sum(isinstance(v, Verdict) for v in found.values()) == 5
+    result = session.ask(asked)
+    assert isinstance(result[asked[2]], JudgeFailure)
+    assert sum(isinstance(v, Verdict) for v in result.values()) == 5
     assert session.n_failed == 1
 
 
@@ -327,6 +327,6 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(t5: Path, tmp_path: Pa
     with VerdictStore(store) as opened:
         judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=4))
         session = JudgeSession(judge, opened)
-        found = session.ask(list(calm))
+        result = session.ask(list(calm))
         assert session.n_asked == 0
-    assert {p: v.entailed for p, v in found.items()} == calm  # type: ignore[union-attr]
+    assert {p: v.entailed for p, v in result.items()} == calm  # type: ignore[union-attr]

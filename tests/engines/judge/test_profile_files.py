@@ -37,5 +37,5 @@ def test_rebuild_looks_for_a_profile_beside_the_package(tmp_path: Path) -> None:
     recipe = RageRecipe(source="beir:x", judging=Judging(judge="hf:x", judge_profile="judge.yaml"))
     assert _profiles(recipe, tmp_path / "package") == {}
     (tmp_path / "judge.yaml").write_text("")
-    (found,) = _profiles(recipe, tmp_path / "package").values()
-    assert found.judge_profile == str(tmp_path / "judge.yaml")
+    (result,) = _profiles(recipe, tmp_path / "package").values()
+    assert result.judge_profile == str(tmp_path / "judge.yaml")

@@ -43,14 +43,14 @@ def tokenizer(folder: Path, *, t5: bool = False, pair: bool = False, chat: bool 
         made.post_processor = processors.TemplateProcessing(
             single="$A </s>", pair="$A </s> $B </s>", special_tokens=[("</s>", 1)]
         )
-    found = PreTrainedTokenizerFast(
+    result = PreTrainedTokenizerFast(
         tokenizer_object=made, pad_token="<pad>", eos_token="</s>", unk_token="<unk>",
         model_max_length=512, model_input_names=["input_ids", "attention_mask"],
     )  # fmt: skip
     if chat:
-        found.chat_template = CHAT
-    found.save_pretrained(folder)
-    return found
+        result.chat_template = CHAT
+    result.save_pretrained(folder)
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -121,11 +121,11 @@ def ids(of: HfJudge, pair: Pair) -> list[list[list[int]]]:
 
 
 def margin(of: HfJudge, pair: Pair) -> float:
-    (found,) = JudgeSession(of).ask([pair]).values()
-    assert isinstance(found, Verdict)
-    assert found.margin is not None
-    assert found.entailed == (found.margin > 0)
-    return found.margin
+    (result,) = JudgeSession(of).ask([pair]).values()
+    assert isinstance(result, Verdict)
+    assert result.margin is not None
+    assert result.entailed == (result.margin > 0)
+    return result.margin
 
 
 def test_every_profile_is_short_and_says_where_from() -> None:
@@ -255,8 +255,8 @@ def test_alignscore(tmp_path: Path) -> None:
         theirs = [read(chunk, claim, return_tensors="pt") for chunk in chunks]
         with torch.inference_mode():
             rows.append([head(body(**t).pooler_output).softmax(-1)[0, 0].item() for t in theirs])
-        found = ids(asked, Pair(PREMISE, HYPOTHESIS))[claims.index(claim)]
-        assert found == [t.input_ids[0].tolist() for t in theirs]
+        result = ids(asked, Pair(PREMISE, HYPOTHESIS))[claims.index(claim)]
+        assert result == [t.input_ids[0].tolist() for t in theirs]
     score = (max(rows[0]) + max(rows[1])) / 2
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(score - 0.5, abs=1e-6)
     torch.save({"state_dict": state, "code": Pair}, own / "AlignScore-large.ckpt")
@@ -308,9 +308,9 @@ def test_chat_models(llama: Path) -> None:
     # Padding before the text moves nothing: short and long pairs in one batch.
     several = [Pair(PREMISE, HYPOTHESIS), Pair("It opened.", "It stands.")]
     together = JudgeSession(judge(llama, "granite-guardian")).ask(several)
-    for pair, found in together.items():
-        assert isinstance(found, Verdict)
-        assert found.margin == pytest.approx(margin(granite, pair), abs=1e-6)
+    for pair, result in together.items():
+        assert isinstance(result, Verdict)
+        assert result.margin == pytest.approx(margin(granite, pair), abs=1e-6)
 
 
 def test_the_best_chunk_decides_and_cuts_are_counted(roberta: Path, tmp_path: Path) -> None:
@@ -419,5 +419,5 @@ def test_no_memory_for_a_part_fails_the_pair(
     monkeypatch.setattr(
         asked._model, "_run", lambda batch: (_ for _ in ()).throw(RuntimeError("out of memory"))
     )
-    (found,) = JudgeSession(asked).ask([Pair(PREMISE, HYPOTHESIS)]).values()
-    assert isinstance(found, JudgeFailure)
+    (result,) = JudgeSession(asked).ask([Pair(PREMISE, HYPOTHESIS)]).values()
+    assert isinstance(result, JudgeFailure)

@@ -49,9 +49,9 @@ A, B, EMPTY = Pair("a b", "a"), Pair("a b", "c"), Pair("  ", "a")
 def test_duplicates_are_asked_once_and_empty_premises_never() -> None:
     judge = Counting()
     session = JudgeSession(judge)
-    found = session.ask([A, B, A, EMPTY, A])
+    result = session.ask([A, B, A, EMPTY, A])
     assert judge.asked == [A, B]
-    assert found == {A: Verdict(True, 1.0), B: Verdict(False, 1.0), EMPTY: Verdict(False)}
+    assert result == {A: Verdict(True, 1.0), B: Verdict(False, 1.0), EMPTY: Verdict(False)}
     session.ask([A, EMPTY])  # a second wave
     assert judge.asked == [A, B]
     assert (session.n_asked, session.n_stored, session.n_failed) == (2, 0, 0)
@@ -109,11 +109,11 @@ def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
         judge = make_judge("openai:m", client=options, replay=replay)
 
         def asked(session: JudgeSession, pair: Pair) -> list[Any]:
-            found = []
+            result = []
             for repeat in range(session.repeats):
                 session.repeat = repeat
-                found += session.ask([pair]).values()
-            return found
+                result += session.ask([pair]).values()
+            return result
 
         first = JudgeSession(judge, store, 1)
         assert asked(first, unsure) == expected[:1]
@@ -168,10 +168,10 @@ def test_a_table_of_verdicts(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(map(json.dumps, rows)) + "\n")
     session = JudgeSession(make_judge(f"table:{path}"))
-    found = session.ask([A, B, Pair("x", "y")])
-    assert found[A] == Verdict(True, 0.5)
-    assert found[B] == Verdict(False)
-    assert isinstance(found[Pair("x", "y")], JudgeFailure)
+    result = session.ask([A, B, Pair("x", "y")])
+    assert result[A] == Verdict(True, 0.5)
+    assert result[B] == Verdict(False)
+    assert isinstance(result[Pair("x", "y")], JudgeFailure)
     assert session.judge.signature.startswith("table:t.jsonl@")
 
 
@@ -205,12 +205,12 @@ def test_an_llm_as_judge(server: Running, options: ClientOptions, tmp_path: Path
     ):
         judge = make_judge("openai:m", client=options, replay=replay)
         session = JudgeSession(judge, store)
-        found = session.ask([yes, no, words, number])
-        assert found[yes] == Verdict(True)
-        assert found[no] == Verdict(False)
+        result = session.ask([yes, no, words, number])
+        assert result[yes] == Verdict(True)
+        assert result[no] == Verdict(False)
         # Unparsable replies are asked for again, as samples of their own, then given up.
         for pair in (words, number):
-            assert found[pair] == JudgeFailure("no verdict in 3 replies")
+            assert result[pair] == JudgeFailure("no verdict in 3 replies")
         assert session.n_failed == 2
         assert len(server.requests()) == 4 + 2 + 2
         payload = next(iter(replay.export())).payload
@@ -254,14 +254,14 @@ def test_three_levels_of_an_llm_are_stored_and_written(
     with VerdictStore(tmp_path / "v.db") as store:
         judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-three-level"))
         assert judge.signature.startswith("openai:m@llm-three-level@")
-        found = JudgeSession(judge, store).ask([*pairs, odd])
-        assert [found[p] for p in pairs] == expected
-        assert isinstance(found[odd], JudgeFailure)
+        result = JudgeSession(judge, store).ask([*pairs, odd])
+        assert [result[p] for p in pairs] == expected
+        assert isinstance(result[odd], JudgeFailure)
         again = JudgeSession(judge, store)
         assert list(again.ask(pairs).values()) == expected
         assert (again.n_asked, again.n_stored) == (0, 3)
     table = tmp_path / "t.jsonl"
-    assert write_verdicts(table, pairs, found) == 1
+    assert write_verdicts(table, pairs, result) == 1
     read = JudgeSession(make_judge(f"table:{table}")).ask(pairs)
     assert [v.level for v in read.values() if isinstance(v, Verdict)] == [1, 0.5, 0]
     table.write_text(table.read_text().replace('"support":"partial"', '"support":"full"'))
@@ -280,13 +280,13 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
     expected = [Verdict(True), Verdict(False), Verdict(False, undecided=True)]
     with VerdictStore(tmp_path / "v.db") as store:
         judge = make_judge("openai:m", client=options, hf=HfOptions(profile="llm-fact"))
-        found = JudgeSession(judge, store).ask(pairs)
-        assert [found[p] for p in pairs] == expected
+        result = JudgeSession(judge, store).ask(pairs)
+        assert [result[p] for p in pairs] == expected
         again = JudgeSession(judge, store)
         assert list(again.ask(pairs).values()) == expected
         assert (again.n_asked, again.n_stored) == (0, 3)
     table = tmp_path / "t.jsonl"
-    assert write_verdicts(table, pairs, found) == 1
+    assert write_verdicts(table, pairs, result) == 1
     assert list(JudgeSession(make_judge(f"table:{table}")).ask(pairs).values()) == expected
     lines = table.read_text().splitlines()
     assert json.loads(lines[2])["verdict"] == "undecided"
@@ -318,12 +318,12 @@ def test_the_first_word_of_a_reply(server: Running, options: ClientOptions) -> N
     both = Pair("text", "He said #script:Yes#. And she said #script:No#.")
     judge = make_judge("openai:bespoke-minicheck", client=options)
     assert judge.comparable
-    found = JudgeSession(judge).ask([yes, no, empty, both])
+    result = JudgeSession(judge).ask([yes, no, empty, both])
     requests = server.requests()
-    assert found[yes] == Verdict(True)
-    assert found[no] == Verdict(False)
-    assert isinstance(found[empty], JudgeFailure)
-    assert found[both] == Verdict(False)
+    assert result[yes] == Verdict(True)
+    assert result[no] == Verdict(False)
+    assert isinstance(result[empty], JudgeFailure)
+    assert result[both] == Verdict(False)
     assert len(requests) == 2 + 3 + 2  # the dots three times, two sentences of the last
     assert "response_format" not in requests[0]
 

@@ -110,8 +110,8 @@ def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(
     assert len(server.requests()) == before
     # Whoever needs a text gets the failure that such a reply is for him.
     needy = [Request(r.messages) for r in (*requests[1:3], requests[5])]
-    found = llm(server, store).complete(needy)
-    reasons = [r.reason for r in found if isinstance(r, Failure)]
+    result = llm(server, store).complete(needy)
+    reasons = [r.reason for r in result if isinstance(r, Failure)]
     assert reasons == ["truncated", "empty", "empty"]
     store.close()
     rows = [r for r in requests if r.messages[0][1] not in ("#filter", "#nochoice")]

@@ -107,13 +107,13 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
 def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path: Path) -> None:
     options = ClientOptions(server.url, retry=FAST)
     with ReplayStore(tmp_path / "a.db") as store:
-        found = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
+        result = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
         vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")
         rows = list(store.export())
     before = len(server.requests())
     with ReplayStore(tmp_path / "b.db") as store:
         assert store.import_rows(iter(rows)) == (41, 0)
-        assert make_perplexity("openai:m", [], options=options, store=store).of(TEXTS) == found
+        assert make_perplexity("openai:m", [], options=options, store=store).of(TEXTS) == result
         other = make_embedder("openai:m", options=options, store=store)
         assert np.array_equal(other.encode(TEXTS, "query"), vectors)
     assert len(server.requests()) == before

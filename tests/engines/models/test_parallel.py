@@ -23,7 +23,7 @@ MODELS = ("embedding", "judge", "perplexity", "bertscore", "mauve", "qa", "cross
 def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("models")
     make_models(folder)
-    found = {}
+    result = {}
     for threads in THREADS:
         number = str(threads)
         path = os.pathsep.join([str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])])
@@ -33,8 +33,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any
         output = subprocess.run(
             [sys.executable, script, folder, number], stdout=subprocess.PIPE, check=True, env=env
         ).stdout
-        found[threads] = json.loads(output.splitlines()[-1])
-    return found
+        result[threads] = json.loads(output.splitlines()[-1])
+    return result
 
 
 @pytest.mark.parametrize("name", WORK)
@@ -60,10 +60,10 @@ def test_order_is_kept_and_every_core_works() -> None:
             together.wait(timeout=patience(60))  # passes when three are under way at once
             return piece, torch.get_num_threads(), threading.current_thread().name
 
-        found = list(one_thread_each(work, range(12)))
-        assert [piece for piece, _, _ in found] == list(range(12))
-        assert {n for _, n, _ in found} == {1}
-        assert len({name for _, _, name in found}) == 3
+        result = list(one_thread_each(work, range(12)))
+        assert [piece for piece, _, _ in result] == list(range(12))
+        assert {n for _, n, _ in result} == {1}
+        assert len({name for _, _, name in result}) == 3
         assert torch.get_num_threads() == 3
     finally:
         torch.set_num_threads(before)
@@ -99,5 +99,5 @@ def test_an_error_of_one_piece_ends_the_rest() -> None:
 
 def test_another_device_is_left_to_itself() -> None:
     here = threading.current_thread().name
-    found = one_thread_each(lambda i: threading.current_thread().name, range(3), "cuda")
-    assert list(found) == [here] * 3
+    result = one_thread_each(lambda i: threading.current_thread().name, range(3), "cuda")
+    assert list(result) == [here] * 3

@@ -38,11 +38,11 @@ def test_a_cross_encoder_scores_as_its_own_library(cross: Path) -> None:
 
     asked = pairs(70)
     expected = CrossEncoder(str(cross), device="cpu").predict(asked)
-    found = make_reranker(str(cross), "cpu")
-    assert found.scores(asked) == pytest.approx([float(s) for s in expected], abs=1e-6)
-    assert len(set(found.scores(asked))) > 60
-    assert found.scores([]) == []
-    assert found.identity()["kind"] == "cross-encoder"
+    result = make_reranker(str(cross), "cpu")
+    assert result.scores(asked) == pytest.approx([float(s) for s in expected], abs=1e-6)
+    assert len(set(result.scores(asked))) > 60
+    assert result.scores([]) == []
+    assert result.identity()["kind"] == "cross-encoder"
 
 
 def test_a_monot5_scores_by_its_first_token(mono: Path) -> None:
@@ -61,10 +61,10 @@ def test_a_monot5_scores_by_its_first_token(mono: Path) -> None:
             return_dict_in_generate=True,
         ).logits[0][0]  # fmt: skip
         expected.append(float(torch.log_softmax(logits[[no, yes]], 0)[1]))
-    found = make_reranker(str(mono), "cpu")
-    assert found.scores(asked) == pytest.approx(expected, abs=1e-4)
-    assert max(found.scores(asked)) <= 0
-    assert found.identity()["kind"] == "monot5"
+    result = make_reranker(str(mono), "cpu")
+    assert result.scores(asked) == pytest.approx(expected, abs=1e-4)
+    assert max(result.scores(asked)) <= 0
+    assert result.identity()["kind"] == "monot5"
 
 
 def test_a_monot5_that_has_learnt_puts_relevant_passages_first(mono: Path) -> None:

@@ -28,15 +28,15 @@ def corpus(folder: Path, passages: dict[str, str]) -> list[Path]:
 
 
 def test_bm25_scores_are_the_formula(tmp_path: Path) -> None:
-    found = Bm25.of(corpus(tmp_path, PASSAGES)).rank({"q": "Gamma!", "none": "omega"})
+    result = Bm25.of(corpus(tmp_path, PASSAGES)).rank({"q": "Gamma!", "none": "omega"})
     # "gamma" is in 2 of 4 passages; lengths 4, 2, 2, 1 have the mean 9/4.
     idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
     long = idf / (1 + 1.2 * (1 - 0.75 + 0.75 * 4 / (9 / 4)))
     short = idf / (1 + 1.2 * (1 - 0.75 + 0.75 * 2 / (9 / 4)))
-    assert [(r.docid, r.rank) for r in found["q"]] == [("b", 1), ("d", 2)]
-    assert [r.score for r in found["q"]] == pytest.approx([short, long], abs=1e-5)
-    assert {r.query_id for r in found["q"]} == {"q"}
-    assert found["none"] == []
+    assert [(r.docid, r.rank) for r in result["q"]] == [("b", 1), ("d", 2)]
+    assert [r.score for r in result["q"]] == pytest.approx([short, long], abs=1e-5)
+    assert {r.query_id for r in result["q"]} == {"q"}
+    assert result["none"] == []
 
 
 def test_bm25_breaks_ties_by_id_and_fills_up_when_asked() -> None:
@@ -59,8 +59,8 @@ class Letters:
         return {"name": "letters"}
 
     def encode(self, texts: Sequence[str], kind: Kind) -> npt.NDArray[np.float32]:
-        found = np.array([[t.count("a"), t.count("b")] for t in texts], np.float32)
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        result = np.array([[t.count("a"), t.count("b")] for t in texts], np.float32)
+        return result / np.linalg.norm(result, axis=1, keepdims=True)
 
 
 def test_a_search_by_vectors_in_memory_finds_the_nearest() -> None:

@@ -28,8 +28,8 @@ PRODUCTS: Callable[[Any], Any] = partial(TorchSearch, device="cpu")
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    found: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return found.astype(np.float32)
+    result: np.ndarray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return result.astype(np.float32)
 
 
 def shard(folder: Path, vectors: np.ndarray) -> list[VectorShard]:
@@ -71,14 +71,14 @@ def test_both_ways_agree_after_rescoring(
     base = rng.normal(size=(distinct, 16)) + cone
     shards = shard(tmp_path_factory.mktemp("v"), unit(base[rng.integers(0, distinct, n)]))
     queries = unit(rng.normal(size=(5, 16)) + cone)
-    found = []
+    result = []
     for way in (PRODUCTS, Faiss):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
                 search, "choose_first_stage", lambda queries, *rest, way=way: way(queries)
             )
-            found.append(decided(queries, shards, min(k, n), block))
-    (products, floor), (faiss, its_floor) = found
+            result.append(decided(queries, shards, min(k, n), block))
+    (products, floor), (faiss, its_floor) = result
     assert np.allclose(floor, its_floor, atol=1e-5)
     for ours, theirs in zip(products, faiss, strict=True):
         # Who is certain may differ by the last digits of the floor; the shorter leads both.

@@ -124,9 +124,9 @@ def test_a_list_that_stood_by_too_small_a_margin_is_looked_at_again(
     world.all = world.shard("all", world.exact)
     monkeypatch.setattr(mining, "_MATRIX", 1)  # one query after another
     miner = world.miner(world.search(sample=2), seemingly_relevant=2)
-    found = miner.mine()
-    assert found[0][0].position == hidden
-    assert found == world.miner(ExactSearch(world.queries, world.all), seemingly_relevant=2).mine()
+    result = miner.mine()
+    assert result[0][0].position == hidden
+    assert result == world.miner(ExactSearch(world.queries, world.all), seemingly_relevant=2).mine()
     assert miner.n_measured == QUERIES
 
 
@@ -150,7 +150,7 @@ def test_what_no_depth_settles_is_decided_and_counted(
     monkeypatch.setattr(two_stage, "_DEEPER", 1)
     world = World(tmp_path, 0.3)
     miner = world.miner(world.search(), seemingly_relevant=2)
-    found = miner.mine()
+    result = miner.mine()
     assert 0 < miner.n_unsettled <= QUERIES
     assert miner.n_unsettled + miner.n_measured == QUERIES
-    assert all(len(row) == 2 for row in found)
+    assert all(len(row) == 2 for row in result)

@@ -60,8 +60,8 @@ def test_the_tables_are_those_that_nltk_publishes() -> None:
 def test_equal_to_nltk_with_the_same_tables(nltk_data: Path) -> None:
     ours = PunktSegmenter()
     for text in TEXTS:
-        found = [text[s:e] for s, e in ours.split(text)]
-        assert found == nltk.sent_tokenize(text), text
+        result = [text[s:e] for s, e in ours.split(text)]
+        assert result == nltk.sent_tokenize(text), text
 
     # Splitting makes NLTK's tables grow; that is no other model.
     assert tables_hash(ours._tokenizer._params) == punkt.ENGLISH

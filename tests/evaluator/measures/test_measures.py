@@ -94,10 +94,10 @@ def test_what_clashes_is_told_of_and_left_out(
 def test_any_cutoff(measure: Measure) -> None:
     relevant = ["p1", "p3", "p9"]
     names = ["P@2", "P@4", "R@4", "nDCG@4"]
-    found = measure(["x"], names, passages=["a", "b", "c", "d"], quotes=[relevant])
-    assert found["P@2"] == [1 / 2]
-    assert found["P@4"] == [2 / 4]  # not listed, and computed all the same
-    assert found["R@4"] == [2 / 3]
+    result = measure(["x"], names, passages=["a", "b", "c", "d"], quotes=[relevant])
+    assert result["P@2"] == [1 / 2]
+    assert result["P@4"] == [2 / 4]  # not listed, and computed all the same
+    assert result["R@4"] == [2 / 3]
     reference = measure(
         ["x"], ["P@7"], passages=["a", "b"], quotes=[relevant], protocol="reference"
     )

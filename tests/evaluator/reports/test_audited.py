@@ -39,8 +39,8 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
     report = ("report", "r.json", "--benchmark", "facts")
     missing = cli(*report)
     assert (missing.returncode, "citeforge audit facts" in missing.stderr) == (1, True)
-    found = audit(Package(tmp_path / "facts").hash)
-    (tmp_path / "facts" / "audit.json").write_text(found.model_dump_json())
+    result = audit(Package(tmp_path / "facts").hash)
+    (tmp_path / "facts" / "audit.json").write_text(result.model_dump_json())
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
     for table in ((), ("--best", "bold")):
         assert words in cli(*report, *table).stdout
@@ -55,7 +55,7 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
     ):  # fmt: skip
         refused = cli(*wrong)
         assert (refused.returncode, "--benchmark" in refused.stderr) == (2, True), wrong
-    text = (tmp_path / "r.json").read_text().replace(found.benchmark_hash, "f" * 64)
+    text = (tmp_path / "r.json").read_text().replace(result.benchmark_hash, "f" * 64)
     (tmp_path / "r.json").write_text(text)
     other = cli(*report)
     assert (other.returncode, "was scored on facts@ffffffff" in other.stderr) == (1, True)

@@ -28,8 +28,8 @@ def scores(system: str, *missing: tuple[str, str]) -> ScoreFile:
 
 
 def test_measures_with_one_reason_share_a_line() -> None:
-    found = missing_lines([scores("a", ("M", "needs x"), ("N", "needs x"), ("O", "needs y"))])
-    assert found == ["M, N: needs x", "O: needs y"]
+    result = missing_lines([scores("a", ("M", "needs x"), ("N", "needs x"), ("O", "needs y"))])
+    assert result == ["M, N: needs x", "O: needs y"]
 
 
 def test_a_line_names_the_systems_unless_it_concerns_all() -> None:
@@ -58,20 +58,20 @@ def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
 
 
 def test_comparisons_mark_trivial_measures() -> None:
-    found = compare_many(trivial_files())
-    assert [(d.measure, d.trivial) for d in found.differences] == [
+    result = compare_many(trivial_files())
+    assert [(d.measure, d.trivial) for d in result.differences] == [
         ("CiteP", ("CiteP",)), ("CiteR", ()),
     ]  # fmt: skip
     (line,) = trivial_lines(trivial_files())
-    assert found.cautions == [line]
+    assert result.cautions == [line]
     for ending in ("html", "md", "latex"):
-        text = COMPARISONS[ending](found)
+        text = COMPARISONS[ending](result)
         assert text.count("CiteP (trivial)") == 1
         assert line in text
         assert "CiteR (trivial)" not in text
-    rows = csv.DictReader(COMPARISONS["csv"](found).splitlines())
+    rows = csv.DictReader(COMPARISONS["csv"](result).splitlines())
     assert [(r["measure"], r["trivial"]) for r in rows] == [("CiteP", "CiteP"), ("CiteR", "")]
-    data = json.loads(COMPARISONS["json"](found))
+    data = json.loads(COMPARISONS["json"](result))
     assert data["cautions"] == [line]
     assert [d["trivial"] for d in data["differences"]] == [["CiteP"], []]
     assert compare_many(trivial_files(), ["CiteR"]).cautions == []

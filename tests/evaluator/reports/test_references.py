@@ -62,15 +62,15 @@ def test_bold_is_for_competitors(files: list[ScoreFile], per_context: bool) -> N
 
 
 def test_plots_call_a_competitor_the_best(files: list[ScoreFile]) -> None:
-    found = plot(files, "intervals", "CiteP")
-    assert found.title.startswith("CiteP") or found.title.startswith("strong has the highest")
-    assert "gold" not in found.title
-    assert [row[0] for row in found.rows] == ["strong", "weak", "gold"]
+    result = plot(files, "intervals", "CiteP")
+    assert result.title.startswith("CiteP") or result.title.startswith("strong has the highest")
+    assert "gold" not in result.title
+    assert [row[0] for row in result.rows] == ["strong", "weak", "gold"]
 
 
 def test_comparisons_with_a_control_come_last(files: list[ScoreFile]) -> None:
-    found = compare_many(files).differences
-    assert [(d.first, d.second) for d in found] == [
+    result = compare_many(files).differences
+    assert [(d.first, d.second) for d in result] == [
         ("weak", "strong"), ("gold (reference)", "weak"), ("gold (reference)", "strong"),
     ]  # fmt: skip
 

@@ -14,11 +14,11 @@ TEXTS = ["Opened in\n1937, the bridge \u2026", "It is 2 km long."]
 
 
 def said(*spans: CitedSpan) -> list[CitedWords]:
-    found = strict_statements(OUTPUT, Grammar(base=1), SentenceSegmenter(), 2)
-    assert [s.text for s in found.statements] == [
+    result = strict_statements(OUTPUT, Grammar(base=1), SentenceSegmenter(), 2)
+    assert [s.text for s in result.statements] == [
         "The old bridge opened in 1937.", "Its \U0001f309 is long.", "Nobody knows.",
     ]  # fmt: skip
-    return cited_words(OUTPUT, found.statements, spans, TEXTS)
+    return cited_words(OUTPUT, result.statements, spans, TEXTS)
 
 
 def span(words: str, passage: int | None = 0, **more: object) -> CitedSpan:
@@ -63,5 +63,5 @@ def test_a_span_of_two_statements_and_one_of_no_words() -> None:
     ],
 )
 def test_quotations(quote: str | None, more: dict[str, object], wanted: list[str]) -> None:
-    found = quotations(TEXTS[0], CitedSpan(0, 1, 0, quote=quote, **more))  # type: ignore[arg-type]
-    assert [TEXTS[0][start:end] for start, end in found] == wanted
+    result = quotations(TEXTS[0], CitedSpan(0, 1, 0, quote=quote, **more))  # type: ignore[arg-type]
+    assert [TEXTS[0][start:end] for start, end in result] == wanted

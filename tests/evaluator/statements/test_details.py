@@ -26,8 +26,8 @@ def answer_of(
     row = {"query_id": benchmark.query_ids[0], "output": output, "passages": PASSAGES}
     path = write_jsonl(folder / "s.jsonl", [row])
     tools = Tools(JudgeSession(judge), SentenceSegmenter())
-    found = score(path, benchmark, select([measure]), protocol=protocol, tools=tools, details=True)
-    return found.answers[0], judge
+    result = score(path, benchmark, select([measure]), protocol=protocol, tools=tools, details=True)
+    return result.answers[0], judge
 
 
 FIRST = ("A is so.", [0], 0, True)
@@ -47,8 +47,8 @@ def test_reference_lists_the_statements_that_were_scored(
 ) -> None:
     output = "A is so [1]. B is [2, 9]. C is [9].\nA again [1]."
     answer, _ = answer_of(package, tmp_path, output, measure, "reference")
-    found = [(s.text, s.cited, s.wrong, s.supported) for s in answer.statements]
-    assert found == EXPECTED[measure]
+    result = [(s.text, s.cited, s.wrong, s.supported) for s in answer.statements]
+    assert result == EXPECTED[measure]
 
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])

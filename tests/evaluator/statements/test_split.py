@@ -46,27 +46,27 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
 
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:40] for c in CASES])
 def test_attachment(output: str, expected: list[tuple[str, list[int]]]) -> None:
-    found = strict_statements(output, Grammar(), SEGMENTER, 5)
-    assert [(s.text, s.numbers) for s in found.statements] == expected
+    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    assert [(s.text, s.numbers) for s in result.statements] == expected
 
 
 @pytest.mark.parametrize("output", ["", "   ", "[1]", "[1] [2]\n[3]"])
 def test_outputs_without_statements(output: str) -> None:
-    found = strict_statements(output, Grammar(), SEGMENTER, 5)
-    assert found.statements == ()
-    assert len(found.stray) == output.count("[")
+    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    assert result.statements == ()
+    assert len(result.stray) == output.count("[")
 
 
 @given(st.text(st.sampled_from('[]12, .ABab\n!?"【】') | st.characters(codec="utf-8"), max_size=60))
 def test_no_character_or_marker_is_in_two_statements(output: str) -> None:
     grammar = Grammar()
-    found = strict_statements(output, grammar, SEGMENTER, 5)
+    result = strict_statements(output, grammar, SEGMENTER, 5)
     markers = grammar.parse(output, 5).markers
     owner = [0] * len(output)
     for start, end in [*((m.start, m.end) for m in markers),
-                       *(span for s in found.statements for span in s.spans)]:  # fmt: skip
+                       *(span for s in result.statements for span in s.spans)]:  # fmt: skip
         for i in range(start, end):
             owner[i] += 1
     assert max(owner, default=0) <= 1
-    attached = [m for s in found.statements for m in s.markers] + list(found.stray)
+    attached = [m for s in result.statements for m in s.markers] + list(result.stray)
     assert sorted(attached, key=lambda m: m.start) == [m for m in markers if not m.is_listed]

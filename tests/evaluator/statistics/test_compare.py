@@ -77,17 +77,17 @@ def test_intervals_hold_over_runs_too() -> None:
     """All queries differ by a quarter, so that all uncertainty is of runs."""
     files = [scores("a", [0.0, 0.25, 0.5]), scores("b", [0.25, 0.5, 0.75])]
     components = {"runs": 6.0, "queries": 9.0, "runs:queries": 0.0}
-    found = compare_many([with_runs(f, components) for f in files])
-    (row,) = found.differences
+    result = compare_many([with_runs(f, components) for f in files])
+    (row,) = result.differences
     assert row.difference == 25
     # Each adds 6 / 3 of 2 degrees of freedom; (2 + 2)² / (2² / 2 + 2² / 2) = 4, t = 2.776.
     assert row.high - row.difference == pytest.approx(2.776 * math.sqrt(2 + 2), rel=1e-3)
     assert row.difference - row.low == pytest.approx(row.high - row.difference)
-    assert any("p-values, ranks and what is detectable" in line for line in found.cautions)
-    assert not any("one run" in line for line in found.cautions)
-    found = compare_many([with_runs(files[0], components), files[1]])
-    assert found.cautions[-1].startswith("b: one run, judged once")
-    (row,) = found.differences
+    assert any("p-values, ranks and what is detectable" in line for line in result.cautions)
+    assert not any("one run" in line for line in result.cautions)
+    result = compare_many([with_runs(files[0], components), files[1]])
+    assert result.cautions[-1].startswith("b: one run, judged once")
+    (row,) = result.differences
     # One side alone: 2 degrees of freedom, t = 4.303.
     assert row.high - row.difference == pytest.approx(4.303 * math.sqrt(2), rel=1e-3)
     plain = compare_many(files)
@@ -208,14 +208,14 @@ def test_a_clear_difference_passes_holm_over_a_large_family() -> None:
     one = {"clear": (rng.random(500) < 0.2).astype(float).tolist(), **noise}
     shuffled = {k: rng.permutation(v).tolist() for k, v in noise.items()}
     two = {"clear": (rng.random(500) < 0.82).astype(float).tolist(), **shuffled}
-    found = compare_many([several("a", one), several("b", two)]).differences
-    assert len(found) == 652
-    assert found[0].difference == pytest.approx(62, abs=6)
+    result = compare_many([several("a", one), several("b", two)]).differences
+    assert len(result) == 652
+    assert result[0].difference == pytest.approx(62, abs=6)
     # 65,200 sign patterns, none as extreme: p = 1 / 65,201, times 652.
-    assert found[0].p_permutation == 1 / (652 * 100 + 1)
-    assert found[0].p_holm == pytest.approx(652 / 65_201)
-    assert found[0].p_holm < 0.01
-    assert sum(d.p_holm < 0.05 for d in found) == 1
+    assert result[0].p_permutation == 1 / (652 * 100 + 1)
+    assert result[0].p_holm == pytest.approx(652 / 65_201)
+    assert result[0].p_holm < 0.01
+    assert sum(d.p_holm < 0.05 for d in result) == 1
 
 
 def test_the_family_is_all_pairs_and_measures_of_the_table() -> None:
@@ -248,8 +248,8 @@ def test_measures_of_a_cell_with_equal_values_share_a_row() -> None:
     hits = [1.0, 0.0, 1.0, 1.0]
     one = {"Auth.R[c]": hits, "Cited.relevant[c]": hits, "Auth.P[d]": hits, "Auth.EM[c]": [1.0] * 4}
     two = {name: [0.0] * 4 for name in one}
-    found = compare_many([several("a", one), several("b", two)]).differences
-    assert [(d.measure, d.also) for d in found] == [
+    result = compare_many([several("a", one), several("b", two)]).differences
+    assert [(d.measure, d.also) for d in result] == [
         ("Auth.R[c]", ("Cited.relevant[c]",)), ("Auth.P[d]", ()), ("Auth.EM[c]", ()),
     ]  # fmt: skip
 
@@ -263,11 +263,11 @@ def test_the_placebo_is_a_control_and_no_hypothesis() -> None:
     files = [
         several(s, {n: rng.random(40).tolist() for n in names}, design) for s in ("a", "b")
     ]  # fmt: skip
-    found = {d.measure: d for d in compare_many(files).differences}
-    assert found[names[0]].p_holm == found[names[0]].p_permutation  # a family of one
+    result = {d.measure: d for d in compare_many(files).differences}
+    assert result[names[0]].p_holm == result[names[0]].p_permutation  # a family of one
     for name in names[1:]:
-        assert math.isnan(found[name].p_holm)
-        assert 0 < found[name].p_permutation <= 1
+        assert math.isnan(result[name].p_holm)
+        assert 0 < result[name].p_permutation <= 1
 
 
 def test_measures_are_chosen_by_name_cell_or_family() -> None:
@@ -363,9 +363,9 @@ def other_context(system: str, values: list[float | None]) -> ScoreFile:
 
 def test_a_baseline_instead_of_all_pairs() -> None:
     files = [scores(name, [0.1 * i, 0.5, 0.2]) for i, name in enumerate("abcd")]
-    found = compare_many(files, against="b")
-    assert [(d.first, d.second) for d in found.differences] == [("b", "a"), ("b", "c"), ("b", "d")]
-    assert found.differences[0].difference == pytest.approx(100 * (0.0 - 0.1) / 3)
+    result = compare_many(files, against="b")
+    assert [(d.first, d.second) for d in result.differences] == [("b", "a"), ("b", "c"), ("b", "d")]
+    assert result.differences[0].difference == pytest.approx(100 * (0.0 - 0.1) / 3)
     with pytest.raises(UnknownValueError, match="'e'"):
         compare_many(files, against="e")
 

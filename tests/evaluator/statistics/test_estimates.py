@@ -81,31 +81,31 @@ SHARE, COUNT = Range(0, 1), Range(0)
 
 
 def within(values: np.ndarray, what: Range) -> Estimate:
-    (found,) = estimate_all([replace(mean_sample(values), within=what)])
-    return found
+    (result,) = estimate_all([replace(mean_sample(values), within=what)])
+    return result
 
 
 @pytest.mark.parametrize("n, hits", [(30, 12), (30, 0), (30, 30), (500, 499)])
 def test_shares_of_queries_have_wilson_s_interval(n: int, hits: int) -> None:
     from scipy.stats import binomtest
 
-    found = within(column(*[1.0] * hits, *[0.0] * (n - hits), NAN), SHARE)
+    result = within(column(*[1.0] * hits, *[0.0] * (n - hits), NAN), SHARE)
     theirs = binomtest(hits, n).proportion_ci(0.95, method="wilson")
-    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert found.interval == "wilson"
+    assert (result.low, result.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert result.interval == "wilson"
 
 
 def test_other_shares_count_as_many_queries_as_vary_like_zeros_and_ones() -> None:
     # Mean .5, variance (.0625 · 2 + 0) / 2 = 1/16, standard error √(1/48).
-    found = within(column(0.25, 0.5, 0.75), SHARE)
-    assert found.stderr == pytest.approx(math.sqrt(1 / 48))
+    result = within(column(0.25, 0.5, 0.75), SHARE)
+    assert result.stderr == pytest.approx(math.sqrt(1 / 48))
     n = (0.5 * 0.5) / (1 / 48) * 3 / 2  # 18: zeros and ones vary by p (1 − p) / (n − 1)
     q = 4.302652729696142  # Student's t, 2 degrees of freedom
     half = q / (1 + q * q / n) * math.sqrt(0.25 / n + q * q / 4 / n**2)
-    assert (found.low, found.high) == pytest.approx((0.5 - half, 0.5 + half))
+    assert (result.low, result.high) == pytest.approx((0.5 - half, 0.5 + half))
     # A measure from 1 to 5 has the same interval, stretched.
     marks = within(1 + 4 * column(0.25, 0.5, 0.75), Range(1, 5))
-    assert (marks.low, marks.high) == pytest.approx((1 + 4 * found.low, 1 + 4 * found.high))
+    assert (marks.low, marks.high) == pytest.approx((1 + 4 * result.low, 1 + 4 * result.high))
     # All equal, and no end of the range: nothing varies.
     same = within(column(0.5, 0.5, 0.5), SHARE)
     assert (same.low, same.high) == pytest.approx((0.5, 0.5))
@@ -113,17 +113,17 @@ def test_other_shares_count_as_many_queries_as_vary_like_zeros_and_ones() -> Non
 
 def test_counts_are_corrected_for_skewness() -> None:
     values = np.random.default_rng(3).lognormal(4, 0.5, 60)
-    found = within(values[None], COUNT)
+    result = within(values[None], COUNT)
 
-    assert found.stderr == pytest.approx(stats.sem(values))
+    assert result.stderr == pytest.approx(stats.sem(values))
     kappa = float(stats.skew(values)) / math.sqrt(60)
-    for end, sign in ((found.low, 1), (found.high, -1)):
+    for end, sign in ((result.low, 1), (result.high, -1)):
         t = (values.mean() - end) / stats.sem(values)
         # Hall's cubic of the t statistic is the quantile of Student's t.
         cubic = t + kappa * t**2 / 3 + kappa**2 * t**3 / 27 + kappa / 6
         assert cubic == pytest.approx(sign * stats.t.ppf(0.975, 59))
-    assert found.interval == "skew-t"
-    assert found.high - values.mean() > values.mean() - found.low  # a long tail above
+    assert result.interval == "skew-t"
+    assert result.high - values.mean() > values.mean() - result.low  # a long tail above
 
 
 def test_differences_have_student_s_interval() -> None:
@@ -132,26 +132,26 @@ def test_differences_have_student_s_interval() -> None:
     padded = np.concatenate([values, np.full(300, np.nan)])
     low, high = stats.t.interval(0.95, 39, values.mean(), stats.sem(values))
     for given, what in ((values, Range()), (padded, Range(-1, 1))):
-        found = within(given[None], what)
-        assert (found.low, found.high) == pytest.approx((low, high))
-        assert found.stderr == pytest.approx(stats.sem(values))
-        assert found.interval == "t"
+        result = within(given[None], what)
+        assert (result.low, result.high) == pytest.approx((low, high))
+        assert result.stderr == pytest.approx(stats.sem(values))
+        assert result.interval == "t"
 
 
 def test_all_runs_of_a_query_move_together() -> None:
     runs = np.tile(np.random.default_rng(5).random(200), (3, 1))  # the same three times
-    (found,) = estimate_all([mean_sample(runs)])
-    assert found.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
-    assert found.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
+    (result,) = estimate_all([mean_sample(runs)])
+    assert result.stderr == pytest.approx(runs.mean(axis=0).std(ddof=1) / math.sqrt(200))
+    assert result.sd_runs == pytest.approx(runs.mean(axis=1).std(ddof=1))
 
 
 def test_queries_of_a_cluster_move_together() -> None:
     # Every query twice: the interval of half as many.
     values = np.random.default_rng(5).random(50)
     twice = replace(mean_sample(np.repeat(values, 2)[None]), within=SHARE)
-    (found,) = estimate_all([twice], np.repeat(np.arange(50), 2))
+    (result,) = estimate_all([twice], np.repeat(np.arange(50), 2))
     once = within(values[None], SHARE)
-    assert (found.low, found.high) == pytest.approx((once.low, once.high))
+    assert (result.low, result.high) == pytest.approx((once.low, once.high))
 
 
 def test_what_hangs_on_one_query_has_no_interval() -> None:
@@ -191,9 +191,9 @@ def test_a_value_beyond_its_range_lies_in_its_interval() -> None:
 
 
 def test_a_ratio_with_nothing_below_is_undefined() -> None:
-    found = ratio(np.array([1.0, 2.0, 0.0]), np.array([2.0, 0.0, 0.0]))
-    assert found[0] == 1 / 2
-    assert np.isnan(found[1:]).all()
+    result = ratio(np.array([1.0, 2.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    assert result[0] == 1 / 2
+    assert np.isnan(result[1:]).all()
     both = harmonic(np.array([0.0, 0.5, NAN]), np.array([0.0, 0.25, 1.0]))
     assert both[0] == 0
     assert both[1] == 2 * 0.5 * 0.25 / (0.5 + 0.25)

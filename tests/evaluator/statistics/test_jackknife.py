@@ -51,8 +51,8 @@ def test_the_difference_is_that_of_the_values_displayed() -> None:
     # 2 · 1/2 · 1 / (1/2 + 1) = 2/3; the mean of the harmonic means of queries is 1/2
     assert weak.value == pytest.approx(200 / 3)
     assert np.mean(np.array(weak.per_query, float)) == 0.5
-    (found,) = compare_many([file("a", weak), file("b", strong)]).differences
-    assert found.difference == pytest.approx(100 / 3)
+    (result,) = compare_many([file("a", weak), file("b", strong)]).differences
+    assert result.difference == pytest.approx(100 / 3)
     assert jackknife_pseudovalues(weak).mean() == pytest.approx(2 / 3)
 
 
@@ -63,7 +63,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
         [np.clip(ease + up + rng.normal(0, 0.2, 80), 0, 1) for _ in range(2)] for up in (0, 0.08)
     ]
     files = [file(n, f1(*s)) for n, s in zip("ab", systems, strict=True)]
-    (found,) = compare_many(files).differences
+    (result,) = compare_many(files).differences
     rows = rng.integers(0, 80, (4_000, 80))
 
     def value(p: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -72,7 +72,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
 
     drawn = 100 * (value(*systems[1]) - value(*systems[0]))
     # An interval of Student's t is 2 · 1.99 standard errors wide with 79 degrees of freedom.
-    assert (found.high - found.low) / 3.98 == pytest.approx(drawn.std(), rel=0.05)
+    assert (result.high - result.low) / 3.98 == pytest.approx(drawn.std(), rel=0.05)
     assert ranks_of(files, [f.measures[0] for f in files]) == [(2, 2), (1, 1)]
 
 
@@ -86,9 +86,9 @@ def test_queries_that_do_not_enter_count_only_where_they_enter_the_other() -> No
     assert (a.value, b.value) == pytest.approx((75, 100 / 3))
     assert a.influence is not None
     assert a.influence[2:] == [None, None]
-    found = change(a, b)
-    assert np.isnan(found[3])
-    assert found[:3].mean() == pytest.approx(100 / 3 - 75)
+    result = change(a, b)
+    assert np.isnan(result[3])
+    assert result[:3].mean() == pytest.approx(100 / 3 - 75)
 
 
 def test_means_need_none() -> None:
@@ -106,11 +106,11 @@ def test_corrected_differences_are_of_corrected_values() -> None:
         human, judged = (harmonic_sample(*(rng.integers(0, 4, (2, 1, 12)) / 3)) for _ in range(2))
         everyone, nobody = np.ones(12, bool), np.zeros(12, bool)
         units = Units(judged.sums[0], human.sums[0], everyone, nobody)
-        found = powered(units, human.combine)
-        by_judge, by_people = linearised(units, human.combine, found.tuning)
+        result = powered(units, human.combine)
+        by_judge, by_people = linearised(units, human.combine, result.tuning)
         measure = entry("CiteF1", judged)
         measure.corrected = Corrected(
-            value=100 * found.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,
+            value=100 * result.value, low=0, high=100, stderr=None, method="ppi++", n_labels=12,
             signature=measure.signature, human=by_people.tolist(), labelled=list(range(12)),
             linear_judged=by_judge.tolist(), linear_human=by_people.tolist(),
         )  # fmt: skip

@@ -34,17 +34,17 @@ def test_pair_by_pair(holes: float) -> None:
     columns = [base + rng.normal(0.15 * i, 0.7, 80) for i in (3, 0, 1, 5, 2, 5)]
     for column in columns:
         column[rng.random(80) < holes] = np.nan
-    found = rank_intervals(columns)
-    assert found == slowly(columns)
-    assert len(set(found)) > 2
+    result = rank_intervals(columns)
+    assert result == slowly(columns)
+    assert len(set(result)) > 2
 
 
 def test_by_hand() -> None:
     # The second is better by 1 everywhere, the third has no value, the fourth equals the first.
     first = np.array([0.1, 0.5, 0.3, 0.9])
-    found = rank_intervals([first, first + 1, None, first.copy()])
-    assert found == [(2, 3), (1, 1), None, (2, 3)]
-    assert [rank_text(r) for r in found] == ["2–3", "1", "–", "2–3"]
+    result = rank_intervals([first, first + 1, None, first.copy()])
+    assert result == [(2, 3), (1, 1), None, (2, 3)]
+    assert [rank_text(r) for r in result] == ["2–3", "1", "–", "2–3"]
     assert rank_intervals([first]) == [(1, 1)]
     assert rank_intervals([]) == []
 

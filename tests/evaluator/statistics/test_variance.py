@@ -31,43 +31,43 @@ def design(*levels: int, seed: int = 0) -> Floats:
 
 
 def test_components_by_hand() -> None:
-    found = spread_of(TABLE, ("runs", "queries"))
+    result = spread_of(TABLE, ("runs", "queries"))
     # Means: runs 4 and 8, queries 2, 5 and 11, all 6.
     of_runs = 3 * ((4 - 6) ** 2 + (8 - 6) ** 2) / 1
     of_queries = 2 * ((2 - 6) ** 2 + (5 - 6) ** 2 + (11 - 6) ** 2) / 2
     # What is left of each value: 1 - 4 - 2 + 6 = 1, 4 - 4 - 5 + 6 = 1, 7 - 4 - 11 + 6 = -2.
     rest = 2 * (1**2 + 1**2 + 2**2) / (1 * 2)
-    assert found.components == pytest.approx({
+    assert result.components == pytest.approx({
         "runs": (of_runs - rest) / 3, "queries": (of_queries - rest) / 2, "runs:queries": rest,
     })  # fmt: skip
-    assert found.levels == {"runs": 2, "queries": 3}
+    assert result.levels == {"runs": 2, "queries": 3}
     # The variance of a mean of 6 values: MS(queries) + MS(runs) - MS(rest), over 6.
-    assert found.stderr == pytest.approx(math.sqrt((of_queries + of_runs - rest) / 6))
+    assert result.stderr == pytest.approx(math.sqrt((of_queries + of_runs - rest) / 6))
     added = {"queries": (of_queries - rest) / 2 / 3, "runs": (of_runs - rest) / 3 / 2 + rest / 6}
     total = sum(added.values())
-    assert shares_of(found.components, found.levels) == pytest.approx(
+    assert shares_of(result.components, result.levels) == pytest.approx(
         {name: value / total for name, value in added.items()}
     )
 
 
 def test_one_run_is_the_usual_standard_error() -> None:
-    found = spread_of(TABLE[1:], ("runs", "queries"))
-    assert found.stderr == pytest.approx(np.std([3, 6, 15], ddof=1) / math.sqrt(3))
-    assert found.df == 3 - 1
-    assert found.components == {"queries": pytest.approx(np.var([3, 6, 15], ddof=1))}
+    result = spread_of(TABLE[1:], ("runs", "queries"))
+    assert result.stderr == pytest.approx(np.std([3, 6, 15], ddof=1) / math.sqrt(3))
+    assert result.df == 3 - 1
+    assert result.components == {"queries": pytest.approx(np.var([3, 6, 15], ddof=1))}
 
 
 def test_runs_that_differ_by_less_than_chance_leave_half() -> None:
     # Both runs have the mean 2: MS(runs) = 0, and what they add would be -MS(rest).
-    found = spread_of(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ("runs", "queries"))
-    assert found.components["runs"] == pytest.approx(-2 / 3)  # (0 - 2) / 3
-    assert found.stderr == 0  # every query has the mean 2
+    result = spread_of(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ("runs", "queries"))
+    assert result.components["runs"] == pytest.approx(-2 / 3)  # (0 - 2) / 3
+    assert result.stderr == 0  # every query has the mean 2
     # Means of queries 2, 3, 5, of both runs 10/3: MS(queries) = 2 · 14/3 / 2, MS(runs) = 0, and
     # what is left, 6.33, says that runs differ by less than chance.
-    found = spread_of(np.array([[1.0, 2.0, 7.0], [3.0, 4.0, 3.0]]), ("runs", "queries"))
-    assert found.df == math.inf
+    result = spread_of(np.array([[1.0, 2.0, 7.0], [3.0, 4.0, 3.0]]), ("runs", "queries"))
+    assert result.df == math.inf
     of_queries = 4.303**2 * (2 * 14 / 3 / 2) / 6  # Student's t of 2 degrees of freedom
-    assert 1.96 * found.stderr == pytest.approx(math.sqrt(0.5 * of_queries), rel=1e-3)
+    assert 1.96 * result.stderr == pytest.approx(math.sqrt(0.5 * of_queries), rel=1e-3)
 
 
 @pytest.mark.parametrize("df", [1, 2, 4, 9])
@@ -103,9 +103,9 @@ def test_components_are_those_of_statsmodels(levels: tuple[int, ...]) -> None:
         frozenset(names if row == "Residual" else (p[2:-1] for p in row.split(":"))): square
         for row, square in table["mean_sq"].items()
     }
-    found = spread_of(values, SOURCES).components
-    assert len(found) == len(squares) == 2 ** len(names) - 1
-    for effect, component in found.items():
+    result = spread_of(values, SOURCES).components
+    assert len(result) == len(squares) == 2 ** len(names) - 1
+    for effect, component in result.items():
         inside = frozenset(effect.split(":"))
         expected = sum(
             (-1) ** len(e - inside) * square for e, square in squares.items() if inside <= e
@@ -122,11 +122,11 @@ def test_components_are_those_of_a_mixed_model() -> None:
     frame = pandas.DataFrame({"y": values.ravel(), "runs": runs, "queries": queries, "all": 1})
     crossed = {s: f"0 + C({s})" for s in ("runs", "queries")}
     fit = mixed.from_formula("y ~ 1", frame, groups="all", vc_formula=crossed).fit()
-    found = spread_of(values, ("runs", "queries")).components
+    result = spread_of(values, ("runs", "queries")).components
     by_model = dict(zip(fit.model.exog_vc.names, fit.vcomp, strict=True))
     for source in ("runs", "queries"):
-        assert found[source] == pytest.approx(by_model[source], rel=1e-3)
-    assert found["runs:queries"] == pytest.approx(fit.scale, rel=1e-3)
+        assert result[source] == pytest.approx(by_model[source], rel=1e-3)
+    assert result["runs:queries"] == pytest.approx(fit.scale, rel=1e-3)
     # Its standard error of the mean, too.
     assert spread_of(values, ("runs", "queries")).stderr == pytest.approx(
         float(fit.bse_fe["Intercept"]), rel=1e-3
@@ -134,11 +134,11 @@ def test_components_are_those_of_a_mixed_model() -> None:
 
 
 def test_a_plan_expects_what_is_seen() -> None:
-    found = spread_of(design(3, 2, 2, 30), SOURCES)
-    if min(found.components.values()) < 0:  # these count as 0 in a plan
-        found = spread_at(found.components, found.levels)
-    again = spread_at(found.components, found.levels)
-    assert (again.stderr, again.df) == pytest.approx((found.stderr, found.df))
+    result = spread_of(design(3, 2, 2, 30), SOURCES)
+    if min(result.components.values()) < 0:  # these count as 0 in a plan
+        result = spread_at(result.components, result.levels)
+    again = spread_at(result.components, result.levels)
+    assert (again.stderr, again.df) == pytest.approx((result.stderr, result.df))
     only = spread_at({"runs": 4.0, "queries": 9.0, "runs:queries": 1.0}, {"runs": 8, "queries": 6})
     assert only.stderr == pytest.approx(math.sqrt(4 / 8 + 9 / 6 + 1 / 48))
 
@@ -146,13 +146,13 @@ def test_a_plan_expects_what_is_seen() -> None:
 def test_repeats_of_a_judge_are_no_runs() -> None:
     layers = np.array([[1.0, 0.0, 0.5], [1.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.5, 0.0, 1.0]])
     sample = replace(mean_sample(layers), repeats=2, within=Range(0, 1))
-    (found,) = estimate_all([sample])
+    (result,) = estimate_all([sample])
     means = [(1.5 / 3 + 2 / 3) / 2, (1 / 3 + 1.5 / 3) / 2]  # of two runs
-    assert found.value == pytest.approx(sum(means) / 2)
-    assert found.sd_runs == pytest.approx(np.std(means, ddof=1))
-    assert found.spread is not None
-    assert found.spread.levels == {"judges": 1, "runs": 2, "repeats": 2, "queries": 3}
-    assert found.values == pytest.approx(layers)
+    assert result.value == pytest.approx(sum(means) / 2)
+    assert result.sd_runs == pytest.approx(np.std(means, ddof=1))
+    assert result.spread is not None
+    assert result.spread.levels == {"judges": 1, "runs": 2, "repeats": 2, "queries": 3}
+    assert result.values == pytest.approx(layers)
 
 
 def test_the_interval_is_wider_where_runs_differ() -> None:

@@ -42,8 +42,8 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchma
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join(LINES) + "\n")
     before = path.read_bytes()
-    found = check(path, benchmark)
-    messages = dict(found.errors)
+    result = check(path, benchmark)
+    messages = dict(result.errors)
     assert sorted(messages) == [2, 3, 4, 5, 6, 7, 9]
     assert "is not one JSON object" in messages[2]
     assert "'q99' is not in the benchmark" in messages[3]
@@ -51,12 +51,12 @@ def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchma
     assert "query_id: Expected `str`, got `int`" in messages[5]
     assert "'other' is unknown; one of mix" in messages[6]
     assert "is negative" in messages[7]
-    warnings = [(line, text) for line, text in found.warnings if line is not None]
+    warnings = [(line, text) for line, text in result.warnings if line is not None]
     assert warnings == [
         (8, "output: '[2019]' is not read as a citation"),
         (8, "output: cites 50, 60; the context has 1 to 7"),
     ]
-    missing = [text for line, text in found.warnings if line is None]
+    missing = [text for line, text in result.warnings if line is None]
     assert "the header has no benchmark_hash" in missing[0]
     assert len(missing) == 1 + 30 - 2
     assert path.read_bytes() == before
@@ -89,9 +89,9 @@ def test_a_run_a_line_is_refused_before_it_fills_the_memory(
     with pytest.raises(InputError, match="makes more than 1,000 runs") as caught:
         score(path, benchmark, select(["CiteP"]))
     assert caught.value.line == 1001
-    found = check(path, benchmark)
-    assert len(found.errors) == 200_000 - 1000
-    assert found.errors[0][0] == 1001
+    result = check(path, benchmark)
+    assert len(result.errors) == 200_000 - 1000
+    assert result.errors[0][0] == 1001
 
 
 MEASURES = select(["rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg"])
@@ -169,9 +169,9 @@ def test_long_names_are_cut_in_messages(package: Path, tmp_path: Path) -> None:
         },
         {"query_id": benchmark.query_ids[0], "output": "So [1].", "context": "c" * 10**6},
     ]
-    found = check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
-    assert [line for line, _ in found.errors] == [1, 2]
-    assert all(len(message) < 1_000 for _, message in found.errors)
+    result = check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
+    assert [line for line, _ in result.errors] == [1, 2]
+    assert all(len(message) < 1_000 for _, message in result.errors)
 
 
 def test_ids_that_print_the_same(package: Path, tmp_path: Path) -> None:

@@ -205,9 +205,9 @@ def test_graphs(cli: Cli, tmp_path: Path) -> None:
         for n, row in enumerate(rows)
     ]
     bare.write_text("".join(json.dumps(row) + "\n" for row in moved))
-    found = [text for line, text in check(bare, benchmark).warnings if line is None]
-    assert "has no benchmark_hash" in found[0]
-    assert "cite triples that this benchmark does not show" in found[1]
+    result = [text for line, text in check(bare, benchmark).warnings if line is None]
+    assert "has no benchmark_hash" in result[0]
+    assert "cite triples that this benchmark does not show" in result[1]
     kept = header["submission"]
     assert isinstance(kept, dict)
     assert kept["benchmark_hash"] == benchmark.manifest.benchmark_hash

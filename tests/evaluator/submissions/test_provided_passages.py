@@ -109,14 +109,14 @@ def test_a_docid_stands_for_its_text(cli: Cli, package: Path, tmp_path: Path) ->
     whole["passages"][0]["text"] = text
     bare = {**whole, "passages": [{"docid": name}]}
     args = ("--benchmark", package, "--judge", "lexical", "--measures", "ALCE.CitRec")
-    found = []
+    result = []
     for number, row in enumerate((whole, bare)):
         write_jsonl(tmp_path / f"{number}.jsonl", [row])
         done = cli("score", f"{number}.jsonl", *args, "--out", f"{number}.json")
         assert done.returncode == 0, done.stderr
-        found.append(json.loads((tmp_path / f"{number}.json").read_text())["measures"])
-    assert found[0] == found[1]
-    assert found[0][0]["per_query"][0] == 1
+        result.append(json.loads((tmp_path / f"{number}.json").read_text())["measures"])
+    assert result[0] == result[1]
+    assert result[0][0]["per_query"][0] == 1
     write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
     said = cli("check", "odd.jsonl", "--benchmark", package)
     assert "1 passages have neither a text nor a docid that the benchmark knows" in said.stdout

@@ -63,14 +63,14 @@ def keys(found: Audit, kind: str) -> set[tuple[str, str]]:
 
 def test_planted_flaws_are_found(folder: Path, inline: Cli) -> None:
     before = load_intact(folder).benchmark_hash
-    found = audited(inline, folder)
-    assert keys(found, "near-duplicate") == {("q1", "near"), ("q2", "near")}
-    assert keys(found, "long-passage") == {("", "long")}
-    assert keys(found, "repeated-query") == {("q1", ""), ("q2", "")}
-    assert found.personal_data == {"e-mail addresses": 1, "phone numbers": 1}
-    assert found.languages["en"] >= 4
-    assert found.checks["answers in negatives"] == "not made: no gold short answers"
-    assert found.benchmark_hash == before == load_intact(folder).benchmark_hash
+    result = audited(inline, folder)
+    assert keys(result, "near-duplicate") == {("q1", "near"), ("q2", "near")}
+    assert keys(result, "long-passage") == {("", "long")}
+    assert keys(result, "repeated-query") == {("q1", ""), ("q2", "")}
+    assert result.personal_data == {"e-mail addresses": 1, "phone numbers": 1}
+    assert result.languages["en"] >= 4
+    assert result.checks["answers in negatives"] == "not made: no gold short answers"
+    assert result.benchmark_hash == before == load_intact(folder).benchmark_hash
     card = (folder / "README.md").read_text()
     assert "| near-duplicate | 2 |" in card
     assert "not estimated" in card
@@ -112,9 +112,9 @@ def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Cli) -> None
 def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) -> None:
     from servers.tiny_nli import make_tokenizer
 
-    found = audited(inline, folder, "--judge", "lexical")
-    assert found.checks["judge"] == "lexical@1"
-    assert "judged-relevant" not in found.flaws  # nothing to entail: no gold answers
+    result = audited(inline, folder, "--judge", "lexical")
+    assert result.checks["judge"] == "lexical@1"
+    assert "judged-relevant" not in result.flaws  # nothing to entail: no gold answers
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
@@ -128,8 +128,8 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) 
     BertForSequenceClassification(config).save_pretrained(tmp_path / "ce")
     negatives = sum(len(d) for d in Base(folder).negatives.values())
     for least, expected in ((0.0, negatives), (1.1, 0)):
-        found = audited(inline, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
-        assert len(keys(found, "cross-encoder-relevant")) == expected
+        result = audited(inline, folder, "--cross-encoder", tmp_path / "ce", "--least-score", least)
+        assert len(keys(result, "cross-encoder-relevant")) == expected
 
 
 def test_the_share_of_false_negatives_from_labels(
@@ -163,10 +163,10 @@ def test_the_share_of_false_negatives_from_labels(
 
 def test_the_interval_is_exact(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "l.jsonl", [{"label": "not relevant"}] * 10)
-    found = estimate(path)
+    result = estimate(path)
     # Clopper and Pearson with no hit of 10: the upper end solves (1 - p)^10 = 0.025.
-    assert found.low == 0
-    assert found.high == pytest.approx(1 - 0.025 ** (1 / 10))
+    assert result.low == 0
+    assert result.high == pytest.approx(1 - 0.025 ** (1 / 10))
     with pytest.raises(InputError, match="holds no labels"):
         estimate(write_jsonl(tmp_path / "none.jsonl", [{"label": None}]))
 

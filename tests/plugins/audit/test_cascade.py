@@ -91,12 +91,12 @@ def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audi
 def test_from_suspicion_to_a_build_without(
     package: Path, judge: str, tmp_path: Path, inline: Cli
 ) -> None:
-    found, told = audited(inline, package, judge)
-    assert found.cascade is not None
-    assert found.negatives == 3 * (5 + 4)
-    assert found.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
+    result, told = audited(inline, package, judge)
+    assert result.cascade is not None
+    assert result.negatives == 3 * (5 + 4)
+    assert result.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
     assert "1 relevant, 6 cleared, 20 unsuspected" in told
-    rows = {(d.query, d.passage): d for d in found.decisions}
+    rows = {(d.query, d.passage): d for d in result.decisions}
     assert set(rows) == {(q, p) for q in DOCUMENTS for p in PIECES[q]}
     first = rows["river", "river-1"]
     assert (first.verdict, first.score, first.suspected) == ("relevant", 2.5, ["shared-text"])
@@ -119,17 +119,17 @@ def test_from_suspicion_to_a_build_without(
     words = ("labels", "import", "ann.csv", "--key", "sample.csv.key.json", "--out", "l.jsonl")
     assert inline(*words).returncode == 0
 
-    found, told = audited(inline, package, judge, "--labels", "l.jsonl")
-    assert found.cascade is not None
+    result, told = audited(inline, package, judge, "--labels", "l.jsonl")
+    assert result.cascade is not None
     hits = sum((w["query_id"], w["passage"]) == ("castle", "castle-1") for w in key.values())
-    assert found.cascade.labelled == {
+    assert result.cascade.labelled == {
         "relevant": (1, 1),
         "cleared": (5, hits),
         "unsuspected": (6, 0),
     }
-    before, after = found.cascade.before, found.cascade.after
+    before, after = result.cascade.before, result.cascade.after
     assert before is not None and after is not None
-    assert found.false_negatives == before
+    assert result.false_negatives == before
     assert before.share == pytest.approx((1 * 1 + 6 * hits / 5 + 20 * 0) / 27)
     # Without the one, and without what people found: of 26 - hits the rest of 6 hits / 5.
     assert after.share == pytest.approx((6 * hits / 5 - hits) / (26 - hits))
@@ -137,12 +137,12 @@ def test_from_suspicion_to_a_build_without(
     assert f"estimate {before.text} of the negatives are relevant (12 labelled" in told
     assert f"estimate {after.text} of those that stay" in told
     assert "Suspects were decided by rules, then table:" in (package / "README.md").read_text()
-    labelled = {(d.query, d.passage) for d in found.decisions if d.by == "people"}
+    labelled = {(d.query, d.passage) for d in result.decisions if d.by == "people"}
     assert labelled == {(w["query_id"], w["passage"]) for w in key.values()}
 
     source = package.parent / "b"
     left = built(source, tmp_path / "clean", decided=package / "audit.json")
-    gone = {(d.query, d.passage) for d in found.decisions if d.verdict == "relevant"}
+    gone = {(d.query, d.passage) for d in result.decisions if d.verdict == "relevant"}
     assert ("river", "river-1") in gone
     assert not any((q, p) in gone for q in left for p in left[q])
     assert sum(map(len, left.values())) == 27 - len(gone)

@@ -59,8 +59,8 @@ def classes(
     statement = CitedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
-    (found,) = CitationClasses(JudgeSession(judge), search).of([statement])
-    return [set(c) for c in found], judge, searched
+    (result,) = CitationClasses(JudgeSession(judge), search).of([statement])
+    return [set(c) for c in result], judge, searched
 
 
 @pytest.mark.parametrize(
@@ -87,8 +87,8 @@ def test_citations_that_support_together_are_right() -> None:
 
 def test_each_citation_has_its_own_class_and_absent_ones_come_last() -> None:
     # Neither alone nor together; the first contradicts.
-    found, _, _ = classes("says A", ["B!", "C"], ["D"], ["E"], wrong=1)
-    assert found == [{CONTRADICTED}, {NOTHING}, {ABSENT}]
+    result, _, _ = classes("says A", ["B!", "C"], ["D"], ["E"], wrong=1)
+    assert result == [{CONTRADICTED}, {NOTHING}, {ABSENT}]
 
 
 def test_only_what_decides_is_asked() -> None:
@@ -100,10 +100,10 @@ def test_only_what_decides_is_asked() -> None:
 
 def test_the_nearest_that_were_not_shown_are_asked_about() -> None:
     corpus = ["B", "C", "D", "E", "F", "BC", "BD", "A"]  # two of them were shown
-    found, judge, searched = classes("says A", ["B"], ["C"], corpus)
+    result, judge, searched = classes("says A", ["B"], ["C"], corpus)
     assert searched == [(["says A"], CANDIDATES + 2)]
     assert [p.premise for p in judge.asked] == ["B", "C", "D", "E", "F", "BC", "BD"]
-    assert found == [{NOTHING}]  # the eighth is beyond the five
+    assert result == [{NOTHING}]  # the eighth is beyond the five
 
 
 def test_a_failure_leaves_open_what_it_may_be() -> None:
@@ -114,8 +114,8 @@ def test_a_failure_leaves_open_what_it_may_be() -> None:
 
 
 def test_reference_has_none(measure: Measure) -> None:
-    found = measure(["Says A [2]."], ["wrong"], protocol="reference")
-    assert found["Wrong"] == "it is ours, no paper's: score with --protocol strict"
+    result = measure(["Says A [2]."], ["wrong"], protocol="reference")
+    assert result["Wrong"] == "it is ours, no paper's: score with --protocol strict"
 
 
 def package(tmp_path: Path, inline: Cli) -> None:

@@ -111,8 +111,8 @@ def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
         ({}, "cannot be read"),
     ):
         changed = manifest.model_copy(update={"config": config})
-        (found,) = wrong_bundle(Package(tmp_path / "p", changed))
-        assert message in found[1]
+        (result,) = wrong_bundle(Package(tmp_path / "p", changed))
+        assert message in result[1]
 
 
 SENTENCES = ROOT / "tests" / "evaluator"
@@ -128,13 +128,13 @@ def sentences(name: str = "refusals.txt") -> list[Sentence]:
 
 
 def test_refusals_of_every_language() -> None:
-    found = sentences()
-    assert {language for language, *_ in found} == set(LANGUAGES)
+    result = sentences()
+    assert {language for language, *_ in result} == set(LANGUAGES)
     for language in LANGUAGES:
         for refuses in (True, False):
-            n = sum(s[:2] == (language, refuses) for s in found)
+            n = sum(s[:2] == (language, refuses) for s in result)
             assert n >= 15, (language, refuses)
-    wrong = [x for x in found if is_refusal(x[2], f"rules:{x[0]}", x[3]) != x[1]]
+    wrong = [x for x in result if is_refusal(x[2], f"rules:{x[0]}", x[3]) != x[1]]
     assert not wrong
 
 

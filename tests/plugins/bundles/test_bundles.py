@@ -182,15 +182,15 @@ def test_refusals_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
         "partial": {x: no if i in (0, 1, 2, 4) else yes for i, x in enumerate(q)},
         "related": {x: no if i < 45 else yes for i, x in enumerate(q) if i != 59},
     }, tmp_path)  # fmt: skip
-    found = values(file)
-    assert found["Refusal.P"] == pytest.approx(100 * 45 / 55)
-    assert found["Refusal.R"] == pytest.approx(100 * 45 / 60)
+    result = values(file)
+    assert result["Refusal.P"] == pytest.approx(100 * 45 / 55)
+    assert result["Refusal.R"] == pytest.approx(100 * 45 / 60)
     # 2 · P · R / (P + R) = 2 · 45 / (60 + 45 + 10)
-    assert found["Refusal.F1"] == pytest.approx(100 * 90 / 115)
-    assert found["Refusal.Answered"] == pytest.approx(100 * 15 / 60)
-    assert found["Refusal.Wrong"] == pytest.approx(100 * 10 / 60)
-    assert found["Refusal.Partial"] == pytest.approx(100 * 3 / 30)
-    assert found["Refusal.Balanced"] == pytest.approx(100 * (45 / 60 + 50 / 60) / 2)
+    assert result["Refusal.F1"] == pytest.approx(100 * 90 / 115)
+    assert result["Refusal.Answered"] == pytest.approx(100 * 15 / 60)
+    assert result["Refusal.Wrong"] == pytest.approx(100 * 10 / 60)
+    assert result["Refusal.Partial"] == pytest.approx(100 * 3 / 30)
+    assert result["Refusal.Balanced"] == pytest.approx(100 * (45 / 60 + 50 / 60) / 2)
     assert file.counts.n_missing == 1
 
 
@@ -201,14 +201,14 @@ def test_missing_answers_leave_both_sides_of_a_quotient(
     benchmark = Benchmark(bundles["deflection"])
     no, yes = "I cannot answer that.", "In 1002 [1]."
     q = benchmark.query_ids
-    found = values(submission(benchmark, {
+    result = values(submission(benchmark, {
         "answerable": {x: no if i < 10 else yes for i, x in enumerate(q[:20])},
         "partial": dict.fromkeys(q, yes),
         "related": {x: no if i < 45 else yes for i, x in enumerate(q)},
     }, tmp_path, "reference"))  # fmt: skip
-    assert found["Refusal.P"] == pytest.approx(100 * 20 / (20 + 10))
-    assert found["Refusal.F1"] == pytest.approx(100 * 2 * 20 / (20 + 20 + 10))
-    assert found["Refusal.R"] == pytest.approx(100 * 45 / 60)
+    assert result["Refusal.P"] == pytest.approx(100 * 20 / (20 + 10))
+    assert result["Refusal.F1"] == pytest.approx(100 * 2 * 20 / (20 + 20 + 10))
+    assert result["Refusal.R"] == pytest.approx(100 * 45 / 60)
 
 
 def test_faithfulness_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
@@ -230,8 +230,8 @@ def test_faithfulness_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
             f"In 1 [{target + 1}]." if row < 30 else "Nobody knows."
         )  # fmt: skip
         answers["decoy"][query] = f"In {year} [{(decoy if row < 5 else target) + 1}]."
-    found = values(submission(benchmark, answers, tmp_path))
-    assert found == {
+    result = values(submission(benchmark, answers, tmp_path))
+    assert result == {
         "Faith.Cites": pytest.approx(100 * 40 / 60),
         "Faith.Moved": pytest.approx(100 * 20 / 40),
         "Faith.PostRat": pytest.approx(100 * 20 / 40),
@@ -246,12 +246,12 @@ def test_position_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
     # 45 queries: always the first place; 15: the third in the first cell alone, else nothing.
     answers = {c: {x: "It is so [1]." if i < 45 else "It is so [3]." if c == cells[0] else "So."
                    for i, x in enumerate(q)} for c in cells}  # fmt: skip
-    found = values(submission(benchmark, answers, tmp_path))
+    result = values(submission(benchmark, answers, tmp_path))
     # Of 5 places the first half is 1 and 2, the last 4 and 5; the middle is 2, 3, 4.
-    assert found["Pos.Cited[1]"] == pytest.approx(100 * 45 / 60)
-    assert found["Pos.Cited[3]"] == pytest.approx(100 * 15 * 0.2 / 60)
-    assert found["Pos.Early"] == pytest.approx(100 * 45 / 60 / 2)
-    assert found["Pos.Ends"] == pytest.approx(100 * (45 * 0.5 - 15 * 0.2 / 3) / 60)
+    assert result["Pos.Cited[1]"] == pytest.approx(100 * 45 / 60)
+    assert result["Pos.Cited[3]"] == pytest.approx(100 * 15 * 0.2 / 60)
+    assert result["Pos.Early"] == pytest.approx(100 * 45 / 60 / 2)
+    assert result["Pos.Ends"] == pytest.approx(100 * (45 * 0.5 - 15 * 0.2 / 3) / 60)
     del answers[cells[1]]
     file = submission(benchmark, answers, tmp_path)
     assert not file.measures

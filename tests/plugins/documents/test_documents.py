@@ -237,9 +237,9 @@ def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
                   labels=(labels,))  # fmt: skip
     by_label = {label: {(key[r["item"]]["query_id"], key[r["item"]]["passage"]) for r in rows
                         if r["label"] == label} for label in task.labels}  # fmt: skip
-    found = Package(again.folder)
-    assert found.table("mapping", "unsure").num_rows == 0
-    relevant = {(r["query-id"], r["corpus-id"]) for r in found.mappings["relevant"].to_pylist()}
+    result = Package(again.folder)
+    assert result.table("mapping", "unsure").num_rows == 0
+    relevant = {(r["query-id"], r["corpus-id"]) for r in result.mappings["relevant"].to_pylist()}
     assert by_label["relevant"] <= relevant
     assert not by_label["not relevant"] & relevant
     assert again.manifest.counts["passages that people call relevant"] == -(-n // 2)
@@ -265,10 +265,10 @@ def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
         )
         (tmp_path / "docs" / f"z-news-{one.name}.md").write_text(f"# News\n\n{text}\n")
     llm = ErringLlm(errs=False)
-    found = built(tmp_path, llm, n_queries=8, shares=SINGLE, seed=3)
-    ours = [r for r in found.rows if r["accepted"] and "news" not in r["evidence"][0]]
+    result = built(tmp_path, llm, n_queries=8, shares=SINGLE, seed=3)
+    ours = [r for r in result.rows if r["accepted"] and "news" not in r["evidence"][0]]
     assert ours
-    base = Base(found.folder)
+    base = Base(result.folder)
     for row in ours:
         news = f"z-news-{row['evidence'][0]}"
         assert row["relevant"] == [news]
@@ -279,10 +279,10 @@ def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
 def test_without_a_judge_the_reader_looks_for_other_answers(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 12)
     llm = ErringLlm(errs=False)
-    found = built(tmp_path, llm, judged=False, n_queries=3, shares=SINGLE)
+    result = built(tmp_path, llm, judged=False, n_queries=3, shares=SINGLE)
     # For each: written, answered, 3 tries by heart, 12 other passages one by one, 5 together.
     assert len(llm.asked) == 3 * (1 + 1 + 3 + 12 + 1)
-    assert "relevance judge" not in found.manifest.models
+    assert "relevance judge" not in result.manifest.models
 
 
 def test_no_accepted_question_says_what_took_them(tmp_path: Path) -> None:

@@ -180,11 +180,11 @@ def test_headings_and_none_in_code() -> None:
         "# Top\n\nFirst.\n\n```\n# no heading\n```\n\n## Part\n\nSecond.\n\n"
         "### The `snake_case` *name* ###\n\nThird.\n\n---\n\nFourth.\n"
     )
-    found = [
+    result = [
         (text[c.start : c.end], c.headings)
         for c in cut(DocumentPage(None, text, "", True), 900, SEGMENTER)
     ]
-    assert found == [
+    assert result == [
         ("First.\n\n```\n# no heading\n```", ("Top",)),
         ("Second.", ("Top", "Part")),
         ("Third.\n\n---\n\nFourth.", ("Top", "Part", "The snake_case name")),
@@ -193,8 +193,8 @@ def test_headings_and_none_in_code() -> None:
 
 def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
     text = "One two three four\nfive six seven. Eight nine\nten eleven twelve."
-    found = [text[c.start : c.end] for c in cut(DocumentPage(None, text), 40, SEGMENTER)]
-    assert found == ["One two three four\nfive six seven.", "Eight nine\nten eleven twelve."]
+    result = [text[c.start : c.end] for c in cut(DocumentPage(None, text), 40, SEGMENTER)]
+    assert result == ["One two three four\nfive six seven.", "Eight nine\nten eleven twelve."]
 
 
 @given(st.text(alphabet="ab .\n#-=`。é字", max_size=400), st.integers(5, 60), st.booleans())

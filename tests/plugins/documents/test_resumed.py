@@ -23,17 +23,17 @@ N = 12
 
 def replies() -> list[list[str]]:
     """What the endpoint says: questions of three kinds about each village, and answers."""
-    found = []
+    result = []
     for one in map(village, range(N)):
         passage = rf"The village of {one.name} lies"
-        found += [
+        result += [
             [rf"{passage}.*exam.*two or more answers", written("list", [one])],
             [rf"{passage}.*exam.*does not answer", written("absent", [one])],
             [rf"{passage}.*exam", written("single", [one])],
             [rf"{passage}.*Question: Which person leads {one.name}\?", one.leader],
             [rf"{passage}.*Question: Which plants grow around {one.name}\?", ", ".join(one.crops)],
         ]
-    return [*found, [".", "NOT ANSWERED"]]
+    return [*result, [".", "NOT ANSWERED"]]
 
 
 @dataclass(frozen=True)

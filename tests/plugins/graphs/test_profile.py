@@ -31,10 +31,10 @@ def test_what_a_graph_says_of_a_class(tmp_path: Path) -> None:
     (tmp_path / "g.ttl").write_text(BRIDGES)
     (tmp_path / "bridges.yaml").write_text(DOMAIN)
     name, domain = f"file:{tmp_path / 'g.ttl'}", str(tmp_path / "bridges.yaml")
-    found = profile_class(open_graph(name, domain, ("en",), RunOptions()))
-    assert found.entities == 2
-    assert found.classes == [("Q9", "bridge", 2), ("Q10", "Q10", 1)]
-    assert [(r.label, r.pid, r.entities, r.values, r.example) for r in found.relations] == [
+    result = profile_class(open_graph(name, domain, ("en",), RunOptions()))
+    assert result.entities == 2
+    assert result.classes == [("Q9", "bridge", 2), ("Q10", "Q10", 1)]
+    assert [(r.label, r.pid, r.entities, r.values, r.example) for r in result.relations] == [
         ("instance of", "P31", 2, 1, "bridge"),
         ("made from", "P2", 2, 2, "granite"),
         ("replaces", "P1", 1, 1, "Old Bridge"),
@@ -67,9 +67,9 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, cli: Cli) -> None:
 def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Path) -> None:
     (tmp_path / "g.ttl").write_text(BRIDGES)
     kg = open_graph(f"file:{tmp_path / 'g.ttl'}", "people", ("en",), RunOptions())
-    found = profile_class(kg)
-    assert (found.entity_class, found.entities) == ("Q9", 2)
-    (tmp_path / "d.yaml").write_text(draft(kg.domain, found))
+    result = profile_class(kg)
+    assert (result.entity_class, result.entities) == ("Q9", 2)
+    (tmp_path / "d.yaml").write_text(draft(kg.domain, result))
     assert load_domain(str(tmp_path / "d.yaml")).entity_class == "Q9"
 
 
@@ -85,8 +85,8 @@ def test_plain_rdf_is_named_as_such(cli: Cli) -> None:
 
 def test_people_keep_their_words(tmp_path: Path) -> None:
     kg = open_graph(f"file:{GRAPH}", "people", ("en",), RunOptions())
-    found = profile_class(kg)
-    (tmp_path / "d.yaml").write_text(draft(kg.domain, found))
+    result = profile_class(kg)
+    (tmp_path / "d.yaml").write_text(draft(kg.domain, result))
     again = load_domain(str(tmp_path / "d.yaml"))
     assert kg.domain.questions is not None and again.questions is not None
     assert again.questions.relations.items() >= kg.domain.questions.relations.items()

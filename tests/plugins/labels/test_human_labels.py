@@ -78,13 +78,13 @@ def scored(
         {"query_id": q, "output": a} for q, a in zip(benchmark.query_ids, answers, strict=True)
     ]
     path = write_jsonl(tmp_path / f"{name}.jsonl", submission)
-    found = []
+    result = []
     if rows is not None:
-        found = read_labels(write_jsonl(tmp_path / "labels.jsonl", named(benchmark, rows)))
+        result = read_labels(write_jsonl(tmp_path / "labels.jsonl", named(benchmark, rows)))
     tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     correction: Correction | None = None if rates is None else RateCorrection(rates, "test")
-    if found:
-        correction = LabelCorrection(found)
+    if result:
+        correction = LabelCorrection(result)
     return score(path, benchmark, select(MEASURES.split(",")), tools=tools, correction=correction)
 
 
@@ -103,14 +103,14 @@ def test_labels_by_hand(tmp_path: Path, benchmark: Benchmark) -> None:
         "AutoAIS.cit": (2 / 3 + 0) / 2,  # some citation supports it fully
     }
     for name, value in expected.items():
-        found = entry(file, name)
-        assert found.value == 0, name
-        assert found.corrected is not None, name
-        assert found.corrected.value == pytest.approx(100 * value), name
-        assert (found.corrected.method, found.corrected.n_labels) == ("ppi++", 12)
-        assert found.corrected.tuning == 0
-        assert "|corr:ppi++,n=12|" in found.corrected.signature
-        assert "corr:" not in found.signature
+        result = entry(file, name)
+        assert result.value == 0, name
+        assert result.corrected is not None, name
+        assert result.corrected.value == pytest.approx(100 * value), name
+        assert (result.corrected.method, result.corrected.n_labels) == ("ppi++", 12)
+        assert result.corrected.tuning == 0
+        assert "|corr:ppi++,n=12|" in result.corrected.signature
+        assert "corr:" not in result.signature
     assert entry(file, "CiteP").corrected is None
     recall = entry(file, "ALCE.CitRec").corrected
     assert recall is not None
@@ -147,10 +147,10 @@ def test_measures_that_labels_of_statements_do_not_decide(
 
 
 def test_answers_that_cite_nothing_need_no_labels(tmp_path: Path, benchmark: Benchmark) -> None:
-    found = entry(scored(tmp_path, benchmark, labels(12), n_uncited=6), "ALCE.CitRec").corrected
-    assert found is not None
-    assert found.value == pytest.approx(100 * 0.5 * 24 / 30)
-    assert found.human[24:] == [0.0] * 6
+    result = entry(scored(tmp_path, benchmark, labels(12), n_uncited=6), "ALCE.CitRec").corrected
+    assert result is not None
+    assert result.value == pytest.approx(100 * 0.5 * 24 / 30)
+    assert result.human[24:] == [0.0] * 6
 
 
 def test_differences_are_corrected_as_differences(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -159,14 +159,14 @@ def test_differences_are_corrected_as_differences(tmp_path: Path, benchmark: Ben
     # The other system is worse by 2/3 on even queries, and as good on odd ones.
     worse = [{**r, "label": "not"} if r["query_id"] % 2 == 0 else r for r in labels(12, "two")]
     two = scored(tmp_path, benchmark, worse, name="two")
-    found = {d.measure: d for d in compare_many([one, two]).differences}
-    recall = found["ALCE.CitRec"].corrected
+    result = {d.measure: d for d in compare_many([one, two]).differences}
+    recall = result["ALCE.CitRec"].corrected
     assert recall is not None
     assert recall.value == pytest.approx(-100 / 3)
     half = T_11 * (1 / 3) * math.sqrt(12 / 11) / math.sqrt(12)
     assert recall.high == pytest.approx(100 * (-1 / 3 + half))
-    assert (recall.n_labels, found["CiteP"].corrected) == (12, None)
-    assert "corrected" in render_differences(found.values())
+    assert (recall.n_labels, result["CiteP"].corrected) == (12, None)
+    assert "corrected" in render_differences(result.values())
     # Other queries were labelled: nothing is paired.
     other = [{**r, "query_id": r["query_id"] + 12} for r in worse]
     two = scored(tmp_path, benchmark, other, name="two")
@@ -178,21 +178,21 @@ def test_order_is_claimed_by_ranks_that_hold_at_once(tmp_path: Path, benchmark: 
     one = scored(tmp_path, benchmark, rows)
     worse = [{**r, "label": "not"} if r["query_id"] % 2 == 0 else r for r in labels(12, "two")]
     two = scored(tmp_path, benchmark, worse, name="two")
-    (found,) = (r for r in corrected_ranks([one, two]) if r.measure == "ALCE.CitRec")
+    (result,) = (r for r in corrected_ranks([one, two]) if r.measure == "ALCE.CitRec")
     # Paired: t = (1/3) / ((1/3) √(12/11) / √12) = √11, p = .007.
-    assert (found.ranks, found.paired) == ({"one": (1, 1), "two": (2, 2)}, True)
+    assert (result.ranks, result.paired) == ({"one": (1, 1), "two": (2, 2)}, True)
     assert "ranks by ALCE.CitRec corrected (at once, 95 %): one 1, two 2" in render_scores(
         [one, two]
     )
     # Other queries were labelled: by intervals that hold together, here with 97.5 % each.
     other = [{**r, "query_id": r["query_id"] + 12} for r in worse]
     two = scored(tmp_path, benchmark, other, name="two")
-    (found,) = (r for r in corrected_ranks([one, two]) if r.measure == "ALCE.CitRec")
-    assert (found.ranks, found.paired) == ({"one": (1, 1), "two": (2, 2)}, False)
+    (result,) = (r for r in corrected_ranks([one, two]) if r.measure == "ALCE.CitRec")
+    assert (result.ranks, result.paired) == ({"one": (1, 1), "two": (2, 2)}, False)
     # Equal labels: both may be first. One system alone has no rank.
     same = scored(tmp_path, benchmark, labels(12, "two"), name="two")
-    (found,) = (r for r in corrected_ranks([one, same]) if r.measure == "NLI.rec")
-    assert found.ranks == {"one": (1, 2), "two": (1, 2)}
+    (result,) = (r for r in corrected_ranks([one, same]) if r.measure == "NLI.rec")
+    assert result.ranks == {"one": (1, 2), "two": (1, 2)}
     assert not corrected_ranks([one])
 
 
@@ -219,13 +219,13 @@ def test_labels_are_planned_with_a_judge(
 
 def test_error_rates_correct_shares_of_verdicts(tmp_path: Path, benchmark: Benchmark) -> None:
     file = scored(tmp_path, benchmark, rates=Rates(0.9, 0.8, 0.02, 0.03), n_uncited=15)
-    found = entry(file, "ALCE.CitRec").corrected
-    assert found is not None
+    result = entry(file, "ALCE.CitRec").corrected
+    assert result is not None
     # It says yes to none: (0 + .8 − 1) / .7 of the 2 of 3 statements that it was asked about, in
     # half of the answers; below 0, so the end of the range.
-    assert (found.value, found.method, found.n_labels) == (0, "rogan-gladen", 0)
-    assert found.high == 0
-    assert "corr:rogan-gladen,test" in found.signature
+    assert (result.value, result.method, result.n_labels) == (0, "rogan-gladen", 0)
+    assert result.high == 0
+    assert "corr:rogan-gladen,test" in result.signature
     assert entry(file, "ALCE.CitF1").corrected is None
     assert any("ALCE.CitF1 is not corrected" in w for w in file.warnings)
 
@@ -253,16 +253,16 @@ def test_wrong_labels(
 
 def test_labels_of_unknown_answers(tmp_path: Path, benchmark: Benchmark) -> None:
     path = write_jsonl(tmp_path / "l.jsonl", changed(named(benchmark, labels(2)), 1, query_id="?"))
-    found = read_labels(path)
+    result = read_labels(path)
     with pytest.raises(InputError, match=r"labels answers of 'one'; .*'other'"):
-        LabelCorrection(found).require_known([("other", "other.jsonl")])
-    LabelCorrection(found).require_known([("1", "one.jsonl"), ("other", "other.jsonl")])
+        LabelCorrection(result).require_known([("other", "other.jsonl")])
+    LabelCorrection(result).require_known([("1", "one.jsonl"), ("other", "other.jsonl")])
     tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     scored(tmp_path, benchmark)
     with pytest.raises(InputError, match=r"l.jsonl:2: labels an answer to '\?'"):
         score(
             tmp_path / "one.jsonl", benchmark, select(["NLI.rec"]), tools=tools,
-            correction=LabelCorrection(found),
+            correction=LabelCorrection(result),
         )  # fmt: skip
 
 
@@ -298,10 +298,10 @@ def test_answers_chosen_by_score_are_noticed(tmp_path: Path, benchmark: Benchmar
         {"system": "one", "query_id": q, "statement": 0, "label": "full" if i % 3 else "not"}
         for i, q in enumerate(benchmark.query_ids[:12])
     ]
-    found = read_labels(write_jsonl(tmp_path / "labels.jsonl", rows))
+    result = read_labels(write_jsonl(tmp_path / "labels.jsonl", rows))
     tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
     file = score(
-        path, benchmark, select(["NLI.rec"]), tools=tools, correction=LabelCorrection(found)
+        path, benchmark, select(["NLI.rec"]), tools=tools, correction=LabelCorrection(result)
     )
     assert n > 12
     assert any("unlike the others" in w for w in file.warnings)

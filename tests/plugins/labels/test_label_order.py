@@ -71,10 +71,10 @@ def test_any_order(
     folder = tmp_path_factory.mktemp("labels")
     lines = rows(benchmark)  # 6 answers with 4 labels each, and 4 of them with a fifth
     expected = people(folder, inputs, lines)
-    found = people(folder, inputs, [lines[i] for i in order] + [lines[i] for i in again])
-    assert (expected.n_duplicates, found.n_duplicates) == (0, len(again))
-    found.n_duplicates = 0
-    assert found == expected
+    result = people(folder, inputs, [lines[i] for i in order] + [lines[i] for i in again])
+    assert (expected.n_duplicates, result.n_duplicates) == (0, len(again))
+    result.n_duplicates = 0
+    assert result == expected
     # Sand with passage 1 is both, and so is Sea with passage 2: neither decides anything.
     assert len(expected.contested) == 2
     assert list(expected.verdicts.values()) == ["full"]  # Sea with both passages
@@ -90,13 +90,13 @@ def test_repeated_labels_are_told_and_change_nothing(tmp_path: Path, benchmark: 
         {"system": "one", "query_id": q, "statement": 0, "label": "full" if i % 3 else "not"}
         for i, q in enumerate(queries)
     ]
-    found = []
+    result = []
     for lines in (labels, labels[::-1] + labels[:7]):
         read = read_labels(write_jsonl(tmp_path / "labels.jsonl", lines))
         tools = Tools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
-        found.append(score(path, benchmark, select(["ALCE.CitRec"]), tools=tools,
+        result.append(score(path, benchmark, select(["ALCE.CitRec"]), tools=tools,
                            correction=LabelCorrection(read)))  # fmt: skip
-    once, twice = found
+    once, twice = result
     assert once.measures == twice.measures
     assert once.measures[0].corrected is not None
     assert [w for w in twice.warnings if w not in once.warnings] == [

@@ -85,8 +85,8 @@ def test_half_widths_are_those_of_corrected_values() -> None:
         judged = 0.7 * human + math.sqrt(1 - 0.7**2) * rng.normal(0, 1, 400)
         labelled = np.arange(400) < 60
         units = Units(judged[:, None], human[:, None], labelled, np.zeros(400, bool))
-        found = powered(units, lambda s: s[..., 0])
-        widths.append((found.high - found.low) / 2)
+        result = powered(units, lambda s: s[..., 0])
+        widths.append((result.high - result.low) / 2)
     assert np.mean(widths) == pytest.approx(half_width(1, 60, 400, 0.7), rel=0.05)
     # Labels alone: t · sd / √n.
     assert half_width(2, 16, 100, 0) == pytest.approx(2.131449545559323 * 2 / 4)

@@ -40,8 +40,8 @@ def same_tables(base: Base, spec: str, split: str | None = None) -> None:
     theirs = {(r["_id"], r["title"], r["text"]) for b in source.passages() for r in b.to_pylist()}
     assert theirs == ours
     relevant = {(q, p) for q, ids in base.relevant.items() for p in ids}
-    found = source.relevant().to_pylist()
-    assert {(r["query-id"], r["corpus-id"]) for r in found} == relevant
+    result = source.relevant().to_pylist()
+    assert {(r["query-id"], r["corpus-id"]) for r in result} == relevant
     queries = {r["_id"]: r["text"] for r in source.queries().to_pylist()}
     expected = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     assert queries == {q: t for q, t in expected.items() if base.relevant[q] or q in queries}
@@ -100,8 +100,8 @@ def test_ir_measures_reads_it(package: Path, tmp_path: Path) -> None:
     ]
     hits = {q: sum(d["label"] == "relevant" for d in docs) for q, docs in shown.items()}
     measure = ir_measures.parse_measure("SetR")
-    found = {m.query_id: m.value for m in ir_measures.iter_calc([measure], qrels, run)}
-    assert found == {q: hits[q] / len(base.relevant[q]) for q in shown}
+    result = {m.query_id: m.value for m in ir_measures.iter_calc([measure], qrels, run)}
+    assert result == {q: hits[q] / len(base.relevant[q]) for q in shown}
     same_tables(base, f"trec:{out}")
 
 
@@ -129,10 +129,10 @@ def test_attrieval_and_attributed_ir(package: Path, tmp_path: Path) -> None:
     source = open_source(f"attrieval:{out / 'data'}", None, ReadOptions())
     base = Base(package)
     texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
-    found = {(r["query-id"], texts[r["corpus-id"]]) for r in source.relevant().to_pylist()}
+    result = {(r["query-id"], texts[r["corpus-id"]]) for r in source.relevant().to_pylist()}
     ours = base.texts(i for ids in base.relevant.values() for i in ids)
     shown = base.context("mix")
-    assert found == {
+    assert result == {
         (q, ours[d["corpus-id"]][1])
         for q, docs in shown.items()
         for d in docs

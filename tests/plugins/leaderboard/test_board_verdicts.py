@@ -299,10 +299,10 @@ def test_tricks_in_the_boards_file(tmp_path: Path, name: str) -> None:
 
 def test_the_workflow_watches_what_a_board_is_made_of(board: Path) -> None:
     text = (board / ".github" / "workflows" / "leaderboard.yml").read_text()
-    found = yaml.safe_load(text)
-    paths = found[True]["pull_request"]["paths"]
+    result = yaml.safe_load(text)
+    paths = result[True]["pull_request"]["paths"]
     assert {"submissions/**", "scores/**", "history/**", "leaderboard.yaml"} <= set(paths)
-    assert "needs" not in found["jobs"]["site"]
+    assert "needs" not in result["jobs"]["site"]
 
 
 def test_every_refusal_is_one_of_ours(board: Path) -> None:

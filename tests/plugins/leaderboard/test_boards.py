@@ -26,13 +26,13 @@ NAMES = (EVIL, LONG, RTL, *(f"team-{i % 4}/sys{i:02d}" for i in range(49)))
 
 def made(package: Path, system: str, level: float, rng: Any, **more: Any) -> ScoreFile:
     """Scores of a system on a package: CiteF1 and CiteP around a level."""
-    found = Package(package)
-    queries = found.query_ids
+    result = Package(package)
+    queries = result.query_ids
     rows = [
         entry(n, np.clip(rng.normal(level, 0.1, len(queries)), 0, 1).tolist())
         for n in ("CiteP", "CiteF1")
     ]
-    return scored(found.hash, system, rows, queries).model_copy(
+    return scored(result.hash, system, rows, queries).model_copy(
         update={
             "about": About(**more) if more else None,
             "submission_sha256": sha256(f"{system} {rng.random()}".encode()).hexdigest(),
@@ -257,9 +257,9 @@ def test_files_of_a_judge_lie_beside_the_yaml(
     score = {"judge": "lexical", "labels": ["l.jsonl"], field: said}
     board = {"name": "a", "benchmark": "b", "score": score}
     (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": [board]}))
-    found = read_boards(tmp_path)[1].boards[0].score
-    assert getattr(found, field) == wanted.format(tmp_path)
-    assert found.labels == (tmp_path / "l.jsonl",)
+    result = read_boards(tmp_path)[1].boards[0].score
+    assert getattr(result, field) == wanted.format(tmp_path)
+    assert result.labels == (tmp_path / "l.jsonl",)
 
 
 def test_a_column_that_nobody_has(root: Path, package: Path, tmp_path: Path) -> None:

@@ -195,15 +195,15 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
 
 def steps(board: Path) -> list[dict[str, Any]]:
     """Steps of the workflow's jobs that run a command, as GitHub would on main."""
-    found = yaml.safe_load((board / WORKFLOW).read_text())
-    assert found[True] == {  # YAML 1.1 reads `on` so
+    result = yaml.safe_load((board / WORKFLOW).read_text())
+    assert result[True] == {  # YAML 1.1 reads `on` so
         "pull_request": {
             "paths": ["submissions/**", "scores/**", "history/**", "leaderboard.yaml"]
         },
         "push": {"branches": ["main"]},
         "workflow_dispatch": None,
     }
-    return [s for job in found["jobs"].values() for s in job["steps"] if "run" in s]
+    return [s for job in result["jobs"].values() for s in job["steps"] if "run" in s]
 
 
 def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
@@ -342,8 +342,8 @@ def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, cli: 
     assert added.returncode == 0, added.stderr
     assert "random: easy " in added.stdout
     assert "; hard " in added.stdout
-    found = {p.name: load_scores(p).context for p in scores.glob("*.json")}
-    assert found == {
+    result = {p.name: load_scores(p).context for p in scores.glob("*.json")}
+    assert result == {
         f"{system}.{name}.json": name for system in ("random", "top-1") for name in ("easy", "hard")
     }
     # As `citeforge score` writes them, with one line a submission in the history.

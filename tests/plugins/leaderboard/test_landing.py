@@ -75,11 +75,11 @@ def test_it_says_what_the_benchmark_is(browser: Any, site: Path, package: Path) 
 
 def test_without_a_word_of_the_maintainer_the_card_speaks(package: Path) -> None:
     card = (package / "README.md").read_text()
-    found = introduction(Package(package), Presentation(), [])
-    assert found.html.startswith("A benchmark for cited generation: ")
-    assert re.sub(r"</?code>", "`", found.html) in card
-    assert found.links == ()
-    assert "Organisation" not in dict(found.facts)
+    result = introduction(Package(package), Presentation(), [])
+    assert result.html.startswith("A benchmark for cited generation: ")
+    assert re.sub(r"</?code>", "`", result.html) in card
+    assert result.links == ()
+    assert "Organisation" not in dict(result.facts)
     hub = Presentation(links={"Code": PAPER}).of_hub("hub:some-org/facts@v1")
     assert hub.organisation == "some-org"
     assert hub.links == {
@@ -192,8 +192,8 @@ def test_references_are_no_systems(package: Path) -> None:
         ([], {"Systems": "0"}), ([control], {"References": "1"}),
         ([ranked, control], {"Systems": "1", "References": "1"}),
     ):  # fmt: skip
-        found = dict(introduction(Package(package), Presentation(), files).facts)
-        assert {k: v for k, v in found.items() if k in ("Systems", "References")} == facts
+        result = dict(introduction(Package(package), Presentation(), files).facts)
+        assert {k: v for k, v in result.items() if k in ("Systems", "References")} == facts
 
 
 def test_a_site_without_scores_has_nothing_to_pick(

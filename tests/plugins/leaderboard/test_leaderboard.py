@@ -234,11 +234,11 @@ def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -
 
 def with_answers(file: ScoreFile, **about: Any) -> ScoreFile:
     """The same scores with answers of all queries, labels and gold, and a header's words."""
-    found = [
+    result = [
         answer(q, [[0], [1]], 0).model_copy(update={"gold": ["SECRET gold"]})
         for q in file.query_ids
     ]
-    return file.model_copy(update={"answers": found, "about": About(**about)})
+    return file.model_copy(update={"answers": result, "about": About(**about)})
 
 
 def answering(benchmark_hash: str) -> list[ScoreFile]:

@@ -21,8 +21,8 @@ def test_by_hand() -> None:
         MeanRank(1, 1, 1, 0), MeanRank(2.5, 2, 3, 0), MeanRank(2.5, 2, 3, 0), MeanRank(4, 4, 4, 1),
     ]  # fmt: skip
     # On the second benchmark only the last one was scored: the others share places 2, 3 and 4.
-    found = mean_ranks([both, column(None, None, None, base)])
-    assert found == [
+    result = mean_ranks([both, column(None, None, None, base)])
+    assert result == [
         MeanRank((1 + 3) / 2, (1 + 3) / 2, (1 + 3) / 2, 1),
         MeanRank((2.5 + 3) / 2, (2 + 3) / 2, (3 + 3) / 2, 1),
         MeanRank((2.5 + 3) / 2, (2 + 3) / 2, (3 + 3) / 2, 1),
@@ -35,21 +35,21 @@ def test_by_hand() -> None:
 def test_the_means_are_those_of_scipy_and_the_level_is_shared() -> None:
     rng = np.random.default_rng(5)
     boards = [[rng.normal(0.2 * i * s, 1, 60) for i in range(5)] for s in (1, -1, 0.5)]
-    found = mean_ranks([column(*rows) for rows in boards])
+    result = mean_ranks([column(*rows) for rows in boards])
     places = [stats.rankdata([-r.mean() for r in rows]) for rows in boards]
-    assert [m.mean for m in found] == np.mean(places, axis=0).tolist()
+    assert [m.mean for m in result] == np.mean(places, axis=0).tolist()
     ends = [[e for e in rank_intervals(rows, level=0.05 / 3) if e] for rows in boards]
-    assert [m.low for m in found] == [np.mean([e[i][0] for e in ends]) for i in range(5)]
-    assert [m.high for m in found] == [np.mean([e[i][1] for e in ends]) for i in range(5)]
+    assert [m.low for m in result] == [np.mean([e[i][0] for e in ends]) for i in range(5)]
+    assert [m.high for m in result] == [np.mean([e[i][1] for e in ends]) for i in range(5)]
     wide = mean_ranks([column(*rows) for rows in boards[:1]])
-    assert all(m.low <= m.mean <= m.high for m in [*found, *wide])
+    assert all(m.low <= m.mean <= m.high for m in [*result, *wide])
 
 
 def test_what_no_query_tells_may_have_any_place() -> None:
     """A value without values by query, beside two that are told apart."""
     base = np.array([0.1, 0.5, 0.3, 0.9])
-    found = mean_ranks([Column((1.3, 0.3, 0.5), (base + 1, base, None))])
-    assert found == [MeanRank(1, 1, 2, 0), MeanRank(3, 2, 3, 0), MeanRank(2, 1, 3, 0)]
+    result = mean_ranks([Column((1.3, 0.3, 0.5), (base + 1, base, None))])
+    assert result == [MeanRank(1, 1, 2, 0), MeanRank(3, 2, 3, 0), MeanRank(2, 1, 3, 0)]
 
 
 def test_all_mean_ranks_hold_at_once() -> None:
@@ -60,8 +60,8 @@ def test_all_mean_ranks_hold_at_once() -> None:
     missed = narrow = 0
     for _ in range(300):
         columns = [column(*(rng.normal(w, 0.3, 50) for w in row)) for row in worth]
-        found = mean_ranks(columns)
-        missed += any(not m.low <= t <= m.high for m, t in zip(found, true, strict=True))
-        narrow += any(m.high - m.low < 4 for m in found)
+        result = mean_ranks(columns)
+        missed += any(not m.low <= t <= m.high for m, t in zip(result, true, strict=True))
+        narrow += any(m.high - m.low < 4 for m in result)
     assert missed <= 300 * 0.05 + 8  # two standard deviations of a binomial with 5 %
     assert narrow > 250  # they say something

@@ -34,8 +34,8 @@ def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
     kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
     assert kalma.locator("svg line.gold").count() >= 1
     assert kalma.locator("svg circle").count() > 5
-    for found in (page, twins, kalma):
-        assert found.problems == []
+    for result in (page, twins, kalma):
+        assert result.problems == []
 
 
 def test_a_graph_is_read_on_a_phone(browser: Any, other_sites: dict[str, Path]) -> None:

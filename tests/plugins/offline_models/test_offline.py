@@ -56,8 +56,8 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
     tokenizer = smollm.loaded()[0]
     model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
     requests = [request(q, logprobs=True) for q in QUESTIONS]
-    for one, found in zip(requests, llm.complete(requests), strict=True):
-        assert isinstance(found, LlmReply)
+    for one, result in zip(requests, llm.complete(requests), strict=True):
+        assert isinstance(result, LlmReply)
         ids = tokenizer.apply_chat_template(
             [{"role": "user", "content": one.messages[0][1]}],
             add_generation_prompt=True,
@@ -68,13 +68,13 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
             whole = model.generate(**ids, max_new_tokens=N, do_sample=False)
             new = whole[0, ids["input_ids"].shape[1] :]
             logits = model(whole).logits[0, -len(new) - 1 : -1].log_softmax(dim=1)
-        assert found.text == tokenizer.decode(new, skip_special_tokens=True)
-        assert found.prompt_tokens == ids["input_ids"].shape[1]
-        assert found.completion_tokens == len(new)
-        assert found.logprobs is not None
-        expected = logits.gather(1, new[:, None])[:, 0].tolist()[: len(found.logprobs)]
-        assert [t.logprob for t in found.logprobs] == pytest.approx(expected, abs=1e-3)
-        assert "".join(t.token for t in found.logprobs) == found.text
+        assert result.text == tokenizer.decode(new, skip_special_tokens=True)
+        assert result.prompt_tokens == ids["input_ids"].shape[1]
+        assert result.completion_tokens == len(new)
+        assert result.logprobs is not None
+        expected = logits.gather(1, new[:, None])[:, 0].tolist()[: len(result.logprobs)]
+        assert [t.logprob for t in result.logprobs] == pytest.approx(expected, abs=1e-3)
+        assert "".join(t.token for t in result.logprobs) == result.text
 
 
 def asked_together() -> list[Request]:
@@ -90,9 +90,9 @@ def together() -> list[Result]:
     """Their answers, as one thread writes them."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    found = OfflineLlm().complete(asked_together())
+    result = OfflineLlm().complete(asked_together())
     torch.set_num_threads(threads)
-    return found
+    return result
 
 
 def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm, together: list[Result]) -> None:
@@ -150,12 +150,12 @@ def test_a_store_answers_without_the_model(
 ) -> None:
     requests = [request(q) for q in QUESTIONS[:2]]
     with ReplayStore(tmp_path / "s.db") as store:
-        found = OfflineLlm(store).complete(requests)
+        result = OfflineLlm(store).complete(requests)
         monkeypatch.delattr(smollm, "loaded")
-        assert OfflineLlm(store).complete(requests) == found
+        assert OfflineLlm(store).complete(requests) == result
         assert store.stats().models == {smollm.NAME: 2}
     replay = make_llm(f"replay:{tmp_path / 's.db'}")
-    assert replay.complete(requests) == found
+    assert replay.complete(requests) == result
     assert replay.identity() == OfflineLlm().identity() == smollm.identity()
     monkeypatch.setattr(plugins, "has_code", lambda _: False)
     with pytest.raises(InputError, match="gives the LLM 'offline' is not part of this copy"):

@@ -20,15 +20,15 @@ def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
 
     folder = train_causal(tmp_path, [s.rstrip(".") for s in SEEDS])
     texts = [SEEDS[0].rstrip("."), "son The painter of a was in born Rome", "The son"]
-    found = make_perplexity(f"hf:{folder}", [], device="cpu").of(texts)
+    result = make_perplexity(f"hf:{folder}", [], device="cpu").of(texts)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
-    for text, value in zip(texts, found, strict=True):
+    for text, value in zip(texts, result, strict=True):
         ids = tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.inference_mode():
             loss = model(input_ids=ids, labels=ids).loss
         assert value == pytest.approx(math.exp(loss.item()), rel=1e-4)
-    assert found[0] < found[1]
+    assert result[0] < result[1]
 
 
 def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
@@ -45,10 +45,10 @@ def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
         paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.", "",
         f"{paragraph} was Pierre Curie.",
     ]  # fmt: skip
-    found = make_perplexity("offline", [], device="cpu").of(texts)
+    result = make_perplexity("offline", [], device="cpu").of(texts)
     tokenizer = AutoTokenizer.from_pretrained(smollm.model_folder())
     model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
-    for text, value in zip(texts, found, strict=True):
+    for text, value in zip(texts, result, strict=True):
         ids = tokenizer(text, return_tensors="pt")["input_ids"].long()
         if ids.shape[1] < 2:
             assert value == math.inf
@@ -56,7 +56,7 @@ def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
         with torch.inference_mode():
             loss = model(input_ids=ids, labels=ids).loss
         assert value == pytest.approx(math.exp(loss.item()), rel=1e-4), text
-    assert found[0] == found[-1]
+    assert result[0] == result[-1]
 
 
 def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,13 +28,13 @@ def logits(model: Any, texts: list[list[int]]) -> torch.Tensor:
     width = max(map(len, texts))
     mask = torch.tensor([[0] * (width - len(t)) + [1] * len(t) for t in texts])
     with torch.inference_mode():
-        found: torch.Tensor = model(
+        result: torch.Tensor = model(
             input_ids=torch.tensor([[t[-1]] for t in texts]),
             attention_mask=mask,
             position_ids=torch.tensor([[len(t) - 1] for t in texts]),
             past_key_values=prefill_many(model, [t[:-1] for t in texts]),
         ).logits[:, -1]
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

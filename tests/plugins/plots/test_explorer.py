@@ -45,20 +45,20 @@ def test_chunks_by_hand() -> None:
 
 
 def test_arithmetic_is_that_of_the_value_or_none() -> None:
-    found = answer("q", [[0], [1], [2]], 1)
-    assert arithmetic("CiteP", found, 1 / 3) == "1 relevant of 3 cited = 1/3"
-    assert arithmetic("CiteR", found, 1.0) == "1 cited of 1 relevant = 1/1"
-    assert arithmetic("CiteF1@query", found, 0.5) == "2 · 0.333 · 1.000 / (0.333 + 1.000)"
-    assert arithmetic("ALCE.CitRec", found, 1.0) == "3 supported of 3 statements = 3/3"
-    assert arithmetic("CiteP", found, 0.5) is None  # another rule made that number
-    assert arithmetic("BLEU", found, 0.5) is None
+    result = answer("q", [[0], [1], [2]], 1)
+    assert arithmetic("CiteP", result, 1 / 3) == "1 relevant of 3 cited = 1/3"
+    assert arithmetic("CiteR", result, 1.0) == "1 cited of 1 relevant = 1/1"
+    assert arithmetic("CiteF1@query", result, 0.5) == "2 · 0.333 · 1.000 / (0.333 + 1.000)"
+    assert arithmetic("ALCE.CitRec", result, 1.0) == "3 supported of 3 statements = 3/3"
+    assert arithmetic("CiteP", result, 0.5) is None  # another rule made that number
+    assert arithmetic("BLEU", result, 0.5) is None
     nothing = answer("q", [[3]], 1)
     told = arithmetic("CiteF1@query", nothing, 0.0)
     assert told == "precision and recall are 0, and so is their harmonic mean"
 
 
 def systems() -> list[ScoreFile]:
-    found = []
+    result = []
     for s, name in enumerate((HOSTILE, "plain")):
         answers = [answer(f"q{i}", [[i % 5], []], (i + s) % 5, i % 2 == 0) for i in range(N)]
         answers[0].statements, answers[0].cited = [], [0]
@@ -73,8 +73,8 @@ def systems() -> list[ScoreFile]:
         for i, a in enumerate(answers):
             a.gold = [f"Gold of {i}"]
         values = [((i * 37 + s * 11) % 100) / 100 for i in range(N)]
-        found.append(scored(name, {"CiteP": values, "CiteR": values[::-1]}, answers))
-    return found
+        result.append(scored(name, {"CiteP": values, "CiteR": values[::-1]}, answers))
+    return result
 
 
 @pytest.fixture(scope="module", params=["inside", "beside"])

@@ -33,15 +33,15 @@ def test_intervals_are_sorted_with_ranks() -> None:
     b = [0.8, 0.9, 0.8, 0.9, 0.8, 0.89]
     c = [0.4, 0.3, 0.45, 0.3, 0.4, 0.35]
     values = {"c": c, "a": a, "b": b, "d": [0.1, 0.2]}
-    found = plot([scored(n, {"CiteP": v}) for n, v in values.items()], "intervals")
-    rows = table(found.csv)
+    result = plot([scored(n, {"CiteP": v}) for n, v in values.items()], "intervals")
+    rows = table(result.csv)
     assert [(r["system"], r["ranks, 95 %"]) for r in rows] == [
         ("a", "1–2"), ("b", "1–2"), ("c", "3"), ("d", "–"),
     ]  # fmt: skip
     assert float(rows[0]["CiteP (%)"]) == pytest.approx(100 * sum(a) / 6)
-    assert found.title == ("a has the highest CiteP, 85.0; 1 of 3 others may be first, too")
-    assert ">1–2</text>" in found.svg
-    assert "No ranks: scored on other queries" in found.note
+    assert result.title == ("a has the highest CiteP, 85.0; 1 of 3 others may be first, too")
+    assert ">1–2</text>" in result.svg
+    assert "No ranks: scored on other queries" in result.note
     alone = plot([scored("a", {"CiteP": a}), scored("c", {"CiteP": c})], "intervals")
     assert alone.title.endswith("and is first with 95 % confidence")
 
@@ -62,16 +62,16 @@ def looks(spec: Any) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
 def test_a_system_looks_the_same_in_all_plots_of_a_page() -> None:
     """Whatever the order of the files; the best six, which most plots are of, differ in colour."""
     files = many(8)
-    found: dict[str, set[tuple[str, str]]] = {}
+    result: dict[str, set[tuple[str, str]]] = {}
     drawn = 0
     for figure in page_figures(files[4:] + files[:4]):
         for colours, shapes in looks(figure.spec):
             drawn += 1
             for system, colour in colours.items():
-                found.setdefault(system, set()).add((colour, shapes[system]))
+                result.setdefault(system, set()).add((colour, shapes[system]))
     assert drawn >= 4  # precision against recall, position, citations, cost
-    assert {len(seen) for seen in found.values()} == {1}
-    assert len({colour for s in range(2, 8) for colour, _ in found[f"system {s}"]}) == 6
+    assert {len(seen) for seen in result.values()} == {1}
+    assert len({colour for s in range(2, 8) for colour, _ in result[f"system {s}"]}) == 6
 
 
 def labelled() -> ScoreFile:
@@ -89,8 +89,8 @@ def labelled() -> ScoreFile:
 
 def test_a_judge_beside_people() -> None:
     """Whoever asks for a measure without labels sees the one that has them."""
-    found = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration", "CiteP")
-    rows = table(found.csv)
+    result = plot([labelled(), scored("two", {"ALCE.CitRec": [0.5] * 10})], "calibration", "CiteP")
+    rows = table(result.csv)
     assert [(r["system"], r["judge from"], r["answers"]) for r in rows] == [
         ("one", "0.0", "2"), ("one", "40.0", "3"), ("one", "80.0", "4"),
     ]  # fmt: skip
@@ -102,7 +102,7 @@ def test_a_judge_beside_people() -> None:
         (100 * ends.low, 100 * ends.high)
     )
     # The judge (4 · 100 + 3 · 50) / 9, people (25 · 2 + 200 + 300) / 9.
-    assert found.title == (
+    assert result.title == (
         "ALCE.CitRec: the judge beside people, one: 61.1 against 61.1 on average"
     )
     with pytest.raises(UsageError, match="--labels"):
@@ -135,7 +135,7 @@ def cells() -> list[ScoreFile]:
     design = Design(
         k=3, label_sets=sets, cells=tuple(make_cells((("human", "llm"), ("llm", "llm")), sets))
     )
-    found = []
+    result = []
     for system, values in (("blind", (2.0, -1.0)), ("follower", (60.0, 8.0))):
         file = scored(system, {f"CAB.{m}[{o}_{s.name}]": [0.0, 0.1]
                                for m in "PR" for o in ("hl", "ll") for s in sets})  # fmt: skip
@@ -145,8 +145,8 @@ def cells() -> list[ScoreFile]:
             m.value = 5.0 if PLACEBO in m.name else values["[ll_" in m.name]
             m.low, m.high, m.p_t = m.value - 10, m.value + 10, 0.5
             m.p_holm = 0.001 if biased else 0.9
-        found.append(file)
-    return found
+        result.append(file)
+    return result
 
 
 def test_bias_stands_beside_the_placebo() -> None:
@@ -176,9 +176,9 @@ def test_specifications_are_valid() -> None:
     drawn = set()
     for name, declared in plots().items():
         files = [labelled()] if name == "calibration" else many(3)
-        found = declared.make(cells() if name == "bias" else files, "CiteP")
-        assert found is not None, name
-        drawn.add(found.spec["$schema"])
+        result = declared.make(cells() if name == "bias" else files, "CiteP")
+        assert result is not None, name
+        drawn.add(result.spec["$schema"])
     assert len(drawn) == 1
 
 

@@ -61,8 +61,8 @@ def test_a_label_is_nearest_to_its_own_dot(browser: Any, report: Path) -> None:
         )
 
     for own, name in enumerate(systems):
-        found = [distance(known[name], dot) for dot in dots]
-        assert min(found) == found[own], name
+        result = [distance(known[name], dot) for dot in dots]
+        assert min(result) == result[own], name
     for a in systems:
         for b in systems:
             if a < b:
@@ -137,13 +137,13 @@ def test_plots_scale_and_lose_no_letter(
     page.add_style_tag(content=f'svg text {{ font-family: "{font}" !important }}')
     plots = page.evaluate(BOXES)
     assert len(plots) > 6
-    for found in plots:
-        assert found["scrolls"] <= 0, found["name"]
-        assert min(found["spare"]) >= 0, found["name"]
-        assert found["outside"] == [], found["name"]
-        assert found["smallest"] >= 9, found["name"]
-        if found["name"].startswith("plot-intervals"):  # the whole name, on three lines
-            assert "five passages" in found["words"]
+    for result in plots:
+        assert result["scrolls"] <= 0, result["name"]
+        assert min(result["spare"]) >= 0, result["name"]
+        assert result["outside"] == [], result["name"]
+        assert result["smallest"] >= 9, result["name"]
+        if result["name"].startswith("plot-intervals"):  # the whole name, on three lines
+            assert "five passages" in result["words"]
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

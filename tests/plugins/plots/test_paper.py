@@ -60,9 +60,9 @@ def test_best_and_significance_by_hand(files: list[ScoreFile]) -> None:
     expected = [d.p_holm for d in compare_many(files, against="base_1").differences]
     # 2 / 2^10 for ten differences of one sign; .02 five times up and five times down is no change.
     assert expected == [2 / 1024 * 4, 1.0, 1.0, 1.0]
-    found = [float(r["p_holm"]) for r in rows if r["p_holm"]]
-    assert found == pytest.approx(expected)
-    assert len(found) == 4
+    result = [float(r["p_holm"]) for r in rows if r["p_holm"]]
+    assert result == pytest.approx(expected)
+    assert len(result) == 4
 
 
 def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]) -> None:

@@ -28,9 +28,9 @@ def test_a_page_shows_them_after_the_core_s_but_length_after_cost() -> None:
 def test_differences_are_counted() -> None:
     one = scored("one", {"CiteP": [0.2, 0.4, 0.5, None, 0.1]})
     two = scored("two", {"CiteP": [0.5, 0.4, 0.4, 1.0, 0.3]})
-    found = plot([one, two], "differences")
-    assert found.title == "CiteP: two is better than one on 2 queries, worse on 1, equal on 1"
-    rows = [(r["query"], float(r["two − one, CiteP (%)"])) for r in table(found.csv)]
+    result = plot([one, two], "differences")
+    assert result.title == "CiteP: two is better than one on 2 queries, worse on 1, equal on 1"
+    rows = [(r["query"], float(r["two − one, CiteP (%)"])) for r in table(result.csv)]
     assert [q for q, _ in rows] == ["q2", "q1", "q4", "q0"]
     assert [d for _, d in rows] == pytest.approx([-10, 0, 20, 30])
 
@@ -91,8 +91,8 @@ def test_means_by_position_and_by_citations() -> None:
 
 
 def test_histogram_shares_add_up() -> None:
-    found = plot([scored("one", {"CiteP": [0.0, 0.5, 0.5, 1.0]})], "distribution")
-    rows = table(found.csv)
+    result = plot([scored("one", {"CiteP": [0.0, 0.5, 0.5, 1.0]})], "distribution")
+    rows = table(result.csv)
     assert len(rows) == 20
     assert {r["from"]: r["queries"] for r in rows if r["queries"] != "0"} == {
         "0.0": "1", "50.0": "2", "95.0": "1",

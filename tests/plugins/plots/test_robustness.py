@@ -27,14 +27,14 @@ def file(
 ) -> ScoreFile:
     """A score file; ``CitF1`` stands for ``ALCE.CitF1``, and is judged."""
     made = scored(system, {"CiteP": [0.0] * len(next(iter(values.values())))})
-    found = []
+    result = []
     for name, column in values.items():
         full = {"CitF1": "ALCE.CitF1", "Overcited": "ALCE.Overcited"}.get(name, name)
         parts = [f"p:{protocol}", *([f"judge:{judge}"] if judge else []), "ctx:mix", "bench:x@1"]
-        found.append(
+        result.append(
             entry(full, column).model_copy(update={"signature": "|".join([full, *parts, "v:1"])})
         )
-    return made.model_copy(update={"protocol": protocol, "measures": found})
+    return made.model_copy(update={"protocol": protocol, "measures": result})
 
 
 def three_systems() -> list[ScoreFile]:
@@ -54,24 +54,24 @@ def named(found: Robustness) -> list[str]:
 
 
 def test_ranks_tau_and_pairs_by_hand() -> None:
-    found = robustness(three_systems())
-    assert named(found) == ["CiteP · reference", "CiteP · strict", "CiteR · strict"]
-    assert [one.ranks for one in found.definitions] == [(2, 1, 3), (1, 2, 3), (1, 2, 3)]
+    result = robustness(three_systems())
+    assert named(result) == ["CiteP · reference", "CiteP · strict", "CiteR · strict"]
+    assert [one.ranks for one in result.definitions] == [(2, 1, 3), (1, 2, 3), (1, 2, 3)]
     # Of the 3 pairs 2 are ordered alike: (2 − 1) / 3.
-    assert found.tau[0] == pytest.approx((1, 1 / 3, 1 / 3))
-    assert found.mean_tau(1) == pytest.approx((1 / 3 + 1) / 2)
-    orders = [(p.first, p.second, p.ahead, p.behind, p.flips) for p in found.pairs]
+    assert result.tau[0] == pytest.approx((1, 1 / 3, 1 / 3))
+    assert result.mean_tau(1) == pytest.approx((1 / 3 + 1) / 2)
+    orders = [(p.first, p.second, p.ahead, p.behind, p.flips) for p in result.pairs]
     assert orders == [("A", "B", 2, 1, True), ("A", "C", 3, 0, False), ("B", "C", 3, 0, False)]
-    assert found.n_flips == 1
-    assert headline(found) == (
+    assert result.n_flips == 1
+    assert headline(result) == (
         "1 of 3 pairs of systems change their order with the definition of citation quality (33 %)"
     )
 
 
 def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
-    found = robustness(three_systems())
-    assert found.against == (1, 0, 0)
-    (line,) = differing(found)
+    result = robustness(three_systems())
+    assert result.against == (1, 0, 0)
+    (line,) = differing(result)
     quality = measures()["CiteP"].citation_quality
     assert quality is not None
     assert line == (
@@ -83,9 +83,9 @@ def test_what_differs_has_the_sentence_that_the_measure_declares() -> None:
 def test_a_reference_with_another_segmenter_is_a_reference() -> None:
     files = [file(s, p, "j@1", CitF1=[v, v]) for s, v in (("A", 0.2), ("B", 0.1))
              for p in ("strict", "reference~seg:nupunkt")]  # fmt: skip
-    found = robustness(files)
-    assert named(found) == ["ALCE.CitF1 · reference · j@1", "ALCE.CitF1 · strict · j@1"]
-    assert "first line alone" in found.definitions[0].why
+    result = robustness(files)
+    assert named(result) == ["ALCE.CitF1 · reference · j@1", "ALCE.CitF1 · strict · j@1"]
+    assert "first line alone" in result.definitions[0].why
 
 
 def test_another_judge_is_another_definition() -> None:
@@ -100,8 +100,8 @@ def test_another_judge_is_another_definition() -> None:
                  if m.name == "CiteP" else m.signature for m in one.measures]  # fmt: skip
         one.measures = [m.model_copy(update={"signature": s})
                         for m, s in zip(one.measures, plain, strict=True)]  # fmt: skip
-    found = robustness(files)
-    assert named(found) == [
+    result = robustness(files)
+    assert named(result) == [
         "CiteP · strict", "ALCE.CitF1 · strict · one@1", "ALCE.CitF1 · strict · two@1",
     ]  # fmt: skip
 
@@ -124,19 +124,19 @@ def test_a_flip_is_certain_where_queries_tell_both_ways() -> None:
 def test_equal_values_share_a_place_and_flip_nothing() -> None:
     files = [file("A", CiteP=[0.5, 0.5], CiteR=[0.9, 0.9]),
              file("B", CiteP=[0.5, 0.5], CiteR=[0.1, 0.1])]  # fmt: skip
-    found = robustness(files)
-    assert found.definitions[0].ranks == (1.5, 1.5)
-    (pair,) = found.pairs
+    result = robustness(files)
+    assert result.definitions[0].ranks == (1.5, 1.5)
+    (pair,) = result.pairs
     assert (pair.ahead, pair.behind, pair.level, pair.flips) == (1, 0, 1, False)
-    assert found.tau[0][1] != found.tau[0][1]  # not defined: one side ties all
+    assert result.tau[0][1] != result.tau[0][1]  # not defined: one side ties all
     assert json.loads(report_text(files, "json", robustness=True))["tau"][0][1] is None
 
 
 def test_measures_can_be_chosen_and_lower_may_be_better() -> None:
     files = [file("A", judge="j@1", Overcited=[0.1, 0.1], CiteP=[0.5, 0.5]),
              file("B", judge="j@1", Overcited=[0.9, 0.9], CiteP=[0.4, 0.5])]  # fmt: skip
-    found = robustness(files, ["ALCE.Overcited", "CiteP"])
-    of_overcited = next(d for d in found.definitions if d.measure == "ALCE.Overcited")
+    result = robustness(files, ["ALCE.Overcited", "CiteP"])
+    of_overcited = next(d for d in result.definitions if d.measure == "ALCE.Overcited")
     assert of_overcited.ranks == (1, 2)
     assert of_overcited.aspect == ""
     with pytest.raises(UsageError, match="there is 1"):
@@ -147,9 +147,9 @@ def test_what_a_system_lacks_is_left_out_and_named() -> None:
     files = three_systems()[:5]
     reference = file("C", "reference", CiteP=[0.1, 0.2])
     control = file("random", CiteP=[0.5, 0.5]).model_copy(update={"is_control": True})
-    found = robustness([*files, control])
-    assert named(found) == ["CiteP · strict", "CiteR · strict"]
-    assert found.left_out == (
+    result = robustness([*files, control])
+    assert named(result) == ["CiteP · strict", "CiteR · strict"]
+    assert result.left_out == (
         "random: a reference, no system", "CiteP · reference: no value of C",
     )  # fmt: skip
     other = reference.model_copy(update={"query_ids": ["q0", "q9"]})

@@ -37,9 +37,9 @@ def every_wait_ends() -> Iterator[None]:
 
 def free_port() -> int:
     """A port that nobody has."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with socket.socket() as result:
+        result.bind(("127.0.0.1", 0))
+        port: int = result.getsockname()[1]
         return port
 
 

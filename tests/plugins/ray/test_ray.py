@@ -86,14 +86,14 @@ def finished(process: subprocess.Popen[str]) -> str:
 
 def workers_of(name: bytes = b"ray::Worker") -> list[int]:
     """Processes that Ray calls so."""
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if name in path.read_bytes():
-                found.append(int(path.parent.name))
+                result.append(int(path.parent.name))
         except OSError:
             continue
-    return found
+    return result
 
 
 @pytest.fixture(scope="module")
@@ -149,9 +149,9 @@ def test_two_stages_on_workers_end_in_the_same_bytes(tmp_path: Path, address: st
         (tmp_path / place).mkdir()
         cache = str(tmp_path / f"cache-{place}")
         finished(start(tmp_path / place, *words, *engine, CITEFORGE_CACHE=cache))
-    found = content(tmp_path / "ray" / "b")
-    assert found == content(tmp_path / "local" / "b")
-    assert b'"dtype": "int8"' in found["manifest.json"]
+    result = content(tmp_path / "ray" / "b")
+    assert result == content(tmp_path / "local" / "b")
+    assert b'"dtype": "int8"' in result["manifest.json"]
     assert not (tmp_path / "cache-ray").exists()
 
 
@@ -220,9 +220,9 @@ def test_a_judge_on_workers_decides_as_here(
     there = JudgeSession(
         ClusterJudge(DyingJudge, "cpu", cluster, 8), VerdictStore(tmp_path / "there.db")
     )
-    found = there.ask(pairs)
+    result = there.ask(pairs)
     here = JudgeSession(DyingJudge()).ask(pairs)
-    assert {p: v.entailed for p, v in found.items() if isinstance(v, Verdict)} == {
+    assert {p: v.entailed for p, v in result.items() if isinstance(v, Verdict)} == {
         p: v.entailed for p, v in here.items() if isinstance(v, Verdict)
     }
     assert there.judge.identity() == DyingJudge().identity()
@@ -230,7 +230,7 @@ def test_a_judge_on_workers_decides_as_here(
     again = JudgeSession(
         ClusterJudge(DyingJudge, "cpu", cluster), VerdictStore(tmp_path / "there.db")
     )
-    assert again.ask(pairs) == found
+    assert again.ask(pairs) == result
     assert (again.n_asked, again.n_stored) == (0, len(set(pairs)))
 
 
@@ -269,9 +269,9 @@ def test_a_pair_that_kills_every_worker_is_the_only_failure(
 ) -> None:
     fatal = Pair("premise", FATAL)
     session = JudgeSession(ClusterJudge(DyingJudge, "cpu", cluster))
-    found = session.ask([*pairs[:20], fatal])
-    assert isinstance(found[fatal], JudgeFailure)
-    assert "3 workers failed on it" in found[fatal].message
+    result = session.ask([*pairs[:20], fatal])
+    assert isinstance(result[fatal], JudgeFailure)
+    assert "3 workers failed on it" in result[fatal].message
     assert (session.n_failed, session.n_asked) == (1, 21)
 
 
@@ -309,9 +309,9 @@ def test_the_embedded_llm_on_workers_writes_and_keeps_what_it_does_here(
     requests = [*asked(2, max_tokens=3), Request((("user", "long " * 9000),), {"max_tokens": 3})]
     requests = [replace(request, needs_text=False) for request in requests]
     stores = [ReplayStore(tmp_path / name) for name in ("there.db", "here.db")]
-    found = OfflineLlm(stores[0], runner).complete(requests)
-    assert found == OfflineLlm(stores[1]).complete(requests)
-    assert "do not fit" in found[2].message
+    result = OfflineLlm(stores[0], runner).complete(requests)
+    assert result == OfflineLlm(stores[1]).complete(requests)
+    assert "do not fit" in result[2].message
     there, here = (
         [msgspec.structs.replace(row, created=0) for row in store.export()] for store in stores
     )
@@ -336,11 +336,11 @@ def test_an_endpoint_is_asked_by_workers(
             if place == 5:
                 os.kill(connections()[0], signal.SIGKILL)
 
-        found = OpenAiLlm("m", store, options).complete(requests, kill_one)
+        result = OpenAiLlm("m", store, options).complete(requests, kill_one)
         log = server.requests()
         here = OpenAiLlm("m", None, replace(options, runner=LOCAL)).complete(requests)
-    assert found == here
-    assert all(isinstance(one, LlmReply) for one in found)
+    assert result == here
+    assert all(isinstance(one, LlmReply) for one in result)
     assert {entry["fault"] for entry in log} > {None}
     assert OpenAiLlm("m", store, replace(options, base_url="http://127.0.0.1:9/v1")).complete(
         requests

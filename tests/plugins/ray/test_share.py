@@ -77,8 +77,8 @@ def test_a_cluster_that_does_not_answer_is_told_before_any_work(cli: Cli, tmp_pa
 
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = importlib.util.find_spec
-    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "ray" else found(name))
+    result = importlib.util.find_spec
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "ray" else result(name))
     with pytest.raises(MissingExtraError, match=r"pip install 'citeforge\[ray\]'"):
         make_runner(RunOptions(engine="ray")).require()
     make_runner(RunOptions()).require()  # needs none

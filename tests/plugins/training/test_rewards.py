@@ -45,8 +45,8 @@ def test_conversations_and_texts_are_rewarded_alike() -> None:
                                            {"type": "text", "text": "[2]."}]}],
         [{"role": "assistant", "content": None}],
     ]  # fmt: skip
-    found = citation_reward(said, [OF_5] * 5, prompts=[""] * 5, trainer_state=None)
-    assert found == [0.75, 0.75, 0.75, 0.75, 0.0]
+    result = citation_reward(said, [OF_5] * 5, prompts=[""] * 5, trainer_state=None)
+    assert result == [0.75, 0.75, 0.75, 0.75, 0.0]
 
 
 def test_passages_may_count_from_0() -> None:
@@ -77,11 +77,11 @@ def test_the_reward_is_what_score_gives(package: Path, outputs: list[str]) -> No
     for measure, column in [
         ("Reward", "Reward"), ("CiteP", "CiteP"), ("CiteR", "CiteR"), ("CiteF1", "CiteF1@query"),
     ]:  # fmt: skip
-        found = citation_reward_with(measure)(outputs, shown)  # type: ignore[arg-type]
+        result = citation_reward_with(measure)(outputs, shown)  # type: ignore[arg-type]
         expected = scores[column].per_query
-        assert found == pytest.approx([float(v or 0) for v in expected], abs=1e-15)
+        assert result == pytest.approx([float(v or 0) for v in expected], abs=1e-15)
         one = CitationReward(bench, measure)  # type: ignore[arg-type]
-        assert found == list(map(one, bench.query_ids, outputs))
+        assert result == list(map(one, bench.query_ids, outputs))
 
 
 _OPEN: dict[Path, cf.Benchmark] = {}

@@ -214,9 +214,9 @@ def test_grpo_trainer_calls_the_reward_and_logs_it(
             c if n % 2 else [{"role": "assistant", "content": f"So [{x['relevant'][0] + 1}]."}]
             for n, (c, x) in enumerate(zip(completions, contexts, strict=True))
         ]
-        found = citation_reward(said, contexts, **columns)
-        calls.append((len(completions), found))
-        return found
+        result = citation_reward(said, contexts, **columns)
+        calls.append((len(completions), result))
+        return result
 
     watched.__name__ = citation_reward.__name__
     options = GRPOConfig(
@@ -227,9 +227,11 @@ def test_grpo_trainer_calls_the_reward_and_logs_it(
     trainer.train()
     logged = [row for row in trainer.state.log_history if "reward" in row]
     assert [n for n, _ in calls] == [4] * 3
-    for (_, found), row in zip(calls, logged, strict=True):
-        assert 0 < sum(found) / 4 <= 0.5  # two of four cite
-        assert row["reward"] == row["rewards/citation_reward/mean"] == pytest.approx(sum(found) / 4)
+    for (_, result), row in zip(calls, logged, strict=True):
+        assert 0 < sum(result) / 4 <= 0.5  # two of four cite
+        assert (
+            row["reward"] == row["rewards/citation_reward/mean"] == pytest.approx(sum(result) / 4)
+        )
         assert row["kl"] >= 0
 
 
@@ -250,11 +252,11 @@ def test_the_program_of_the_page_runs(
     export("rl-prompts", package, tmp_path / "out" / "rl")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
-    found: dict[str, Any] = {}
-    exec(compile(program, "training.md", "exec"), found)
-    logged = [row for row in found["rl"].state.log_history if "reward" in row]
+    result: dict[str, Any] = {}
+    exec(compile(program, "training.md", "exec"), result)
+    logged = [row for row in result["rl"].state.log_history if "reward" in row]
     assert len(logged) == 2 and all("kl" in row for row in logged)
-    trained = sum(p.numel() for p in found["rl"].model.parameters() if p.requires_grad)
+    trained = sum(p.numel() for p in result["rl"].model.parameters() if p.requires_grad)
     # Rank 64 on all linear layers: q, k, v, o of 32 x 32, three of 32 x 64, in two layers.
     assert trained == 64 * 2 * (4 * (32 + 32) + 3 * (32 + 64))
     assert (tmp_path / "out" / "rl-model" / "adapter_model.safetensors").is_file()

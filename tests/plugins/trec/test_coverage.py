@@ -52,8 +52,8 @@ def scored(
 
 
 def values(file: ScoreFile, names: Sequence[str], row: int) -> list[float | None]:
-    found = {m.name: m.per_query[row] for m in file.measures}
-    return [found[name] for name in names]
+    result = {m.name: m.per_query[row] for m in file.measures}
+    return [result[name] for name in names]
 
 
 YES, PART, NO = "support", "partial_support", "not_support"
@@ -74,12 +74,12 @@ def test_nuggets(tmp_path: Path, benchmark: Benchmark) -> None:
         {"qid": q, "run_id": "r1", "nuggets": rows}
         for q, (rows, _) in zip(queries, NUGGET_CASES, strict=True)
     ] + [{"qid": "elsewhere", "run_id": "r1", "nuggets": []}])  # fmt: skip
-    found = scored(answers(tmp_path, benchmark.query_ids[:6]), benchmark, NUGGETS, [file])
+    result = scored(answers(tmp_path, benchmark.query_ids[:6]), benchmark, NUGGETS, [file])
     for row, (case, expected) in enumerate(NUGGET_CASES):
-        assert values(found, NUGGETS, row) == pytest.approx(expected), case
+        assert values(result, NUGGETS, row) == pytest.approx(expected), case
     # Queries without a list define nothing.
-    assert values(found, NUGGETS, 5) == [None] * 4
-    assert found.measures[0].n == len(NUGGET_CASES)
+    assert values(result, NUGGETS, 5) == [None] * 4
+    assert result.measures[0].n == len(NUGGET_CASES)
 
 
 def test_strict_leaves_open_what_nobody_labelled_and_misses_nothing(
@@ -123,10 +123,10 @@ def test_rubrics(tmp_path: Path, benchmark: Benchmark) -> None:
         ]}
         for q, (rows, _) in zip(queries, RUBRIC_CASES, strict=True)
     ])  # fmt: skip
-    found = scored(answers(tmp_path, queries), benchmark, RUBRIC, [file])
+    result = scored(answers(tmp_path, queries), benchmark, RUBRIC, [file])
     for row, (case, expected) in enumerate(RUBRIC_CASES):
-        assert values(found, RUBRIC, row) == pytest.approx(expected), case
-    assert found.measures[0].n == 4  # two are undefined, and no number
+        assert values(result, RUBRIC, row) == pytest.approx(expected), case
+    assert result.measures[0].n == 4  # two are undefined, and no number
     # A missing answer has the worst value: all faults, and nothing else.
     strict = scored(answers(tmp_path, queries[:1]), benchmark, RUBRIC, [file], "strict")
     assert values(strict, RUBRIC, 1) == [-2 / 4, -2 / 4]
@@ -153,8 +153,8 @@ def test_other_layouts_of_rubrics(tmp_path: Path, benchmark: Benchmark) -> None:
                                       {"criterion": "b", "points": -2, "criteria_met": True}]},
         {"query_id": three, "rubrics": [{"criterion": "a", "points": 7, "criteria_met": False}]},
     ])  # fmt: skip
-    found = scored(answers(tmp_path, [two, three]), benchmark, RUBRIC, [other])
-    assert [values(found, RUBRIC[:1], row)[0] for row in range(2)] == [(7 - 2) / 7, 0 / 7]
+    result = scored(answers(tmp_path, [two, three]), benchmark, RUBRIC, [other])
+    assert [values(result, RUBRIC[:1], row)[0] for row in range(2)] == [(7 - 2) / 7, 0 / 7]
 
 
 def rubric_file(path: Path, topic: str, questions: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -192,12 +192,12 @@ def test_dragun(tmp_path: Path, benchmark: Benchmark, rubrics: Path) -> None:
     lines += [f"{second},r1,d1,contradicts"]
     labels = tmp_path / "labels.csv"
     labels.write_text("\n".join(lines) + "\n")
-    found = scored(answers(tmp_path, [first, second]), benchmark, DRAGUN, [labels, rubrics])
+    result = scored(answers(tmp_path, [first, second]), benchmark, DRAGUN, [labels, rubrics])
     supportive = (4 * 1 / 2 + 2 * 0.5 / 1 + 1 * 1.5 / 3) / (4 + 2 + 1)
-    assert values(found, DRAGUN, 0) == pytest.approx([supportive, (4 * 1 / 2) / (4 + 2 + 1)])
+    assert values(result, DRAGUN, 0) == pytest.approx([supportive, (4 * 1 / 2) / (4 + 2 + 1)])
     # Of two short answers one was labelled; the question without any is none.
-    assert values(found, DRAGUN, 1) == pytest.approx([0, (2 * 1 / 1) / 2])
-    assert found.measures[0].value == pytest.approx(100 * (supportive + 0) / 2)
+    assert values(result, DRAGUN, 1) == pytest.approx([0, (2 * 1 / 1) / 2])
+    assert result.measures[0].value == pytest.approx(100 * (supportive + 0) / 2)
     strict = scored(answers(tmp_path, [second]), benchmark, DRAGUN, [labels, rubrics], "strict")
     contradictory = strict.measures[1]
     # The first report is missing: as bad as can be. Of the second, d2 is open.
@@ -224,11 +224,11 @@ def test_a_judge_labels_where_nobody_has(
     bank = write_jsonl(tmp_path / "nuggets.jsonl", [
         {"qid": first, "nuggets": [nugget("vital", None, t) for t in verdicts.values()]}
     ])  # fmt: skip
-    found = scored(answers(tmp_path, [first]), benchmark, [*NUGGETS, *DRAGUN], [bank, rubrics],
+    result = scored(answers(tmp_path, [first]), benchmark, [*NUGGETS, *DRAGUN], [bank, rubrics],
                    judge=judge)  # fmt: skip
-    assert values(found, NUGGETS, 0) == [1.5 / 3, 1.5 / 3, 1 / 3, 1 / 3]
-    assert values(found, DRAGUN, 0) == [0, 1]
-    assert "judge:table:verdicts.jsonl" in found.measures[0].signature
+    assert values(result, NUGGETS, 0) == [1.5 / 3, 1.5 / 3, 1 / 3, 1 / 3]
+    assert values(result, DRAGUN, 0) == [0, 1]
+    assert "judge:table:verdicts.jsonl" in result.measures[0].signature
 
 
 class Half:
@@ -255,13 +255,13 @@ def test_a_judge_that_fails_leaves_bounds_and_one_without_contradictions_says_so
     bank = write_jsonl(tmp_path / "nuggets.jsonl", [
         {"qid": first, "nuggets": [nugget("vital", None, t) for t in ("n1", "n2", "n3")]}
     ])  # fmt: skip
-    found = scored(answers(tmp_path, [first]), benchmark, ["Nuggets.Vital", *DRAGUN],
+    result = scored(answers(tmp_path, [first]), benchmark, ["Nuggets.Vital", *DRAGUN],
                    [bank, rubrics], judge=Half())  # fmt: skip
-    vital = found.measures[0]
+    vital = result.measures[0]
     assert (vital.lower_bound, vital.upper_bound) == (
         pytest.approx(100 * 1 / 3), pytest.approx(100 * 2 / 3),
     )  # fmt: skip
-    (absent,) = found.not_computed
+    (absent,) = result.not_computed
     assert (absent.name, "llm-dragun" in absent.reason) == ("DRAGUN.Contradictory", True)
 
 
@@ -276,10 +276,10 @@ def test_a_judge_that_fails_leaves_bounds_and_one_without_contradictions_says_so
     ],
 )
 def test_profiles_of_a_chat_model(name: str, reply: str, support: float | None) -> None:
-    found = read_decision(LlmReply(reply), built_in_profiles()[name])
-    assert (found.support if isinstance(found, Verdict) else None) == support
-    if isinstance(found, Verdict):
-        assert (found.entailed, found.level) == (support == 1, max(support or 0, 0))
+    result = read_decision(LlmReply(reply), built_in_profiles()[name])
+    assert (result.support if isinstance(result, Verdict) else None) == support
+    if isinstance(result, Verdict):
+        assert (result.entailed, result.level) == (support == 1, max(support or 0, 0))
 
 
 WRONG = [
@@ -325,9 +325,9 @@ def test_labels_of_others_are_no_labels(tmp_path: Path, benchmark: Benchmark) ->
     file = write_jsonl(tmp_path / "a.jsonl", [
         {"qid": query, "run_id": "other", "nuggets": [nugget("vital", YES)]}
     ])  # fmt: skip
-    found = scored(answers(tmp_path, [query]), benchmark, ["Nuggets.All"], [file])
-    (absent,) = found.not_computed
+    result = scored(answers(tmp_path, [query]), benchmark, ["Nuggets.All"], [file])
+    (absent,) = result.not_computed
     assert "no labels of r1 (they are of other)" in absent.reason
-    found = scored(answers(tmp_path, [query]), benchmark, ["Nuggets.All"], [])
-    (absent,) = found.not_computed
+    result = scored(answers(tmp_path, [query]), benchmark, ["Nuggets.All"], [])
+    (absent,) = result.not_computed
     assert "needs --assessments FILE: nuggets" in absent.reason

@@ -105,9 +105,9 @@ def test_every_track_is_read(tmp_path: Path, benchmark: Benchmark, track: Track)
     assert answer.output == "Io it is. [1][2]\nIt has volcanoes. [2]\nThat is all."
     assert [p.docid for p in answer.passages or []] == IDS.get(track.name, SEGMENTS)[:2]
     assert Submission(path, benchmark, track.format).system == "r1"
-    found = check(path, benchmark, file_format=track.format)
-    assert found.errors == []
-    assert not any("[0]" in text or "metadata" in text for _, text in found.warnings)
+    result = check(path, benchmark, file_format=track.format)
+    assert result.errors == []
+    assert not any("[0]" in text or "metadata" in text for _, text in result.warnings)
 
 
 def test_texts_and_judgements_are_the_benchmarks(
@@ -165,10 +165,10 @@ def test_broken_rules_are_errors_or_warnings(
     track = BY_FORMAT[f"trec-{name}"]
     row = good(track)
     (row if field in row else row["about"])[field] = value
-    found = check(save(tmp_path / "r.jsonl", track, row), benchmark, file_format=track.format)
-    assert any(said in text for line, text in (found.errors if is_error else found.warnings))
+    result = check(save(tmp_path / "r.jsonl", track, row), benchmark, file_format=track.format)
+    assert any(said in text for line, text in (result.errors if is_error else result.warnings))
     if not is_error:
-        assert found.errors == []
+        assert result.errors == []
 
 
 def test_many_references_cost_no_more_each() -> None:
@@ -186,8 +186,8 @@ def test_many_references_cost_no_more_each() -> None:
     listed: list[str] = [Name(f"d{n}") for n in range(300)]
     track = BY_FORMAT["trec-ragtime25"]
     report = TrecReport(1, "q01", about(track), [*listed, Name("d299")], [ReportSentence("A.", [])])
-    found = [b.message for b in breaches(report, track) if b.rule == "references_duplicate"]
-    assert found == ["references: 'd299' stands there more than once"]
+    result = [b.message for b in breaches(report, track) if b.rule == "references_duplicate"]
+    assert result == ["references: 'd299' stands there more than once"]
     assert compared < 10 * len(listed)
 
 
@@ -322,8 +322,8 @@ def own_answers(draw: st.DrawFn, track: Track) -> list[dict[str, Any]]:
             st.sampled_from(["Io has volcanoes", "It is a moon", "Dr. No saw 3.5 of them"]), marks
         )
         text = " ".join(
-            f"{words}{''.join(f' [{n}]' for n in found)}."
-            for words, found in draw(st.lists(said, min_size=1, max_size=4))
+            f"{words}{''.join(f' [{n}]' for n in result)}."
+            for words, result in draw(st.lists(said, min_size=1, max_size=4))
         )
         passages = [{"docid": name, "text": f"text of {name}"} for name in shown]
         rows.append({"query_id": query, "output": text, "passages": passages})
@@ -350,8 +350,8 @@ def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[s
     from citeforge.evaluator.statements.split import strict_statements
 
     shown = [p.docid for p in answer.passages or []]
-    found = strict_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
-    return [(s.text, [shown[n - 1] for n in s.numbers]) for s in found.statements]
+    result = strict_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
+    return [(s.text, [shown[n - 1] for n in s.numbers]) for s in result.statements]
 
 
 @pytest.mark.parametrize("track", TRACKS, ids=lambda t: t.name)

@@ -61,16 +61,16 @@ def figures(path: Path, benchmark: Benchmark, form: str = "auto") -> list[Any]:
 
 def said(path: Path, benchmark: Benchmark, form: str = "auto") -> Row:
     """Sentences of each query, with the ids that they cite."""
-    found = {}
+    result = {}
     for _, answer in answers_of(path, benchmark, form):
         row = benchmark.row_of[answer.query_id]
         own = answer.passages
         ids = benchmark.context("mix").ids_of(row) if own is None else [p.docid for p in own]
-        found[answer.query_id] = [
+        result[answer.query_id] = [
             (s.text, [None if c is None else ids[c] for c in s.citations])
             for s in answer.sentences or ()
         ]
-    return found
+    return result
 
 
 HARD = st.sampled_from(

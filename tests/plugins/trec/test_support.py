@@ -67,14 +67,14 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=[c[0] or "empty" for c in CASES])
 def test_weights(measure: Measure, case: tuple[str, float, float, float, float]) -> None:
     output, *expected = case
-    found = measure([output], TRACKS, judge=Levels())
-    assert [found[n][0] for n in NAMES] == pytest.approx(expected)
-    assert "--protocol reference" in found["TREC.WP@all"]
+    result = measure([output], TRACKS, judge=Levels())
+    assert [result[n][0] for n in NAMES] == pytest.approx(expected)
+    assert "--protocol reference" in result["TREC.WP@all"]
 
 
 def test_two_levels_weigh_one_or_nothing(measure: Measure) -> None:
-    found = measure(["Says A and B [1]. Says C [3]."], NAMES, judge=Facts())
-    assert [found[n][0] for n in NAMES] == [1 / 2, 1 / 2, 1 / 2, 1 / 2]
+    result = measure(["Says A and B [1]. Says C [3]."], NAMES, judge=Facts())
+    assert [result[n][0] for n in NAMES] == [1 / 2, 1 / 2, 1 / 2, 1 / 2]
 
 
 # Labels of the citations of each sentence; 2 full, 1 partial, 0 no support, -1 not judged.
@@ -186,17 +186,17 @@ class Everything(Levels):
 
 
 def test_a_failed_judgement_leaves_bounds(measure: Measure) -> None:
-    found = measure(["Says A [1]. Says B [2]."], TRACKS, passages=("A", "B #"),
+    result = measure(["Says A [1]. Says B [2]."], TRACKS, passages=("A", "B #"),
                     protocol="reference", judge=Everything())  # fmt: skip
-    assert (found["TREC.WP"], found["TREC.WP/upper"]) == ([1 / 2], [2 / 2])
-    assert (found["TREC.HR"], found["TREC.HR/upper"]) == ([1 / 2], [2 / 2])
+    assert (result["TREC.WP"], result["TREC.WP/upper"]) == ([1 / 2], [2 / 2])
+    assert (result["TREC.HR"], result["TREC.HR/upper"]) == ([1 / 2], [2 / 2])
 
 
 def test_answers_without_sentences_of_their_own_are_read_in_statements(measure: Measure) -> None:
     output = "Says A [2][1]. Says B [2]. Says C.\nSays A [9]."
-    found = measure([output], TRACKS, protocol="reference", judge=Levels())
+    result = measure([output], TRACKS, protocol="reference", judge=Levels())
     # First citations: B (0), B (1), none, and one that nobody judged.
-    assert [found[n][0] for n in TRACKS] == pytest.approx(
+    assert [result[n][0] for n in TRACKS] == pytest.approx(
         [1 / 2, 1 / 3, 1 / 2, 1 / 3, (1 / 2 + 1) / 2, (1 / 2 + 1) / 3]
     )
 

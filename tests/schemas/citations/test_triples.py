@@ -106,9 +106,9 @@ def test_any_shown_triples_come_back(facts: list[tuple[str, str]], data: st.Data
     grammar = TripleGrammar(shown)
     parsed = grammar.parse(text)
     assert [text[m.start : m.end] for m in parsed.markers] == [render("Q7", chosen)]
-    found = [(c.relation, c.value) for b in grammar.brackets for c in b]
+    result = [(c.relation, c.value) for b in grammar.brackets for c in b]
     # Two facts may be written alike ("a: b: c"); then either reading names the same text.
-    written = [f"{r}: {v}" for r, v in found]
+    written = [f"{r}: {v}" for r, v in result]
     assert written == [f"{r}: {v}" for r, v in chosen]
 
 
@@ -130,7 +130,7 @@ def test_every_triple_of_the_real_graph_comes_back() -> None:
 
     path = (ROOT / Path(folder)).resolve() / "biokalma" / "people.nt.gz"
     kg = KnowledgeGraph(StoreEngine(path), load_domain("people"))
-    ids = [q for found in kg.labels_of_class().values() for q in found]
+    ids = [q for result in kg.labels_of_class().values() for q in result]
     graphs = kg.subgraphs(ids)
     relations = {t.relation for g in graphs.values() for t in g.triples}
     checked = 0

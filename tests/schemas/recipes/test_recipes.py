@@ -76,8 +76,8 @@ def test_a_newer_recipe_is_refused() -> None:
 
 def parts(record: type[BaseModel]) -> list[type[BaseModel]]:
     inner = [f.annotation for f in record.model_fields.values()]
-    found = [t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)]
-    return [record, *(p for t in found for p in parts(t))]
+    result = [t for t in inner if isinstance(t, type) and issubclass(t, BaseModel)]
+    return [record, *(p for t in result for p in parts(t))]
 
 
 @pytest.mark.parametrize("record", [*recipes().values(), RunOptions])
@@ -114,12 +114,12 @@ def test_bounds(record: type[Recipe], given: dict[str, Any], place: str) -> None
 
 
 def test_mixtures_as_text() -> None:
-    found = RageRecipe(source="beir:x", mixtures=("paper_mix", "m=1,2,3")).mixtures
-    assert found == (
+    result = RageRecipe(source="beir:x", mixtures=("paper_mix", "m=1,2,3")).mixtures
+    assert result == (
         PRESETS["paper_mix"],
         Mixture(name="m", relevant=1, irrelevant=2, seemingly_relevant=3),
     )
-    assert [str(m) for m in found] == ["paper_mix=4,3,3", "m=1,2,3"]
+    assert [str(m) for m in result] == ["paper_mix=4,3,3", "m=1,2,3"]
 
 
 def test_authorship_starts_from_one_package() -> None:

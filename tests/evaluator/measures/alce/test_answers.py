@@ -55,8 +55,8 @@ def test_citation_quality(measure: Measure, case: tuple[Any, ...]) -> None:
     strict = measure([output], NAMES)
     assert [strict[n][0] for n in NAMES] == expected[:2]
     reference = measure([output], NAMES, protocol="reference")
-    found = [reference[n] if isinstance(reference[n], str) else reference[n][0] for n in NAMES]
-    assert [None if isinstance(v, str) else v for v in found] == expected[2:]
+    result = [reference[n] if isinstance(reference[n], str) else reference[n][0] for n in NAMES]
+    assert [None if isinstance(v, str) else v for v in result] == expected[2:]
 
 
 def test_the_reference_cuts_to_three_after_the_range_check(measure: Measure) -> None:
@@ -97,16 +97,16 @@ def test_follow_up_questions_only_where_needed(measure: Measure) -> None:
 
 
 def test_judge_failures_give_bounds(measure: Measure) -> None:
-    found = measure(["Says A [1]. Says B [2]."], NAMES, ["A", "#"])
-    assert found["ALCE.CitRec"] == [1 / 2]
-    assert found["ALCE.CitRec/upper"] == [2 / 2]
-    assert found["ALCE.CitPrec"] == [1 / 2]
-    assert found["ALCE.CitPrec/upper"] == [2 / 2]
+    result = measure(["Says A [1]. Says B [2]."], NAMES, ["A", "#"])
+    assert result["ALCE.CitRec"] == [1 / 2]
+    assert result["ALCE.CitRec/upper"] == [2 / 2]
+    assert result["ALCE.CitPrec"] == [1 / 2]
+    assert result["ALCE.CitPrec/upper"] == [2 / 2]
 
 
 def test_f1_is_of_the_means(measure: Measure) -> None:
-    found = measure(["Says A [1].", "Says A."], [*NAMES, "ALCE.CitF1"])
-    assert found["ALCE.CitF1"] == [1, 0]
+    result = measure(["Says A [1].", "Says A."], [*NAMES, "ALCE.CitF1"])
+    assert result["ALCE.CitF1"] == [1, 0]
 
 
 def test_short_answers(measure: Measure) -> None:
@@ -116,9 +116,9 @@ def test_short_answers(measure: Measure) -> None:
     ]
     outputs = ["It is red planet [1].", "mars and io [2]", "Venus", ""]
     names = ["ALCE.StrEM", "ALCE.StrHit"]
-    found = measure(outputs, names, gold=[rows] * 4)
-    assert found["ALCE.StrEM"] == [1 / 2, 2 / 2, 0, 0]
-    assert found["ALCE.StrHit"] == [0, 1, 0, 0]
+    result = measure(outputs, names, gold=[rows] * 4)
+    assert result["ALCE.StrEM"] == [1 / 2, 2 / 2, 0, 0]
+    assert result["ALCE.StrHit"] == [0, 1, 0, 0]
     # The reference cuts at the first newline.
     assert measure(["Venus\nMars"], names, gold=[rows])["ALCE.StrEM"] == [1 / 2]
     cut = measure(["Venus\nMars"], names, gold=[rows], protocol="reference")
@@ -136,10 +136,10 @@ def test_qampari_lists(measure: Measure) -> None:
         ]
     ]
     names = ["QAMPARI.P", "QAMPARI.R", "QAMPARI.R5", "QAMPARI.F1", "QAMPARI.F1-5"]
-    found = measure(["marazan [1], Beach [2], Other [3]."], names, gold=[rows], task="qampari")
+    result = measure(["marazan [1], Beach [2], Other [3]."], names, gold=[rows], task="qampari")
     p, r, r5 = 2 / 3, 2 / 8, 2 / 5
     expected = [p, r, r5, 2 * p * r / (p + r), 2 * p * r5 / (p + r5)]
-    assert [found[n][0] for n in names] == pytest.approx(expected)
+    assert [result[n][0] for n in names] == pytest.approx(expected)
     # `[1, 2]`: the reference leaves ", 2" behind, one more wrong item.
     odd = measure(["marazan [1, 2]"], names, gold=[rows], task="qampari", protocol="reference")
     assert odd["QAMPARI.P"] == [1 / 2]
@@ -149,9 +149,9 @@ def test_qampari_lists(measure: Measure) -> None:
 def test_qampari_statements_are_items_with_the_question(measure: Measure) -> None:
     judge = Facts()
     output = 'A [1], "B, or so" [2], C'
-    found = measure([output], NAMES, task="qampari", queries=["Which?"], judge=judge)
+    result = measure([output], NAMES, task="qampari", queries=["Which?"], judge=judge)
     assert {p.hypothesis for p in judge.asked} == {"Which? A", 'Which? "B, or so"'}
-    assert found["ALCE.CitRec"] == [2 / 3]
+    assert result["ALCE.CitRec"] == [2 / 3]
     judge = Facts()
     measure(["Says A. [1], C."], NAMES, task="qampari", queries=["Q?"], judge=judge)
     assert {p.hypothesis for p in judge.asked} == {"Q? Says A"}
@@ -168,10 +168,10 @@ def test_counters_are_shares_over_all_statements(measure: Measure) -> None:
     names = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
     # Statements: A [1][2] (supported, overcited), A and B [1][2] (supported), C [1][2], A [1].
     outputs = ["Says A [1][2]. Says A and B [1][2].", "Says C [1][2]. Says A [1]."]
-    found = measure(outputs, names)
-    assert found["ALCE.Multi"] == [2 / 2, 1 / 2]
-    assert found["ALCE.MultiSupported"] == [2 / 2, 0 / 1]
-    assert found["ALCE.Overcited"] == [1 / 2, None]
+    result = measure(outputs, names)
+    assert result["ALCE.Multi"] == [2 / 2, 1 / 2]
+    assert result["ALCE.MultiSupported"] == [2 / 2, 0 / 1]
+    assert result["ALCE.Overcited"] == [1 / 2, None]
 
 
 def test_counters_of_the_reference(measure: Measure) -> None:
@@ -179,10 +179,10 @@ def test_counters_of_the_reference(measure: Measure) -> None:
     # A [1][9] is out of range, and counts as one with several citations; of A [1][2][3] two are
     # not needed, and both count.
     outputs = ["Says A [1][9]. Says A [1][2][3].", "Says A [1]. Says B."]
-    found = measure(outputs, names, protocol="reference")
-    assert found["ALCE.Multi"] == [2 / 2, 0 / 2]
-    assert found["ALCE.MultiSupported"] == [1 / 2, None]
-    assert found["ALCE.Overcited"] == [2 / 1, None]
+    result = measure(outputs, names, protocol="reference")
+    assert result["ALCE.Multi"] == [2 / 2, 0 / 2]
+    assert result["ALCE.MultiSupported"] == [1 / 2, None]
+    assert result["ALCE.Overcited"] == [2 / 1, None]
     # strict counts statements, and out-of-range citations do not make several.
     strict = measure(outputs, names)
     assert strict["ALCE.Multi"] == [1 / 2, 0 / 2]
@@ -214,20 +214,20 @@ OPEN: list[tuple[list[str], list[str], list[Any], list[Any], list[Any], list[Any
 @pytest.mark.parametrize("case", OPEN, ids=[str(i) for i in range(len(OPEN))])
 def test_judge_failures_give_bounds_of_counters(measure: Measure, case: Any) -> None:
     outputs, passages, *expected = case
-    found = measure(outputs, COUNTERS, passages)
+    result = measure(outputs, COUNTERS, passages)
     names = COUNTERS[1:]
-    lows_and_highs = [found.get(f"{n}{side}", found[n]) for n in names for side in ("", "/upper")]
+    lows_and_highs = [result.get(f"{n}{side}", result[n]) for n in names for side in ("", "/upper")]
     assert lows_and_highs == expected
-    assert "ALCE.Multi/upper" not in found
+    assert "ALCE.Multi/upper" not in result
 
 
 def test_bounds_of_counters_in_the_reference(measure: Measure) -> None:
     # A [1][2][2] is supported, if at all, with 0 to 2 citations too many;
     # A [1][3][3][9] is out of range; A [1][3][3] is supported with 2 too many.
     outputs = ["Says A [1][2][2].", "Says A [1][3][3][9]. Says A [1][3][3]."]
-    found = measure(outputs, COUNTERS, ["A", "#", "B"], protocol="reference")
-    assert (found[COUNTERS[1]], found[f"{COUNTERS[1]}/upper"]) == ([0 / 1, 1 / 2], [1 / 1, 1 / 2])
-    assert (found[COUNTERS[2]], found[f"{COUNTERS[2]}/upper"]) == ([0 / 1, 2 / 1], [2 / 1, 2 / 1])
+    result = measure(outputs, COUNTERS, ["A", "#", "B"], protocol="reference")
+    assert (result[COUNTERS[1]], result[f"{COUNTERS[1]}/upper"]) == ([0 / 1, 1 / 2], [1 / 1, 1 / 2])
+    assert (result[COUNTERS[2]], result[f"{COUNTERS[2]}/upper"]) == ([0 / 1, 2 / 1], [2 / 1, 2 / 1])
 
 
 SHARES = st.lists(st.integers(0, 3), max_size=5)
@@ -251,10 +251,10 @@ def test_at_most_citations(measure: Measure) -> None:
     passages = ["A", "B", "C", "D"]
     output = ["Says A and B [1][2]. Says A [1][9]."]
     # With one: A alone does not entail A and B; the range is still checked on both.
-    found = measure(output, NAMES, passages, protocol="reference", at_most_citations=1)
-    assert (found["ALCE.CitRec"], found["ALCE.CitPrec"]) == ([0 / 2], [0 / 1])
-    found = measure(output, NAMES, passages, protocol="reference", at_most_citations=2)
-    assert (found["ALCE.CitRec"], found["ALCE.CitPrec"]) == ([1 / 2], [2 / 2])
+    result = measure(output, NAMES, passages, protocol="reference", at_most_citations=1)
+    assert (result["ALCE.CitRec"], result["ALCE.CitPrec"]) == ([0 / 2], [0 / 1])
+    result = measure(output, NAMES, passages, protocol="reference", at_most_citations=2)
+    assert (result["ALCE.CitRec"], result["ALCE.CitPrec"]) == ([1 / 2], [2 / 2])
 
 
 def test_chains_of_thought_are_cited_too(measure: Measure) -> None:
@@ -291,6 +291,6 @@ def test_chains_of_thought_end_at_the_first_colon(measure: Measure) -> None:
 
 def test_claim_recall(measure: Measure) -> None:
     rows = [gold("claim", "A"), gold("claim", "B"), gold("claim", "A and B")]
-    found = measure(["Says A [1].", "A B", ""], ["ALCE.ClaimRec"], gold=[rows] * 3)
+    result = measure(["Says A [1].", "A B", ""], ["ALCE.ClaimRec"], gold=[rows] * 3)
     # The letters of the output are the premise; "Says A." has A only.
-    assert found["ALCE.ClaimRec"] == [1 / 3, 3 / 3, 0]
+    assert result["ALCE.ClaimRec"] == [1 / 3, 3 / 3, 0]

@@ -240,25 +240,25 @@ def test_retrieval_by_hand(measure: Measure) -> None:
 
     names = ["P@1", "P@5", "R@5", "nDCG@5"]
     # Passage p0 p1 p2; relevant p1 and p7.
-    found = measure(["x"], names, quotes=[["p1", "p7"]])
+    result = measure(["x"], names, quotes=[["p1", "p7"]])
     ideal = 1 + 1 / math.log2(3)
     expected = [0, 1 / 5, 1 / 2, (1 / math.log2(3)) / ideal]
-    assert [found[n][0] for n in names] == pytest.approx(expected)
+    assert [result[n][0] for n in names] == pytest.approx(expected)
     # The reference divides by the distinct passages retrieved.
-    found = measure(["x"], ["P@5"], quotes=[["p1", "p7"]], protocol="reference")
-    assert found["P@5"] == [1 / 3]
+    result = measure(["x"], ["P@5"], quotes=[["p1", "p7"]], protocol="reference")
+    assert result["P@5"] == [1 / 3]
 
 
 def test_retrieval_without_relevant_passages(measure: Measure) -> None:
     names = ["P@3", "R@3", "nDCG@3"]
     quotes = [["p1", "p7"], []]
-    found = measure(["x", "x"], names, quotes=quotes)
-    assert found["P@3"][0] == 1 / 3
-    assert found["R@3"] == [1 / 2, None]
+    result = measure(["x", "x"], names, quotes=quotes)
+    assert result["P@3"][0] == 1 / 3
+    assert result["R@3"] == [1 / 2, None]
     # The published code gives such a query 0 and keeps it.
-    found = measure(["x", "x"], names, quotes=quotes, protocol="reference")
-    assert found["P@3"] == [1 / 3, 0 / 3]
-    assert found["R@3"] == [1 / 2, 0]
+    result = measure(["x", "x"], names, quotes=quotes, protocol="reference")
+    assert result["P@3"] == [1 / 3, 0 / 3]
+    assert result["R@3"] == [1 / 2, 0]
 
 
 def test_retrieval_of_nothing() -> None:
@@ -291,11 +291,11 @@ def test_alce_rouge(measure: Measure) -> None:
     rows = [[gold("long_answer", "The cats were running."), gold("long_answer", "None.")]]
     # Stemmed: cat, run; "the cat runs" against "the cats were running": 3 of 3 and 3 of 4.
     p, r = 3 / 3, 3 / 4
-    found = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows)
-    assert found["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
+    result = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows)
+    assert result["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
     # ALCE's code looks at two long answers, strict at all.
     third = [[*[gold("long_answer", "None.")] * 2, gold("long_answer", "The cats were running.")]]
-    assert measure(["The cat runs."], ["ALCE.ROUGE-Lsum"], gold=third) == found
+    assert measure(["The cat runs."], ["ALCE.ROUGE-Lsum"], gold=third) == result
     reference = measure(["The cat runs."], ["ALCE.ROUGE-Lsum"], gold=third, protocol="reference")
     assert reference["ALCE.ROUGE-Lsum"] == [0]
 
@@ -303,8 +303,8 @@ def test_alce_rouge(measure: Measure) -> None:
 def test_alce_rouge_of_eli5(measure: Measure) -> None:
     rows = [[gold("claim", "c"), gold("answer", "The cats were running.")]]
     p, r = 3 / 3, 3 / 4
-    found = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows, task="eli5")
-    assert found["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
+    result = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows, task="eli5")
+    assert result["ALCE.ROUGE-Lsum"] == pytest.approx([2 * p * r / (p + r)])
     # Answers of other data sets are no long answers of ALCE's.
     hagrid = measure(["The cat runs [1]."], ["ALCE.ROUGE-Lsum"], gold=rows)
     assert str(hagrid["ALCE.ROUGE-Lsum"]).startswith("needs long answers")

@@ -35,8 +35,8 @@ CASES: list[tuple[str, list[float], list[float]]] = [
 def test_auto_ais(measure: Measure, case: tuple[Any, ...]) -> None:
     output, strict, reference = case
     assert [measure([output], AIS)[n][0] for n in AIS] == strict
-    found = measure([output], AIS, protocol="reference")
-    assert [found[n][0] for n in AIS] == reference
+    result = measure([output], AIS, protocol="reference")
+    assert [result[n][0] for n in AIS] == reference
 
 
 def test_limits_of_the_reference(measure: Measure) -> None:
@@ -78,8 +78,8 @@ PRINTED: list[tuple[str, float, float, float]] = [
 def test_what_the_published_code_prints(measure: Measure, case: tuple[Any, ...]) -> None:
     output, *expected = case
     names = ["AutoAIS.cit", "NLI.rec", "NLI.prec"]
-    found = measure([output], names, protocol="reference", segmenter=PunktSegmenter())
-    assert [found[n][0] for n in names] == expected
+    result = measure([output], names, protocol="reference", segmenter=PunktSegmenter())
+    assert [result[n][0] for n in names] == expected
 
 
 @pytest.mark.parametrize(
@@ -108,11 +108,11 @@ def test_premises_stand_in_the_order_of_the_published_code(measure: Measure) -> 
 
 def test_a_passage_without_text_counts_minus_one_in_the_reference(measure: Measure) -> None:
     # The published code's "undecided" is -1 and is added as it is.
-    found = measure(
+    result = measure(
         ["Says A [1]. Says B [2]."], ["NLI.rec", "NLI.prec"], ["", "B"], protocol="reference"
     )
-    assert found["NLI.rec"] == [(-1 + 1) / 2]
-    assert found["NLI.prec"] == [(-1 + 1) / 2]
+    assert result["NLI.rec"] == [(-1 + 1) / 2]
+    assert result["NLI.prec"] == [(-1 + 1) / 2]
     strict = measure(["Says A [1]. Says B [2]."], ["NLI.rec"], ["", "B"])
     assert strict["NLI.rec"] == [1 / 2]
 
@@ -138,8 +138,8 @@ def test_queries_without_passages(measure: Measure) -> None:
 
 
 def test_nli_is_alce_on_texts(measure: Measure) -> None:
-    found = measure(["Says A [1][2]."], ["NLI.rec", "NLI.prec"])
-    assert (found["NLI.rec"], found["NLI.prec"]) == ([1], [1 / 2])
+    result = measure(["Says A [1][2]."], ["NLI.rec", "NLI.prec"])
+    assert (result["NLI.rec"], result["NLI.prec"]) == ([1], [1 / 2])
 
 
 def answer(text: str, citations: list[str], **labels: Any) -> Any:
@@ -167,10 +167,10 @@ def test_overlap(
     measure: Measure, output: str, strict: tuple[float, float], reference: tuple[float, float]
 ) -> None:
     rows = [[answer("Gold [1][2].", ["p0", "p1"])]]
-    found = measure([output], OVERLAP, gold=rows)
-    assert tuple(found[n][0] for n in OVERLAP) == strict
-    found = measure([output], OVERLAP, gold=rows, protocol="reference")
-    assert tuple(found[n][0] for n in OVERLAP) == reference
+    result = measure([output], OVERLAP, gold=rows)
+    assert tuple(result[n][0] for n in OVERLAP) == strict
+    result = measure([output], OVERLAP, gold=rows, protocol="reference")
+    assert tuple(result[n][0] for n in OVERLAP) == reference
 
 
 def test_which_gold_answer_counts(measure: Measure) -> None:
@@ -181,26 +181,26 @@ def test_which_gold_answer_counts(measure: Measure) -> None:
         answer("informative", ["p0"], informative=1, attributable=0),
     ]
     for kept, cited in ((rows, "[3]"), (rows[:2], "[2]"), (rows[:1], "[1]"), (rows[::3], "[1]")):
-        found = measure([f"X {cited}."], OVERLAP, gold=[list(kept)])
-        assert found["Overlap.P"] == [1]
+        result = measure([f"X {cited}."], OVERLAP, gold=[list(kept)])
+        assert result["Overlap.P"] == [1]
 
 
 def test_empty_gold_answers_leave_the_reference(measure: Measure) -> None:
     rows = [[answer("", [])], [answer("x [1]", ["p0"])]]
     assert measure(["X [1].", "X [1]."], OVERLAP, gold=rows)["Overlap.R"] == [0, 1]
-    found = measure(["X [1].", "X [1]."], OVERLAP, gold=rows, protocol="reference")
-    assert found["Overlap.R"] == [None, 1]
+    result = measure(["X [1].", "X [1]."], OVERLAP, gold=rows, protocol="reference")
+    assert result["Overlap.R"] == [None, 1]
 
 
 def test_rouge_takes_the_best_gold_answer(measure: Measure) -> None:
     names = ["ROUGE-Lsum.P", "ROUGE-Lsum.R", "ROUGE-Lsum.F", "ROUGE-Lsum.F@1gold"]
     rows = [[answer("one two three four [1]", []), answer("one two", [])]]
-    found = measure(["one two nine [1]"], names, gold=rows)
+    result = measure(["one two nine [1]"], names, gold=rows)
     # Against "one two": P 2/3, R 2/2; against the first: P 2/3, R 2/4, a lower F.
     p, r = 2 / 3, 2 / 2
-    assert [found[n][0] for n in names[:3]] == pytest.approx([p, r, 2 * p * r / (p + r)])
+    assert [result[n][0] for n in names[:3]] == pytest.approx([p, r, 2 * p * r / (p + r)])
     r = 2 / 4
-    assert found["ROUGE-Lsum.F@1gold"] == pytest.approx([2 * p * r / (p + r)])
+    assert result["ROUGE-Lsum.F@1gold"] == pytest.approx([2 * p * r / (p + r)])
 
 
 def test_bleu_by_hand_with_the_shortest_reference(measure: Measure) -> None:
@@ -208,14 +208,14 @@ def test_bleu_by_hand_with_the_shortest_reference(measure: Measure) -> None:
     import math
 
     rows = [[answer("a b c d e f g h", []), answer("a b c d x y z", [])]]
-    found = measure(["a b c d e"], ["BLEU"], gold=rows)
+    result = measure(["a b c d e"], ["BLEU"], gold=rows)
     # n-grams found in either reference: 5/5, 4/4, 3/3, 2/2 ("b c d e" stands in the first).
     precision = (5 / 5 * 4 / 4 * 3 / 3 * 2 / 2) ** (1 / 4)
-    assert found["BLEU"] == pytest.approx([math.exp(1 - 7 / 5) * precision])
+    assert result["BLEU"] == pytest.approx([math.exp(1 - 7 / 5) * precision])
     # The closest reference to 8 tokens would be the first; the shortest is the second.
-    found = measure(["a b c d e f g q"], ["BLEU"], gold=rows)
+    result = measure(["a b c d e f g q"], ["BLEU"], gold=rows)
     precision = (7 / 8 * 6 / 7 * 5 / 6 * 4 / 5) ** (1 / 4)
-    assert found["BLEU"] == pytest.approx([precision])
+    assert result["BLEU"] == pytest.approx([precision])
 
 
 def test_closed_book_outputs_keep_their_brackets(measure: Measure) -> None:
@@ -225,9 +225,9 @@ def test_closed_book_outputs_keep_their_brackets(measure: Measure) -> None:
 
 
 def test_without_gold_answers(measure: Measure) -> None:
-    found = measure(["x"], ["BLEU", "ROUGE-Lsum.F", "Overlap.P"])
-    assert found["BLEU"] == found["ROUGE-Lsum.F"] == "needs gold answers"
-    assert found["Overlap.P"] == "needs gold answers with citations"
+    result = measure(["x"], ["BLEU", "ROUGE-Lsum.F", "Overlap.P"])
+    assert result["BLEU"] == result["ROUGE-Lsum.F"] == "needs gold answers"
+    assert result["Overlap.P"] == "needs gold answers with citations"
 
 
 def test_queries_without_passages_leave_in_the_reference() -> None:

@@ -84,18 +84,18 @@ def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path)
         benchmark, tmp_path / "runs/m_hh_human_llm_cf_informed", "hh_vanilla",
         ["nothing", f"[{(two + 1) % 3}] [{two}]"],
     )  # fmt: skip
-    found = {}
+    result = {}
     for protocol in ("strict", "reference"):
         file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
         assert (file.system, file.submission_format) == ("runs", "attrieval")
-        found = values(file)
-        assert found["Auth.P[hh_vanilla]"] == 100
-        assert found["Auth.P[hh_human_llm_informed_cf]"] == 100 * (1 + 0) / 2
-        assert found["Auth.P[hh_human_llm_cf_informed]"] == 100 * (0 + 1 / 2) / 2
-        assert found["CAB.P[hh_human_llm]"] == pytest.approx(100 * ((1 - 0) + (0 - 1 / 2)) / 2)
+        result = values(file)
+        assert result["Auth.P[hh_vanilla]"] == 100
+        assert result["Auth.P[hh_human_llm_informed_cf]"] == 100 * (1 + 0) / 2
+        assert result["Auth.P[hh_human_llm_cf_informed]"] == 100 * (0 + 1 / 2) / 2
+        assert result["CAB.P[hh_human_llm]"] == pytest.approx(100 * ((1 - 0) + (0 - 1 / 2)) / 2)
         # The second query has no gold: strict leaves it out, AttriEval's code counts it as 0.
         gold = 1 if protocol == "strict" else 2
-        assert found["Auth.EM[hh_human_llm_informed_cf]"] == 1 / gold
+        assert result["Auth.EM[hh_human_llm_informed_cf]"] == 1 / gold
         assert file.counts.n_no_gold == 1
         absent = {n.name for n in file.not_computed}
         assert "all measures of the cell hh_human_llm_cf_cf" in absent
@@ -107,11 +107,11 @@ def test_its_own_modes_name_cells_too(benchmark: Benchmark, tmp_path: Path) -> N
         answers = ["[0][1][2]" if mode == "cf" else f"[{p}]" for p in where(benchmark)]
         save(benchmark, tmp_path / f"runs/llama3_nq_{mode}", "hh_vanilla", answers)
     file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol="reference")
-    found = values(file)
-    assert found["Auth.P[hh_vanilla]"] == 100
-    assert found["Auth.P[hh_human_llm_informed_cf]"] == 100
-    assert found["Auth.P[hh_human_llm_cf_informed]"] == pytest.approx(100 / 3)
-    assert found["CAB.P[hh_human_llm]"] == pytest.approx(100 * (1 - 1 / 3))
+    result = values(file)
+    assert result["Auth.P[hh_vanilla]"] == 100
+    assert result["Auth.P[hh_human_llm_informed_cf]"] == 100
+    assert result["Auth.P[hh_human_llm_cf_informed]"] == pytest.approx(100 / 3)
+    assert result["CAB.P[hh_human_llm]"] == pytest.approx(100 * (1 - 1 / 3))
 
 
 def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
     )  # fmt: skip
     for protocol, others in (("strict", [0.5]), ("reference", [0.5, 0.3])):
         file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
-        found = values(file)
-        assert found["AC.relevant[hh_vanilla]"] == pytest.approx((0.9 + 0.7) / 2)
-        assert found["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
+        result = values(file)
+        assert result["AC.relevant[hh_vanilla]"] == pytest.approx((0.9 + 0.7) / 2)
+        assert result["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
 
 
 def test_the_command_reads_and_checks_them(cli: Cli, benchmark: Benchmark, tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ BOTH = (measure_strict, measure_reference)
 
 
 def em(function, output: str, *gold: str) -> float:  # type: ignore[no-untyped-def]
-    found: float = function(
+    result: float = function(
         SubmissionLine("q", output), Grammar(0), 3, frozenset({1}), list(gold)
     ).em
-    return found
+    return result
 
 
 @pytest.mark.parametrize("function", BOTH)
@@ -149,8 +149,8 @@ def test_a_number_of_five_thousand_digits_is_a_citation_of_nothing() -> None:
     assert read_number("0042") == 42
     assert read_number("1" * 5000) > 10**20
     for function in BOTH:
-        found = function(SubmissionLine("q", LONG), Grammar(0), 3, frozenset({1}), [])
-        assert (found.precision, found.recall) == (1, 1)
+        result = function(SubmissionLine("q", LONG), Grammar(0), 3, frozenset({1}), [])
+        assert (result.precision, result.recall) == (1, 1)
     answer = rage.reference_scorer(Grammar(1))(LONG, 3, frozenset({0}), {})
     assert (answer.precision, answer.recall, answer.n_out_of_range) == (1, 1, 1)
 

@@ -252,8 +252,8 @@ def test_answers_by_hand(
 ) -> None:
     line = SubmissionLine("q", output)
     for function, expected in ((measure_strict, strict), (measure_reference, reference)):
-        found = function(line, Grammar(0), 3, frozenset({1}), [])
-        assert (found.precision, found.recall, found.distinct) == expected
+        result = function(line, Grammar(0), 3, frozenset({1}), [])
+        assert (result.precision, result.recall, result.distinct) == expected
     # Without gold an answer leaves in strict, and scores 0 in what AttriEval computes.
     assert math.isnan(measure_strict(line, Grammar(0), 3, frozenset({1}), []).em)
     assert measure_reference(line, Grammar(0), 3, frozenset({1}), []).em == 0
@@ -276,9 +276,9 @@ def test_exact_match_keeps_articles_and_in_reference_markers() -> None:
 def test_tokens_of_numbers_with_two_digits() -> None:
     tokens = [TokenLogprob(0, "1", math.log(0.5)), TokenLogprob(0, "0", math.log(0.7))]
     line = SubmissionLine("q", "So [10].", logprobs=tokens)
-    found = measure_strict(line, Grammar(0), 12, frozenset({10}), [])
-    assert (found.relevant_sum, found.relevant_n) == (pytest.approx(0.5 + 0.7), 2)
-    assert found.other_n == 0
+    result = measure_strict(line, Grammar(0), 12, frozenset({10}), [])
+    assert (result.relevant_sum, result.relevant_n) == (pytest.approx(0.5 + 0.7), 2)
+    assert result.other_n == 0
 
 
 def test_an_answer_of_one_megabyte(case: Case) -> None:
@@ -437,8 +437,8 @@ def test_rows_say_which_k_and_protocol_they_are_of(case: Case) -> None:
     assert [f.system for f in named_rows([strict, reference])] == [
         f"{strict.system} · strict", f"{strict.system} · reference",
     ]  # fmt: skip
-    found = [f.system for f in named_rows([strict, wide, reference])]
-    assert found[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
+    result = [f.system for f in named_rows([strict, wide, reference])]
+    assert result[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
     texts = [TABLES[kind]([strict, wide], ()) for kind in ("md", "latex", "csv")]
     for text in (*texts, page_text([strict, wide])):
         assert "k=3" in text

@@ -73,33 +73,33 @@ OUTPUTS = [
 
 
 def test_strict_by_hand() -> None:
-    found = values(triple_citation_samples(inputs(OUTPUTS)))
+    result = values(triple_citation_samples(inputs(OUTPUTS)))
     # Correct: rA, rA, rB, rC of six; rD of one. Precise: rA, rA, rB. Gold hit: rA, rB of three.
-    assert found["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
-    assert found["KaLMA.Corr@macro"] == (4 / 6 + 1 / 1 + 0) / 3
-    assert found["KaLMA.P@micro"] == (3 + 0 + 0) / (6 + 1 + 0)
-    assert found["KaLMA.P@macro"] == (3 / 6 + 0 / 1 + 0) / 3
-    assert found["KaLMA.R@micro"] == (2 + 0 + 0) / (3 + 3 + 3)
-    assert found["KaLMA.R@macro"] == pytest.approx((2 / 3 + 0 + 0) / 3)
+    assert result["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
+    assert result["KaLMA.Corr@macro"] == (4 / 6 + 1 / 1 + 0) / 3
+    assert result["KaLMA.P@micro"] == (3 + 0 + 0) / (6 + 1 + 0)
+    assert result["KaLMA.P@macro"] == (3 / 6 + 0 / 1 + 0) / 3
+    assert result["KaLMA.R@micro"] == (2 + 0 + 0) / (3 + 3 + 3)
+    assert result["KaLMA.R@macro"] == pytest.approx((2 / 3 + 0 + 0) / 3)
     p, r = 3 / 7, 2 / 9
-    assert found["KaLMA.F1@micro"] == pytest.approx(2 * p * r / (p + r))
+    assert result["KaLMA.F1@micro"] == pytest.approx(2 * p * r / (p + r))
     p, r = (3 / 6) / 3, (2 / 3) / 3
-    assert found["KaLMA.F1@macro"] == pytest.approx(2 * p * r / (p + r))
-    assert found["KaLMA.Citations"] == (6 + 1 + 0) / 3
-    assert found["KaLMA.NAs"] == 0
+    assert result["KaLMA.F1@macro"] == pytest.approx(2 * p * r / (p + r))
+    assert result["KaLMA.Citations"] == (6 + 1 + 0) / 3
+    assert result["KaLMA.NAs"] == 0
 
 
 def test_reference_by_hand() -> None:
-    found = values(triple_citation_samples(inputs(OUTPUTS, "reference")))
+    result = values(triple_citation_samples(inputs(OUTPUTS, "reference")))
     # The incomplete citation is dropped: five and one. Precision: knowledge hit (rA, rB, rE: three
     # of the gold of all rounds, presence in the graph not asked) ÷ citations. Recall: rB, rE of the
     # two of rounds 2 and 3. Uncited answers leave the macro averages of P and Corr.
-    assert found["KaLMA.P@micro"] == (3 + 0) / (5 + 1)
-    assert found["KaLMA.P@macro"] == (3 / 5 + 0 / 1) / 2
-    assert found["KaLMA.R@micro"] == (2 + 0 + 0) / (2 + 2 + 2)
-    assert found["KaLMA.R@macro"] == pytest.approx((2 / 2 + 0 + 0) / 3)
-    assert found["KaLMA.Corr@micro"] == (4 + 1) / (5 + 1)
-    assert found["KaLMA.Corr@macro"] == (4 / 5 + 1 / 1) / 2
+    assert result["KaLMA.P@micro"] == (3 + 0) / (5 + 1)
+    assert result["KaLMA.P@macro"] == (3 / 5 + 0 / 1) / 2
+    assert result["KaLMA.R@micro"] == (2 + 0 + 0) / (2 + 2 + 2)
+    assert result["KaLMA.R@macro"] == pytest.approx((2 / 2 + 0 + 0) / 3)
+    assert result["KaLMA.Corr@micro"] == (4 + 1) / (5 + 1)
+    assert result["KaLMA.Corr@macro"] == (4 / 5 + 1 / 1) / 2
 
 
 def test_missing_answers_and_empty_graphs() -> None:
@@ -128,8 +128,8 @@ def present_alone() -> Any:
 
 
 def test_no_citation_anywhere_is_zero_not_undefined() -> None:
-    found = values(triple_citation_samples(inputs(["Nothing.", "Nothing."])))
-    assert found["KaLMA.P@micro"] == found["KaLMA.Corr@micro"] == found["KaLMA.F1@micro"] == 0
+    result = values(triple_citation_samples(inputs(["Nothing.", "Nothing."])))
+    assert result["KaLMA.P@micro"] == result["KaLMA.Corr@micro"] == result["KaLMA.F1@micro"] == 0
 
 
 def judged(text: str | list[str], protocol: str = "strict", llm: Any = None) -> Any:
@@ -155,19 +155,19 @@ def test_alignment_by_hand() -> None:
     # "A and B" entails rA: A and rB: B; "no capital" does not entail rC: C; the incomplete one
     # is not aligned. The second answer cites nothing.
     text = "So A and B [Q1, rA: A, rB: B]. So no capital [Q1, rC: C]. So A [Q1, rA]."
-    found, _, _ = judged([text, "So nothing."])
-    assert found["KaLMA.Align@micro"] == (2 + 0) / (4 + 0)
-    assert found["KaLMA.Align@macro"] == (2 / 4 + 0) / 2
-    found, _, _ = judged([text, "So nothing."], "reference")
+    result, _, _ = judged([text, "So nothing."])
+    assert result["KaLMA.Align@micro"] == (2 + 0) / (4 + 0)
+    assert result["KaLMA.Align@macro"] == (2 / 4 + 0) / 2
+    result, _, _ = judged([text, "So nothing."], "reference")
     # Incomplete ones are dropped, uncited answers leave; a value that stands in the sentence is
     # taken for granted, whatever its case ("no capital" holds a "c").
-    assert found["KaLMA.Align@micro"] == 3 / 3
-    assert found["KaLMA.Align@macro"] == (3 / 3) / 1
+    assert result["KaLMA.Align@micro"] == 3 / 3
+    assert result["KaLMA.Align@macro"] == (3 / 3) / 1
 
 
 def test_a_failing_judge_gives_bounds() -> None:
-    found, _, align = judged("So A [Q1, rA: A]. So # here [Q1, rB: B].")
-    assert found["KaLMA.Align@micro"] == 1 / 2
+    result, _, align = judged("So A [Q1, rA: A]. So # here [Q1, rB: B].")
+    assert result["KaLMA.Align@micro"] == 1 / 2
     upper = dict(align)["KaLMA.Align@micro"].upper
     assert upper is not None
     assert estimate_all([upper])[0].value == 2 / 2
@@ -176,28 +176,28 @@ def test_a_failing_judge_gives_bounds() -> None:
 def test_na_by_hand() -> None:
     # Absent: rE. Of three [NA] statements one entails it.
     text = "So E [NA]. So A [NA]. So nothing [NA]. So B [Q1, rB: B]."
-    found, _, _ = judged([text, "So A."])
-    assert found["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
-    assert found["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
+    result, _, _ = judged([text, "So A."])
+    assert result["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
+    assert result["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
     # With an LLM that says which statements answer the question: one more is rightly marked.
     llm = YesOrNo()
-    found, _, _ = judged([text, "So A."], llm=llm)
+    result, _, _ = judged([text, "So A."], llm=llm)
     assert len(llm.asked) == len(set(llm.asked)) == 2  # those that hold nothing absent, once
-    assert found["KaLMA.NA.P"] == 2 / 3
-    found, why, _ = judged("So A [Q1, rA: A].")
+    assert result["KaLMA.NA.P"] == 2 / 3
+    result, why, _ = judged("So A [Q1, rA: A].")
     assert why == {"KaLMA.NA.P": "no answer has an [NA]"}
 
 
 def test_na_in_reference_counts_pairs() -> None:
     # "Absent" is the gold of rounds ≥ 2 that the answer does not cite: rB and rE. Both statements
     # entail both: four pairs of two statements and two triples.
-    found, _, _ = judged(["So B and E [NA] too. So E and B [NA] too.", "So A."], "reference")
-    assert found["KaLMA.NA.P"] == 4 / 2
-    assert found["KaLMA.NA.R"] == 4 / 2  # the answer without [NA] has left
+    result, _, _ = judged(["So B and E [NA] too. So E and B [NA] too.", "So A."], "reference")
+    assert result["KaLMA.NA.P"] == 4 / 2
+    assert result["KaLMA.NA.R"] == 4 / 2  # the answer without [NA] has left
     # Its expression never cuts where a capital stands two characters before the full stop: "A].".
-    found, _, _ = judged(["So B and E [NA]. So E and B [NA]."], "reference")
-    assert found["KaLMA.NA.P"] == 2 / 1
-    assert found["KaLMA.NA.R"] == 2 / 2
+    result, _, _ = judged(["So B and E [NA]. So E and B [NA]."], "reference")
+    assert result["KaLMA.NA.P"] == 2 / 1
+    assert result["KaLMA.NA.R"] == 2 / 2
     cited, _, _ = judged("So B [Q1, rB: B]. So E [NA].", "reference")
     assert (cited["KaLMA.NA.P"], cited["KaLMA.NA.R"]) == (1 / 1, 1 / 1)
 
@@ -205,20 +205,20 @@ def test_na_in_reference_counts_pairs() -> None:
 def test_geval_by_hand() -> None:
     llm = Scripted({"Good [Q1, rA: A].": "5", "Bad.": "Mark: 2", "Odd.": "between 2 and 4"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], llm=llm)
-    ((name, found),) = marks(given, select(["GEval.consistency"]))
-    assert not isinstance(found, str)
+    ((name, result),) = marks(given, select(["GEval.consistency"]))
+    assert not isinstance(result, str)
     assert name == "GEval.consistency"
     # The unparsable reply is a judge failure: 1 at least, 5 at most; a missing answer gets 1.
-    assert estimate_all([found.sample])[0].value == (5 + 2 + 1 + 1) / 4
-    assert found.upper is not None
-    assert estimate_all([found.upper])[0].value == (5 + 2 + 5 + 1) / 4
+    assert estimate_all([result.sample])[0].value == (5 + 2 + 1 + 1) / 4
+    assert result.upper is not None
+    assert estimate_all([result.upper])[0].value == (5 + 2 + 5 + 1) / 4
     assert given.n_failed == 1
     assert "- Ada, rA: A" in llm.asked[0]
     llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
-    ((_, found),) = marks(given, select(["GEval.fluency"]))
-    assert not isinstance(found, str)
-    assert estimate_all([found.sample])[0].value == (5 + 2 + 3) / 3
+    ((_, result),) = marks(given, select(["GEval.fluency"]))
+    assert not isinstance(result, str)
+    assert estimate_all([result.sample])[0].value == (5 + 2 + 3) / 3
     assert "- Ada" not in llm.asked[0]
 
 

@@ -95,11 +95,11 @@ def test_sentences() -> None:
 def test_empty_answers_leave_and_blank_ones_do_not() -> None:
     gold = ((Key("Q1", "spouse", "X"), 0),)
     graph = shown(("spouse", "X"), gold=gold)
-    found = figures(["[Q1, spouse: X]", "", "NA", " "], graph)
+    result = figures(["[Q1, spouse: X]", "", "NA", " "], graph)
     # Of the four, "" and "NA" are gaps to pandas: two answers stay, one of them has the fact.
-    assert found["KaLMA.R@micro"] == 1 / (1 + 1)
-    assert found["KaLMA.R@macro"] == (1 + 0) / 2
-    assert found["KaLMA.Citations"] == (1 + 0) / 2
+    assert result["KaLMA.R@micro"] == 1 / (1 + 1)
+    assert result["KaLMA.R@macro"] == (1 + 0) / 2
+    assert result["KaLMA.Citations"] == (1 + 0) / 2
     strict = figures(["[Q1, spouse: X]", "", "NA", " "], graph, "strict")
     assert strict["KaLMA.R@micro"] == 1 / 4
 
@@ -108,13 +108,13 @@ def test_gold_without_rounds_counts_in_all() -> None:
     facts = [("spouse", "X"), ("child", "Y"), ("work", "Z")]
     keys = [Key("Q1", r, v) for r, v in facts]
     outputs = ["[Q1, spouse: X] [Q1, work: Z]"]
-    found = figures(outputs, shown(*facts, gold=tuple((k, 0) for k in keys)))
-    assert found["KaLMA.Corr@micro"] == 2 / 2
-    assert found["KaLMA.P@micro"] == 2 / 2
-    assert found["KaLMA.R@micro"] == 2 / 3
-    found = figures(outputs, shown(*facts, gold=tuple(zip(keys, (1, 2, 3), strict=True))))
-    assert found["KaLMA.P@micro"] == 2 / 2
-    assert found["KaLMA.R@micro"] == 1 / 2  # the spouse is of round 1
+    result = figures(outputs, shown(*facts, gold=tuple((k, 0) for k in keys)))
+    assert result["KaLMA.Corr@micro"] == 2 / 2
+    assert result["KaLMA.P@micro"] == 2 / 2
+    assert result["KaLMA.R@micro"] == 2 / 3
+    result = figures(outputs, shown(*facts, gold=tuple(zip(keys, (1, 2, 3), strict=True))))
+    assert result["KaLMA.P@micro"] == 2 / 2
+    assert result["KaLMA.R@micro"] == 1 / 2  # the spouse is of round 1
     first = figures(outputs, shown(*facts, gold=tuple((k, 1) for k in keys)))
     assert first["KaLMA.Corr@micro"] == 2 / 2  # whatever rounds the gold is of
     assert "KaLMA.R@micro" not in first
@@ -123,9 +123,9 @@ def test_gold_without_rounds_counts_in_all() -> None:
 def test_the_name_is_a_fact_of_the_graph() -> None:
     graph = shown(("spouse", "X"), gold=((Key("Q1", "spouse", "X"), 0),))
     for protocol in ("reference", "strict"):
-        found = figures(["[Q1, name: Ada] [Q1, spouse: X] [Q1, name: Bea]"], graph, protocol)
-        assert found["KaLMA.Corr@micro"] == 2 / 3
-        assert found["KaLMA.P@micro"] == 1 / 3
+        result = figures(["[Q1, name: Ada] [Q1, spouse: X] [Q1, name: Bea]"], graph, protocol)
+        assert result["KaLMA.Corr@micro"] == 2 / 3
+        assert result["KaLMA.P@micro"] == 1 / 3
     # Before another fact it is one more citation to their code; in strict it says of whom.
     both = "[Q1, name: Ada, spouse: X]"
     assert figures([both], graph)["KaLMA.P@micro"] == 1 / 2
@@ -151,9 +151,9 @@ def test_blank_values_of_published_graphs() -> None:
 
 def test_runs_are_averaged_before_f1() -> None:
     graph = shown(("spouse", "X"), ("child", "Y"), gold=((Key("Q1", "spouse", "X"), 0),))
-    found = figures(["[Q1, spouse: X]", "[Q1, child: Y] [Q1, spouse: Z]"], graph, runs=2)
+    result = figures(["[Q1, spouse: X]", "[Q1, child: Y] [Q1, spouse: Z]"], graph, runs=2)
     p, r = (1 / 1 + 0 / 2) / 2, (1 / 1 + 0 / 1) / 2
-    assert found["KaLMA.F1@micro"] == 2 * p * r / (p + r)
+    assert result["KaLMA.F1@micro"] == 2 * p * r / (p + r)
 
 
 def test_alignment_leaves_empty_graphs_out() -> None:
@@ -162,9 +162,9 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
     tools = Tools(judge=JudgeSession(Facts())).with_options(protocol="reference")
-    found: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
+    result: Any = dict(align(KalmaInputs(world, [readings], frozenset(), tools), []))
     # The second would have been 0 of 1 like the first; it is not there at all.
-    assert found["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
+    assert result["KaLMA.Align@micro"].sample.sums[0].tolist() == [[0, 1], [0, 0]]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     llm = Scripted({"Good.": "4"})
     tools = Tools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
-    ((_, found),) = marks(inputs, select(["GEval.fluency"]))
-    assert not isinstance(found, str)
+    ((_, result),) = marks(inputs, select(["GEval.fluency"]))
+    assert not isinstance(result, str)
     assert len(llm.asked) == 100
-    assert estimate_all([found.sample])[0].value == 4
+    assert estimate_all([result.sample])[0].value == 4

@@ -52,27 +52,27 @@ def judged(decisions: list[tuple[bool, bool]]) -> list[LabelledPair]:
 def test_macro_f1_and_balanced_accuracy_by_hand() -> None:
     """Of 5 supported the judge finds 4, of 3 others 1."""
     pairs = [(True, True)] * 4 + [(True, False)] + [(False, True)] * 2 + [(False, False)]
-    found = judge_quality(judged(pairs), JudgeSession(Rule()))
-    assert found.accuracy == 5 / 8
-    assert found.balanced_accuracy == (4 / 5 + 1 / 3) / 2
+    result = judge_quality(judged(pairs), JudgeSession(Rule()))
+    assert result.accuracy == 5 / 8
+    assert result.balanced_accuracy == (4 / 5 + 1 / 3) / 2
     # F1 of supported: precision 4/6, recall 4/5; of not supported: precision 1/2, recall 1/3.
-    assert found.macro_f1 == (2 * 4 / (6 + 5) + 2 * 1 / (2 + 3)) / 2
+    assert result.macro_f1 == (2 * 4 / (6 + 5) + 2 * 1 / (2 + 3)) / 2
 
 
 def test_people_who_say_the_same_of_all() -> None:
-    found = judge_quality(judged([(True, True), (True, False)]), JudgeSession(Rule()))
-    assert math.isnan(found.balanced_accuracy)
-    assert found.macro_f1 == (2 / 3 + 0) / 2
+    result = judge_quality(judged([(True, True), (True, False)]), JudgeSession(Rule()))
+    assert math.isnan(result.balanced_accuracy)
+    assert result.macro_f1 == (2 / 3 + 0) / 2
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=20))
 def test_macro_f1_is_scikit_learns(pairs: list[tuple[bool, bool]]) -> None:
     sklearn = pytest.importorskip("sklearn.metrics")
-    found = judge_quality(judged(pairs), JudgeSession(Rule())).macro_f1
+    result = judge_quality(judged(pairs), JudgeSession(Rule())).macro_f1
     people, machine = zip(*pairs, strict=True)
     theirs = sklearn.f1_score(people, machine, labels=[False, True], average="macro",
                               zero_division=0)  # fmt: skip
-    assert found == pytest.approx(theirs)
+    assert result == pytest.approx(theirs)
 
 
 EXPERTQA = {
@@ -89,8 +89,8 @@ EXPERTQA = {
 
 def test_both_commands_look_at_the_same_rows(cli: Cli, tmp_path: Path, package: Path) -> None:
     write_jsonl(tmp_path / "e.jsonl", [{**EXPERTQA, "question": f"q{i}"} for i in range(10)])
-    found = labelled_pairs([tmp_path / "e.jsonl"])
-    assert (len(found.pairs), found.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
+    result = labelled_pairs([tmp_path / "e.jsonl"])
+    assert (len(result.pairs), result.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
     measured = cli("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
     assert measured.returncode == 0, measured.stderr
     assert "against 20 human labels" in measured.stdout
@@ -101,7 +101,7 @@ def test_both_commands_look_at_the_same_rows(cli: Cli, tmp_path: Path, package: 
     kept = cli("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
     assert kept.returncode == 0, kept.stderr
     assert "against 20 statements of 10 answers" in kept.stdout
-    for line in found.lines():
+    for line in result.lines():
         assert line in measured.stdout
         assert line in kept.stdout
 
@@ -175,10 +175,10 @@ def test_yes_and_no_of_annotators(cli: Cli, tmp_path: Path, package: Path) -> No
     ]  # fmt: skip
     write_jsonl(tmp_path / "l.jsonl", labels)
     options = ("--labels", "l.jsonl", "--scores", "s.json", "--judge", "lexical")
-    found = cli("labels", "meta-eval", *options)
-    assert found.returncode == 0, found.stderr
-    assert "supported, by people        10 of 20" in found.stdout
-    assert f"  left out  10: {UNCITED}" in found.stdout
+    result = cli("labels", "meta-eval", *options)
+    assert result.returncode == 0, result.stderr
+    assert "supported, by people        10 of 20" in result.stdout
+    assert f"  left out  10: {UNCITED}" in result.stdout
 
 
 CLAIM = {
@@ -198,15 +198,15 @@ def test_claims_with_references_stay_whole(tmp_path: Path, form: str) -> None:
         {"claim": "Io.", "references": ["Io."], "label": "no", "system": "other"},
         {"claim": "Io.", "references": ["Io."]},
     ]
-    found = labelled_pairs([write_jsonl(tmp_path / "c.jsonl", rows)], form=form)
-    assert [(j.system, j.pair, j.supported) for j in found.pairs] == [
+    result = labelled_pairs([write_jsonl(tmp_path / "c.jsonl", rows)], form=form)
+    assert [(j.system, j.pair, j.supported) for j in result.pairs] == [
         ("Some", Pair("Io is hot.\nIo is a moon.", "Io [1] is hot. It is a moon [2]."), True),
         ("Some", Pair("Titan is cold.", "Io [1] is hot. It is a moon [2]."), False),
         ("other", Pair("Io.", "Io."), False),
     ]
     # Both claims of one response are of one answer.
-    assert found.pairs[0].answer == found.pairs[1].answer != found.pairs[2].answer
-    assert found.left_out == {UNCITED: 1, UNLABELLED: 1}
+    assert result.pairs[0].answer == result.pairs[1].answer != result.pairs[2].answer
+    assert result.left_out == {UNCITED: 1, UNLABELLED: 1}
 
 
 def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
@@ -214,11 +214,11 @@ def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
         tmp_path / "c.jsonl",
         [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
     )
-    found = cli(
+    result = cli(
         "labels", "meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical"
     )
-    assert found.returncode == 0, found.stderr
-    assert "against 2 human labels" in found.stdout
+    assert result.returncode == 0, result.stderr
+    assert "against 2 human labels" in result.stdout
     wrong = cli("labels", "meta-eval", "--judge", "lexical")
     assert wrong.returncode == 2
     assert "give --benchmark, or --labels" in wrong.stderr

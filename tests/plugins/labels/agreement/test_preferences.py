@@ -51,10 +51,10 @@ ROWS = comparisons(
 
 def test_agreement_and_tau_by_hand() -> None:
     """C = 3, D = 1, T_h = 2, T_m = 2 of n = 7."""
-    found = pairwise_agreement(ROWS, 0.05)
-    assert (found.n, found.n_left_out, found.threshold) == (7, 1, 0.05)
-    assert found.agreement == (3 + 1) / 7
-    assert found.tau == (3 - 1) / math.sqrt((7 - 2) * (7 - 2))
+    result = pairwise_agreement(ROWS, 0.05)
+    assert (result.n, result.n_left_out, result.threshold) == (7, 1, 0.05)
+    assert result.agreement == (3 + 1) / 7
+    assert result.tau == (3 - 1) / math.sqrt((7 - 2) * (7 - 2))
     # Without a threshold the measure ties once: the last comparison is one of people's ties alone.
     exact = pairwise_agreement(ROWS, 0)
     assert exact.agreement == 3 / 7
@@ -91,8 +91,8 @@ def test_systems_by_hand() -> None:
     people, measure = win_rates(rows)
     assert people == {"a": 3 / 3, "b": (0 + 0 + 0.5) / 3, "c": (0 + 0.5) / 2}
     assert measure == {"a": 2 / 3, "b": (0 + 1 + 0) / 3, "c": (0 + 1) / 2}
-    found = pairwise_agreement(rows, 0).system_tau
-    assert found == kendalltau([1, 1 / 6, 1 / 4], [2 / 3, 1 / 3, 1 / 2]).statistic
+    result = pairwise_agreement(rows, 0).system_tau
+    assert result == kendalltau([1, 1 / 6, 1 / 4], [2 / 3, 1 / 3, 1 / 2]).statistic
 
 
 def test_annotators_by_hand() -> None:
@@ -101,8 +101,8 @@ def test_annotators_by_hand() -> None:
         *[((a, b), None) for a, b in ((1, 0), (0, 1), (1, 1), (1, 0), (1, 0), (1, 0))]
     )
     second = comparisons(*[((a, b), None) for a, b in ((1, 0), (0, 1), (1, 0), (1, 1), (0, 1))])
-    found = annotator_agreement([first, second])
-    assert (found.n, found.strict, found.half_credit) == (5, 2 / 5, (2 + 2 * 0.5) / 5)
+    result = annotator_agreement([first, second])
+    assert (result.n, result.strict, result.half_credit) == (5, 2 / 5, (2 + 2 * 0.5) / 5)
     assert [c.question for c in agreed([first, second])] == ["q0", "q1"]
 
 
@@ -115,8 +115,8 @@ def test_rows_of_scholarqa_and_ours(tmp_path: Path) -> None:
     ]  # fmt: skip
     path = tmp_path / "ann1.json"
     path.write_text(json.dumps(rows))
-    found = read_preferences(path, "preference_ranking_norm", "model_overall")
-    assert found[0] == [
+    result = read_preferences(path, "preference_ranking_norm", "model_overall")
+    assert result[0] == [
         PreferencePair("Why?", ("a", "b"), (1.0, 0.5), (0.75, 0.25)),
         PreferencePair("Who?", ("a", "b"), (1.0, 1.0), None),
     ]
@@ -205,17 +205,17 @@ def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
         ]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
-    found = cli(*both, "--measure", "m")
-    assert found.returncode == 0, found.stderr
+    result = cli(*both, "--measure", "m")
+    assert result.returncode == 0, result.stderr
     write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
     repeated = cli(*both, "--measure", "m").stdout.splitlines()
     repeated.remove("  left out  1: the row repeats another one")
-    assert repeated == found.stdout.splitlines()
-    lines = {words[0]: words[1:4] for x in found.stdout.splitlines() if (words := x.split())}
+    assert repeated == result.stdout.splitlines()
+    lines = {words[0]: words[1:4] for x in result.stdout.splitlines() if (words := x.split())}
     assert lines["ann"] == ["2", "50.00", "0.000"]
     assert lines["bob"] == ["2", "100.00", "1.000"]
     assert lines["mean"][:2] == ["75.00", "0.500"]
-    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in found.stdout
+    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in result.stdout
     assert "agreed" in cli(*both, "--measure", "m", "--agreed").stdout
     wrong = cli(*both)
     assert (wrong.returncode, "--preferences needs --measure" in wrong.stderr) == (2, True)

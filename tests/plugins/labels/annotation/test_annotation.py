@@ -208,12 +208,12 @@ labels = st.dictionaries(
 
 @given(labels, st.booleans())
 def test_agreement_is_bounded(table: dict[str, dict[str, str]], ordinal: bool) -> None:
-    found = agreement(table, ["x", "y", "z"], ordinal)
-    assert math.isnan(found.raw) or 0 <= found.raw <= 1
-    assert math.isnan(found.kappa) or -1 - 1e-9 <= found.kappa <= 1 + 1e-9
-    assert math.isnan(found.alpha) or found.alpha <= 1 + 1e-9
-    if found.raw == 1 and not math.isnan(found.alpha):
-        assert found.alpha == pytest.approx(1)
+    result = agreement(table, ["x", "y", "z"], ordinal)
+    assert math.isnan(result.raw) or 0 <= result.raw <= 1
+    assert math.isnan(result.kappa) or -1 - 1e-9 <= result.kappa <= 1 + 1e-9
+    assert math.isnan(result.alpha) or result.alpha <= 1 + 1e-9
+    if result.raw == 1 and not math.isnan(result.alpha):
+        assert result.alpha == pytest.approx(1)
 
 
 def test_majorities() -> None:

@@ -43,15 +43,15 @@ def expertqa(n: int, wrong: int = 1) -> list[dict[str, object]]:
 
 def test_rates_by_hand(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "e.jsonl", expertqa(12, wrong=2))
-    found = calibrate(labelled_pairs([path]).pairs, JudgeSession(LexicalJudge()))
+    result = calibrate(labelled_pairs([path]).pairs, JudgeSession(LexicalJudge()))
     # 24 supported, 12 found; 24 not, of which 6 are wrongly called supported: system a's.
-    assert (found.n, found.n_answers, found.judge) == (48, 12, "lexical@1")
-    assert (found.rates.sensitivity, found.rates.specificity) == (12 / 24, 18 / 24)
-    assert found.rates.sensitivity_stderr == 0  # half in every answer
-    assert found.accuracy == 30 / 48
-    assert found.by_system == {"a": 12 / 24, "b": 18 / 24}
+    assert (result.n, result.n_answers, result.judge) == (48, 12, "lexical@1")
+    assert (result.rates.sensitivity, result.rates.specificity) == (12 / 24, 18 / 24)
+    assert result.rates.sensitivity_stderr == 0  # half in every answer
+    assert result.accuracy == 30 / 48
+    assert result.by_system == {"a": 12 / 24, "b": 18 / 24}
     theirs = stats.chi2_contingency([[12, 12], [18, 6]], correction=False).pvalue
-    assert found.drift == pytest.approx(theirs)
+    assert result.drift == pytest.approx(theirs)
 
 
 def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cli: Cli) -> None:
@@ -98,8 +98,8 @@ def test_labels_that_calibrate_nothing(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "ours.jsonl", [ours])
     with pytest.raises(UsageError, match="needs the score files"):
         labelled_pairs([path])
-    found = calibrate(
+    result = calibrate(
         labelled_pairs([write_jsonl(tmp_path / "e.jsonl", expertqa(12))]).pairs, judge
     )
     with pytest.raises(InputError, match="is not a benchmark package"):
-        write_calibration(tmp_path, found)
+        write_calibration(tmp_path, result)

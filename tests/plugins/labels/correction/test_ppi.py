@@ -35,19 +35,19 @@ def test_the_mean_is_that_of_ppi_python(seed: int, n: int, total: int, quality: 
 
     human, judged = drawn(seed, total, quality)
     sample = mean_sample(judged[None])
-    found = powered(units(mean_sample(human[None]).sums[0], sample.sums[0], n), sample.combine)
+    result = powered(units(mean_sample(human[None]).sums[0], sample.sums[0], n), sample.combine)
     given = (human[:n], judged[:n], judged[n:])
-    assert found.value == pytest.approx(ppi_py.ppi_mean_pointestimate(*given).item(), abs=1e-9)
-    assert found.tuning == pytest.approx(power_tuning(*given), abs=1e-9)
+    assert result.value == pytest.approx(ppi_py.ppi_mean_pointestimate(*given).item(), abs=1e-9)
+    assert result.tuning == pytest.approx(power_tuning(*given), abs=1e-9)
     # Theirs is the normal interval with divisors n; ours Student's t with divisors n − 1.
     (low,), (high,) = ppi_py.ppi_mean_ci(*given, alpha=0.05)
     theirs = (high - low) / 2 / 1.959963984540054
     given_weight = powered(
-        units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=found.tuning
+        units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=result.tuning
     )
     assert given_weight.stderr / theirs == pytest.approx(math.sqrt(n / (n - 1)), rel=0.02)
     # That the weight was fitted to the labels is in ours alone.
-    assert 0.999 < found.stderr / given_weight.stderr < 1.2
+    assert 0.999 < result.stderr / given_weight.stderr < 1.2
     fixed = powered(units(human[:, None], judged[:, None], n), lambda s: s[..., 0], tuning=1.0)
     at_one = ppi_py.ppi_mean_pointestimate(*given, lam=1).item()
     assert fixed.value == pytest.approx(at_one, abs=1e-9)
@@ -57,18 +57,18 @@ def test_labels_alone_by_hand() -> None:
     # No judge worth anything: λ = 0, and the labels' mean with Student's t on 3 degrees of freedom.
     human = np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     judged = np.ones(6)
-    found = powered(units(human[:, None], judged[:, None], 4), lambda s: s[..., 0])
-    assert (found.value, found.tuning, found.n_labels) == (3 / 4, 0.0, 4)
+    result = powered(units(human[:, None], judged[:, None], 4), lambda s: s[..., 0])
+    assert (result.value, result.tuning, result.n_labels) == (3 / 4, 0.0, 4)
     sd = math.sqrt((3 * (1 / 4) ** 2 + (3 / 4) ** 2) / 3)
-    assert found.stderr == pytest.approx(sd / math.sqrt(4))
-    assert found.high - found.value == pytest.approx(3.182446305284263 * sd / 2)
+    assert result.stderr == pytest.approx(sd / math.sqrt(4))
+    assert result.high - result.value == pytest.approx(3.182446305284263 * sd / 2)
 
 
 def test_a_perfect_judge_leaves_the_error_of_the_sample_of_queries() -> None:
     human, _ = drawn(3, 400, 1.0)
-    found = powered(units(human[:, None], human[:, None], 100), lambda s: s[..., 0], tuning=1.0)
-    assert found.value == pytest.approx(human[100:].mean())
-    assert found.stderr == pytest.approx(human[100:].std(ddof=1) / math.sqrt(300))
+    result = powered(units(human[:, None], human[:, None], 100), lambda s: s[..., 0], tuning=1.0)
+    assert result.value == pytest.approx(human[100:].mean())
+    assert result.stderr == pytest.approx(human[100:].std(ddof=1) / math.sqrt(300))
 
 
 def test_settled_answers_need_no_labels() -> None:
@@ -77,12 +77,12 @@ def test_settled_answers_need_no_labels() -> None:
     human = np.array([0, 0, 0, 0, 1, 0.5, 9, 9])[:, None]
     labelled = np.array([0, 0, 0, 0, 1, 1, 0, 0], bool)
     settled = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
-    found = powered(Units(judged, human, labelled, settled), lambda s: s[..., 0], tuning=1.0)
+    result = powered(Units(judged, human, labelled, settled), lambda s: s[..., 0], tuning=1.0)
     # Judge on the unlabelled: .75; error on the labelled: (0 − .5) / 2; of half of the answers.
-    assert found.value == pytest.approx(0.5 * (0.75 - 0.25))
+    assert result.value == pytest.approx(0.5 * (0.75 - 0.25))
     # Variances of (0, −.5) and of (.5, 1), over two answers each, of half of the answers.
     within = 0.5**2 * (0.125 / 2 + 0.125 / 2)
-    assert found.stderr == pytest.approx(math.sqrt(within + 0.5 * 0.5 * 0.5**2 / 8))
+    assert result.stderr == pytest.approx(math.sqrt(within + 0.5 * 0.5 * 0.5**2 / 8))
 
 
 def test_clusters_count_once() -> None:
@@ -115,8 +115,8 @@ def test_harmonic_means_are_covered() -> None:
     covered = 0
     for _ in range(150):
         chosen = rng.choice(size, 300, replace=False)
-        found = powered(units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine)
-        covered += found.low <= truth <= found.high
+        result = powered(units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine)
+        covered += result.low <= truth <= result.high
     # Binomial(150, .95): 1 in 1,000 lies below .893.
     assert covered / 150 >= 0.893
 
@@ -125,13 +125,13 @@ def test_rogan_gladen_by_hand() -> None:
     # Three statements an answer, all asked; the judge says yes to 2, 1, 3 of them.
     said = np.array([2 / 3, 1 / 3, 1.0])[:, None]
     yes, no = np.ones((3, 1)), np.zeros((3, 1))
-    found = rogan_gladen(said, np.stack([yes, no]), lambda s: s[..., 0], Rates(SE, SP, 0.02, 0.03))
+    result = rogan_gladen(said, np.stack([yes, no]), lambda s: s[..., 0], Rates(SE, SP, 0.02, 0.03))
     # (q + sp − 1) / (se + sp − 1)
     value = (2 / 3 + SP - 1) / (SE + SP - 1)
-    assert found.value == pytest.approx(value)
+    assert result.value == pytest.approx(value)
     of_answers = np.var(said, ddof=1) / 3 / (SE + SP - 1) ** 2
     of_rates = (value / 0.7 * 0.02) ** 2 + ((1 - value) / 0.7 * 0.03) ** 2
-    assert found.stderr == pytest.approx(math.sqrt(of_answers + of_rates))
+    assert result.stderr == pytest.approx(math.sqrt(of_answers + of_rates))
     useless = rogan_gladen(said, np.stack([yes, no]), lambda s: s[..., 0], Rates(0.5, 0.5, 0, 0))
     assert math.isnan(useless.value)
 
@@ -139,8 +139,8 @@ def test_rogan_gladen_by_hand() -> None:
 def test_rates_by_hand() -> None:
     # (people, judge): 3 supported, 2 found; 2 not supported, 1 found.
     yes, no = True, False
-    found = rates_of([[(yes, yes), (yes, no)], [(yes, yes), (no, no)], [(no, yes)]])
-    assert (found.sensitivity, found.specificity) == (2 / 3, 1 / 2)
+    result = rates_of([[(yes, yes), (yes, no)], [(yes, yes), (no, no)], [(no, yes)]])
+    assert (result.sensitivity, result.specificity) == (2 / 3, 1 / 2)
     # Clustered by answer: residuals of sensitivity are 1 − 2·2/3, 1 − 2/3, 0, over 3 supported.
     squares = (-1 / 3) ** 2 + (1 / 3) ** 2
-    assert found.sensitivity_stderr == pytest.approx(math.sqrt(squares * 3 / 2) / 3)
+    assert result.sensitivity_stderr == pytest.approx(math.sqrt(squares * 3 / 2) / 3)

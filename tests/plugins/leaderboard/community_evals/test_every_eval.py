@@ -60,17 +60,17 @@ def test_values_intervals_and_single_answers(package: Path, tmp_path: Path) -> N
     assert aggregate["source_metadata"]["evaluator_relationship"] == "third_party"
     by_name = {r["metric_config"]["metric_name"]: r for r in aggregate["evaluation_results"]}
     for measure in (m for m in file.measures if m.value is not None):
-        found = by_name[measure.name]
-        assert found["score_details"]["score"] == measure.value
-        uncertainty = found["score_details"]["uncertainty"]
+        result = by_name[measure.name]
+        assert result["score_details"]["score"] == measure.value
+        uncertainty = result["score_details"]["uncertainty"]
         assert uncertainty["confidence_interval"]["lower"] == measure.low
         assert uncertainty["standard_error"]["value"] == measure.stderr
-        assert found["metric_config"]["additional_details"]["signature"] == measure.signature
-        assert found["source_data"]["hf_repo"] == "org/facts"
-        mine = [x for x in lines if x["evaluation_result_id"] == found["evaluation_result_id"]]
+        assert result["metric_config"]["additional_details"]["signature"] == measure.signature
+        assert result["source_data"]["hf_repo"] == "org/facts"
+        mine = [x for x in lines if x["evaluation_result_id"] == result["evaluation_result_id"]]
         if measure.name in ("Distinct", "Length"):
             assert mine == []
-            assert found["metric_config"]["max_score"] == "Infinity"
+            assert result["metric_config"]["max_score"] == "Infinity"
             continue
         values = dict(zip(file.query_ids, measure.per_query, strict=True))
         assert {x["sample_id"]: x["evaluation"]["score"] for x in mine} == {
@@ -168,8 +168,8 @@ def test_hostile_names_stay_in_their_folder(package: Path, tmp_path: Path) -> No
         path.write_text(changed.model_dump_json())
         out = tmp_path / f"out{number}"
         export_every_eval(path, out, RecordOptions())
-        (found,) = out.glob("data/*/o_/*/*.json")
-        assert found.relative_to(out).parts[1] == folder
+        (result,) = out.glob("data/*/o_/*/*.json")
+        assert result.relative_to(out).parts[1] == folder
         aggregate, _ = records(out)
         assert aggregate["evaluation_results"][0]["source_data"]["dataset_name"] == name
 

@@ -48,8 +48,8 @@ def online() -> Iterator[None]:
 def with_files(hub: Hub, files: dict[str, bytes]) -> Repo:
     repo = Repo()
     hub.blobs |= {blob_id(content): content for content in files.values()}
-    found = {n: {"oid": blob_id(c), "size": len(c)} for n, c in files.items()}
-    repo.commit("main", found, "initial commit")
+    result = {n: {"oid": blob_id(c), "size": len(c)} for n, c in files.items()}
+    repo.commit("main", result, "initial commit")
     return repo
 
 
@@ -96,15 +96,15 @@ def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
 ) -> None:
     text = render_evals(load_manifest(package))
     assert text is not None
-    found = yaml.safe_load(text)
-    assert set(found) == {"name", "description", "evaluation_framework", "tasks"}
-    assert found["name"] == "facts"
+    result = yaml.safe_load(text)
+    assert set(result) == {"name", "description", "evaluation_framework", "tasks"}
+    assert result["name"] == "facts"
     headline = ("CiteF1", "CiteP", "CiteR")
-    assert found["tasks"] == [
+    assert result["tasks"] == [
         {"id": f"mix_{m}", "config": "contexts", "split": "mix"} for m in headline
     ]
     (tmp_path / "eval.yaml").write_text(text)
-    assert read_tasks(tmp_path / "eval.yaml") == {t["id"] for t in found["tasks"]}
+    assert read_tasks(tmp_path / "eval.yaml") == {t["id"] for t in result["tasks"]}
     for kind in kinds().values():
         assert bool(kind.headline) != kind.is_design
         assert all(m.scale == 100 for m in select(kind.headline))

@@ -68,8 +68,8 @@ def test_a_classifier_gives_torchs_verdicts_and_asks_near_ties_alone(tmp_path: P
     sizes: list[int] = []
     margins = judge._model.margins
     judge._model.margins = lambda batch: (sizes.append(len(batch)), margins(batch))[1]
-    found = JudgeSession(judge).ask(asked[:8])
-    assert abs(found[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
+    result = JudgeSession(judge).ask(asked[:8])
+    assert abs(result[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
     assert 1 in sizes
 
 
@@ -83,10 +83,10 @@ def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:
         for _ in range(40)
     ]
     expected = [float(s) for s in CrossEncoder(str(folder), device="cpu").predict(asked)]
-    found = CrossEncoderReranker(str(folder), find_model(str(folder), None, ""), "cpu", "openvino")
-    assert found.scores(asked) == pytest.approx(expected, abs=1e-5)
+    result = CrossEncoderReranker(str(folder), find_model(str(folder), None, ""), "cpu", "openvino")
+    assert result.scores(asked) == pytest.approx(expected, abs=1e-5)
     assert len(set(expected)) > 30
-    assert found.identity()["engine"].startswith("openvino ")
+    assert result.identity()["engine"].startswith("openvino ")
 
 
 def test_a_t5_and_a_gpu_are_refused(tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ def test_float32_is_what_the_library_gives(model: Path) -> None:
     expected = SentenceTransformer(str(model), device="cpu").encode(
         TEXTS, normalize_embeddings=True
     )
-    found = fast(model).encode(TEXTS, "passage")
-    assert np.abs(found - expected).max() < 1e-5
+    result = fast(model).encode(TEXTS, "passage")
+    assert np.abs(result - expected).max() < 1e-5
     assert np.abs(expected[0] - expected[1]).max() > 0.05
 
 
@@ -56,18 +56,18 @@ def test_a_vector_depends_on_its_text_alone_and_on_no_threads(model: Path) -> No
     import torch
 
     before = torch.get_num_threads()
-    found = []
+    result = []
     try:
         for threads in (1, 3):
             torch.set_num_threads(threads)
             exact = fast(model)
             vectors = exact.encode(TEXTS, "passage")
             assert np.array_equal(exact.encode(TEXTS[7:9], "passage"), vectors[7:9])
-            found.append((vectors, exact.quantized(TEXTS).encode(TEXTS, "passage")))
+            result.append((vectors, exact.quantized(TEXTS).encode(TEXTS, "passage")))
     finally:
         torch.set_num_threads(before)
-    assert all(np.array_equal(found[0][0], exact) for exact, _ in found)
-    assert all(np.array_equal(found[0][1], quantized) for _, quantized in found)
+    assert all(np.array_equal(result[0][0], exact) for exact, _ in result)
+    assert all(np.array_equal(result[0][1], quantized) for _, quantized in result)
 
 
 def test_int8_is_near_and_says_what_it_is(model: Path) -> None:

@@ -24,8 +24,8 @@ def test_vanilla_shows_k_passages_and_the_examples_of_its_run(endpoint: Endpoint
     assert len(prompts) == 9
     pool = read_demonstrations(OWN)
     shown = [[d.question for d in pool if d.question in p] for p in prompts]
-    assert all(len(found) == 1 for found in shown)
-    assert len({found[0] for found in shown}) > 1  # another run, another draw
+    assert all(len(result) == 1 for result in shown)
+    assert len({result[0] for result in shown}) > 1  # another run, another draw
     item = next(iter(endpoint.benchmark.items("mix")))
     mine = next(p for p in prompts if f"Question: {item.query}\n" in p)
     last = mine.split("Question: ")[-1]

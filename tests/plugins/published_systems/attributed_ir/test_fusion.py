@@ -53,25 +53,25 @@ def test_rerank_scores_every_passage_once() -> None:
         seen.extend(ids)
         return [{"a": 0.2, "b": 0.9, "c": 0.2, "d": 0.5}[i] for i in ids]
 
-    found = fusion.rerank([ASKED, FIRST, SECOND], scorer)
+    result = fusion.rerank([ASKED, FIRST, SECOND], scorer)
     assert seen == ["a", "b", "c", "d"]
-    assert found == [("b", 0.9), ("d", 0.5), ("a", 0.2), ("c", 0.2)]
+    assert result == [("b", 0.9), ("d", 0.5), ("a", 0.2), ("c", 0.2)]
 
 
 def test_pm2_by_hand() -> None:
     third = math.log(3)  # softmax of (log 3, 0) is (3/4, 1/4)
     first = [("x", third), ("y", 0.0)]
     second = [("z", third), ("y", 0.0)]
-    found = fusion.pm2([first, second], votes=(0.6, 0.4), share=0.5)
+    result = fusion.pm2([first, second], votes=(0.6, 0.4), share=0.5)
     # Seat 1 is the first query's (0.6 against 0.4): x .5 * .6 * 3/4, y .5 * (.6 + .4) * 1/4, z
     # .5 * .4 * 3/4. x is about the first query alone, which has now taken a whole seat.
-    assert found[0] == ("x", pytest.approx(0.5 * 0.6 * 3 / 4))
+    assert result[0] == ("x", pytest.approx(0.5 * 0.6 * 3 / 4))
     # Seat 2 is the second's, 0.6 / (2 * 1 + 1) = 0.2 against 0.4: z .5 * .4 * 3/4 against
     # y .5 * (.2 + .4) * 1/4.
-    assert found[1] == ("z", pytest.approx(0.5 * 0.4 * 3 / 4))
+    assert result[1] == ("z", pytest.approx(0.5 * 0.4 * 3 / 4))
     # Seat 3: 0.2 against 0.4 / 3.
-    assert found[2] == ("y", pytest.approx(0.5 * (0.2 + 0.4 / 3) * 1 / 4))
-    assert len(found) == 3
+    assert result[2] == ("y", pytest.approx(0.5 * (0.2 + 0.4 / 3) * 1 / 4))
+    assert len(result) == 3
     assert [n for n, _ in fusion.pm2([first, second], (0.6, 0.4), 0.5, depth=2)] == ["x", "z"]
 
 
@@ -99,8 +99,8 @@ def test_empty_rankings_are_no_error(how: str) -> None:
 
 
 def test_scores_far_apart_do_not_vanish() -> None:
-    found = fusion.pm2([[("a", 1e6), ("b", -1e6)]])
-    assert [n for n, _ in found] == ["a", "b"]
+    result = fusion.pm2([[("a", 1e6), ("b", -1e6)]])
+    assert [n for n, _ in result] == ["a", "b"]
 
 
 def drawn(rng: random.Random) -> list[tuple[str, float]]:

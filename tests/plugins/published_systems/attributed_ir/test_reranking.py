@@ -18,8 +18,8 @@ class Axes:
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         rows = [[float("red" in t), float("green" in t), 1.0] for t in texts]
-        found = np.array(rows, np.float32)
-        return found / np.linalg.norm(found, axis=1, keepdims=True)
+        result = np.array(rows, np.float32)
+        return result / np.linalg.norm(result, axis=1, keepdims=True)
 
 
 def test_without_a_cross_encoder_an_embedder_reads() -> None:

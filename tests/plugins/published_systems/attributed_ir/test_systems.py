@@ -18,8 +18,8 @@ QUERIES = ["search queries", "1. golden gate bridge opening\n2. Golden Gate Brid
 
 
 def header(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
-    return found
+    result: dict[str, Any] = json.loads(path.read_text().splitlines()[0])["submission"]
+    return result
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -49,7 +49,7 @@ class World:
 
     def scored_lines(self, system: str, *words: object) -> list[dict[str, Any]]:
         """Run it, check and score what it writes."""
-        found = self.lines(system, *words)
+        result = self.lines(system, *words)
         path = self.folder / "s.jsonl"
         checked = self.cli("check", path, "--benchmark", self.package)
         assert checked.returncode == 0, checked.stdout + checked.stderr
@@ -59,7 +59,7 @@ class World:
         )
         assert scored.returncode == 0, scored.stderr
         assert "own" in scored.stdout
-        return found
+        return result
 
     def asked(self) -> list[str]:
         return [r["text"] for r in self.log()]
@@ -108,10 +108,10 @@ def test_rtg_vanilla_says_what_it_searched_with(world: World) -> None:
     assert said["retrieval"]["second"]["kind"] == "embedder, no cross-encoder"
     assert said["retrieval"]["depth"] == 100
     assert set(said["prompts"]) == {"air-cited"}
-    found = {r["query_id"]: {p["docid"] for p in r["passages"]} for r in rows}
+    result = {r["query_id"]: {p["docid"] for p in r["passages"]} for r in rows}
     relevant = world.opened.mappings["relevant"]
     hits = sum(
-        passage in found.get(query, ())
+        passage in result.get(query, ())
         for query, passage in zip(
             relevant["query-id"].to_pylist(), relevant["corpus-id"].to_pylist(), strict=True
         )

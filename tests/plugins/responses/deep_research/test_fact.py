@@ -32,8 +32,8 @@ def benchmark(package: Path) -> Benchmark:
 
 
 def pairs(report: str, *shown: str) -> list[tuple[str, str]]:
-    found = statement_pairs(report, SEGMENTER, same_url, shown)
-    return [(p.statement, p.url) for p in found]
+    result = statement_pairs(report, SEGMENTER, same_url, shown)
+    return [(p.statement, p.url) for p in result]
 
 
 LIST = f"\n\n## References\n\n[1] One. {A}\n[2] [Two]({B})\n"
@@ -112,16 +112,16 @@ def test_urls_of_the_authors_code() -> None:
     """As written, but for the words that a browser should mark."""
     assert as_written(f"{A}?utm_source=x#:~:text=io,moon") == f"{A}?utm_source=x"
     report = f"Io is a moon ({A}). It is hot ({A}/). It is far ({A}#:~:text=far)."
-    found = statement_pairs(report, SEGMENTER, as_written)
-    assert [p.url for p in found] == [A, f"{A}/", A]
+    result = statement_pairs(report, SEGMENTER, as_written)
+    assert [p.url for p in result] == [A, f"{A}/", A]
 
 
 def test_a_list_with_faults() -> None:
-    found = read_markup(
+    result = read_markup(
         f"Io [1] is [3] a moon [9].\n\nReferences\n[1] {A}\n[1] {B}\n[3] A book, no address.\n"
     )
-    assert found.references == {1: A}
-    assert (found.twice, found.unlisted) == ([1], [3, 9])
+    assert result.references == {1: A}
+    assert (result.twice, result.unlisted) == ([1], [3, 9])
 
 
 TOKENS = st.sampled_from(
@@ -132,14 +132,14 @@ TOKENS = st.sampled_from(
 
 @given(st.lists(TOKENS, max_size=25).map("".join) | st.text(max_size=80))
 def test_any_text_is_read(report: str) -> None:
-    found = statement_pairs(report, SEGMENTER, same_url)
-    assert len({(p.statement, p.url) for p in found}) == len(found)
+    result = statement_pairs(report, SEGMENTER, same_url)
+    assert len({(p.statement, p.url) for p in result}) == len(result)
     ends, mentions = [0], read_markup(report).mentions
     for mention in mentions:
         assert ends[-1] <= mention.start < mention.end <= len(report)
         assert mention.keys
         ends.append(mention.end)
-    assert {p.url for p in found} <= {same_url(k) for m in mentions for k in m.keys}
+    assert {p.url for p in result} <= {same_url(k) for m in mentions for k in m.keys}
 
 
 def test_the_example_by_hand(package: Path) -> None:
@@ -148,19 +148,19 @@ def test_the_example_by_hand(package: Path) -> None:
     Report 2 has two, one supported; report 3 cites nothing; 27 questions have no report.
     """
     strict = score(REPORTS, package, measures=["fact"], judge="lexical")
-    found = {m: strict[m].value for m in strict}
-    assert found["FACT.Acc"] == pytest.approx(100 * (3 / 5 + 1 / 2 + 0) / 30)
-    assert found["FACT.Eff"] == pytest.approx((3 + 1) / 30)
-    assert found["FACT.Cit"] == pytest.approx((5 + 2) / 30)
-    assert found["FACT.Unread"] == pytest.approx(2 / 30)
+    result = {m: strict[m].value for m in strict}
+    assert result["FACT.Acc"] == pytest.approx(100 * (3 / 5 + 1 / 2 + 0) / 30)
+    assert result["FACT.Eff"] == pytest.approx((3 + 1) / 30)
+    assert result["FACT.Cit"] == pytest.approx((5 + 2) / 30)
+    assert result["FACT.Unread"] == pytest.approx(2 / 30)
     theirs = score(REPORTS, package, measures=["fact"], judge="lexical", protocol="reference",
                    segmenter="nupunkt")  # fmt: skip
-    found = {m: theirs[m].value for m in theirs}
+    result = {m: theirs[m].value for m in theirs}
     # Of all pairs that could be judged; reports without citations are left out.
-    assert found["FACT.Acc"] == pytest.approx(100 * (3 + 1) / (3 + 2))
-    assert found["FACT.Eff"] == pytest.approx((3 + 1) / 2)
-    assert found["FACT.Cit"] == pytest.approx((3 + 2) / 2)
-    assert found["FACT.Unread"] == pytest.approx(2 / 2)
+    assert result["FACT.Acc"] == pytest.approx(100 * (3 + 1) / (3 + 2))
+    assert result["FACT.Eff"] == pytest.approx((3 + 1) / 2)
+    assert result["FACT.Cit"] == pytest.approx((3 + 2) / 2)
+    assert result["FACT.Unread"] == pytest.approx(2 / 2)
 
 
 def test_partial_support_is_support(package: Path, tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_partial_support_is_support(package: Path, tmp_path: Path) -> None:
     page = {"url": A, "text": "Some text."}
     report = f"One is true ({A}). Two is half ({A}). Three is false ({A})."
     path = write_jsonl(tmp_path / "r.jsonl", [{"id": "q01", "article": report, "pages": [page]}])
-    found = score(path, package, measures=["FACT.Eff"], judge=Levels())
-    assert found["FACT.Eff"].per_query[0] == 2
+    result = score(path, package, measures=["FACT.Eff"], judge=Levels())
+    assert result["FACT.Eff"].per_query[0] == 2
 
 
 def test_scraped_files_of_the_benchmark(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -190,8 +190,8 @@ def test_scraped_files_of_the_benchmark(tmp_path: Path, benchmark: Benchmark) ->
 
 
 def test_what_check_says_of_reports(benchmark: Benchmark, tmp_path: Path) -> None:
-    found = check(REPORTS, benchmark)
-    said = [w for line, w in found.warnings if line == 1]
+    result = check(REPORTS, benchmark)
+    said = [w for line, w in result.warnings if line == 1]
     assert said == [
         "output: cites [3]; the list of references has no URL for it",
         "passages: no text of 1 of 3 cited pages (first: https://example.com/volcanoes); they "
@@ -226,8 +226,8 @@ def test_a_wrong_line(
 
 def test_without_pages_it_says_what_is_missing(package: Path, tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "r.jsonl", [{"query_id": "q01", "output": f"Io ({A})."}])
-    found = score(path, package, measures=["FACT.Acc"], judge="lexical")
-    (absent,) = found.not_computed
+    result = score(path, package, measures=["FACT.Acc"], judge="lexical")
+    (absent,) = result.not_computed
     assert "needs the texts of cited pages: passages with `url` and `text`" in absent.reason
     assert json.loads(REPORTS.read_text().splitlines()[0])["pages"]
 

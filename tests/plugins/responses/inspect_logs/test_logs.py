@@ -94,9 +94,9 @@ def test_epochs_are_runs_and_the_origin_is_kept(benchmark: Benchmark, tmp_path: 
     assert (first.finish_reason, second.finish_reason) == (None, "length")
     assert read.about is not None
     assert (read.about.model, read.about.cost, read.about.date) == ("m/x", 1.25, "2026-05-01")
-    found = scored(path, benchmark)
-    assert (found.counts.n_runs, found.counts.n_answered) == (2, 2)
-    assert found.counts.n_missing == 2 * len(benchmark) - 2
+    result = scored(path, benchmark)
+    assert (result.counts.n_runs, result.counts.n_answered) == (2, 2)
+    assert result.counts.n_missing == 2 * len(benchmark) - 2
     assert check(path, benchmark).n_truncated == 1
 
 
@@ -110,10 +110,10 @@ def test_errors_and_what_was_invalidated_are_missing(benchmark: Benchmark, tmp_p
         sample("q03", "It is [1].", invalidation=bad),
     ]
     write_eval_log(log_of(benchmark, samples, invalidated=True), str(path))
-    found = scored(path, benchmark)
-    assert (found.counts.n_answered, found.counts.n_missing) == (1, len(benchmark) - 1)
-    assert any("1 of 3 samples ended with an error" in w for w in found.warnings)
-    assert any("invalidated" in w for w in found.warnings)
+    result = scored(path, benchmark)
+    assert (result.counts.n_answered, result.counts.n_missing) == (1, len(benchmark) - 1)
+    assert any("1 of 3 samples ended with an error" in w for w in result.warnings)
+    assert any("invalidated" in w for w in result.warnings)
 
 
 def test_a_cancelled_run_says_so(benchmark: Benchmark, tmp_path: Path) -> None:
@@ -175,9 +175,9 @@ def cited_sample(query: str, blocks: list[ContentText]) -> EvalSample:
     """A sample whose model cited beside its text."""
     message = ChatMessageAssistant(content=list(blocks))
     output = ModelOutput(model="m/x", choices=[ChatCompletionChoice(message=message)])
-    found = sample(query, "")
-    found.output = ModelOutput.model_validate_json(output.model_dump_json())
-    return found
+    result = sample(query, "")
+    result.output = ModelOutput.model_validate_json(output.model_dump_json())
+    return result
 
 
 def answer_of(benchmark: Benchmark, path: Path, taken: EvalSample, form: str = "inspect") -> Any:

@@ -87,14 +87,14 @@ def test_the_command_gives_the_numbers_of_score(package: Path, cli: Cli, tmp_pat
 
 
 def _samples_agree(log: Any, ours: dict[str, Any]) -> None:
-    found: dict[str, dict[str, list[float]]] = {}
+    result: dict[str, dict[str, list[float]]] = {}
     for sample in log.samples:
         for name, value in sample.scores["measured"].value.items():
-            found.setdefault(name, {}).setdefault(sample.id, []).append(value)
-    assert set(found) == {m["name"] for m in ours["measures"]}
+            result.setdefault(name, {}).setdefault(sample.id, []).append(value)
+    assert set(result) == {m["name"] for m in ours["measures"]}
     for measure in ours["measures"]:
         for query, value in zip(ours["query_ids"], measure["per_query"], strict=True):
-            first, second = found[measure["name"]][query]
+            first, second = result[measure["name"]][query]
             assert (first + second) / 2 == pytest.approx(value, abs=1e-12), (measure["name"], query)
 
 
@@ -145,8 +145,8 @@ def test_a_part_of_the_answers_is_scored_over_its_queries(package: Path) -> None
     right = {q: min(shown.relevant[scoring.benchmark.row_of[q]]) + 1 for q in queries}
     lines = [SubmissionLine(q, f"So it is [{right[q]}].", "mix") for q in queries[:2]]
     lines.append(SubmissionLine(queries[2], "So it is.", "mix"))
-    (found,) = scoring.all(lines)
-    assert found.measures[0].value == pytest.approx(100 * (1 + 1 + 0) / 3)
-    assert found.counts.n_missing == 0
+    (result,) = scoring.all(lines)
+    assert result.measures[0].value == pytest.approx(100 * (1 + 1 + 0) / 3)
+    assert result.counts.n_missing == 0
     with pytest.raises(UsageError, match="'none' is not in facts@"):
         scoring.one(SubmissionLine("none", "", "mix"))

@@ -21,8 +21,8 @@ def test_anthropic() -> None:
     batches = pytest.importorskip("anthropic.types.messages.message_batch_individual_response")
     seen = set()
     for row in rows("anthropic"):
-        found = batches.MessageBatchIndividualResponse.model_validate(row)
-        for block in found.result.message.content:
+        result = batches.MessageBatchIndividualResponse.model_validate(row)
+        for block in result.result.message.content:
             seen |= {c.type for c in getattr(block, "citations", None) or ()}
     assert seen == {
         "char_location", "page_location", "content_block_location", "search_result_location",
@@ -54,8 +54,8 @@ def test_gemini() -> None:
     types = pytest.importorskip("google.genai.types")
     n_segments = 0
     for row in rows("gemini"):
-        found = types.GenerateContentResponse.model_validate(row["response"])
-        (candidate,) = found.candidates
+        result = types.GenerateContentResponse.model_validate(row["response"])
+        (candidate,) = result.candidates
         for support in candidate.grounding_metadata.grounding_supports:
             segment = support.segment
             data = candidate.content.parts[segment.part_index or 0].text.encode()

@@ -83,13 +83,13 @@ def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
 
 
 def test_anthropic(benchmark: Benchmark) -> None:
-    found = read(FILES["anthropic"], benchmark)
+    result = read(FILES["anthropic"], benchmark)
     shown = {q: [p.id for p in shown_to(benchmark, q)] for q in ("q01", "q02", "q03", "q04")}
     io, ganymede, titan = (
         shown[q].index(p) for q, p in (("q01", "moon-io"), ("q02", "moon-ganymede"),
                                        ("q03", "moon-titan"))
     )  # fmt: skip
-    first = found["q01"]
+    first = result["q01"]
     assert first.output == (
         f"The answer is Io, the most volcanically active body that is known[{io + 1}]. "
         "It goes round Jupiter."
@@ -101,15 +101,15 @@ def test_anthropic(benchmark: Benchmark) -> None:
     assert (span.quote_unit, text[span.quote_start : span.quote_end]) == ("char", span.quote)
     # One block, two sentences: both are cited for. The thinking block is no part of the answer.
     n = ganymede + 1
-    assert found["q02"].output.startswith(
+    assert result["q02"].output.startswith(
         f"Ganymede is the largest moon of all[{n}]. It is larger than Mercury[{n}]."
     )
-    spans = found["q03"].spans
+    spans = result["q03"].spans
     assert spans is not None
     assert (spans[0].passage, spans[0].quote_unit) == (titan, "block")
     assert (spans[1].quote_unit, spans[1].quote_start, spans[1].quote_end) == ("page", 12, 13)
     # A web page is none of the passages shown: a citation beyond them.
-    last = found["q04"]
+    last = result["q04"]
     assert last.spans is not None
     assert last.spans[0].passage is None
     assert last.output == f"Triton[{len(shown['q04']) + 1}]."
@@ -117,18 +117,18 @@ def test_anthropic(benchmark: Benchmark) -> None:
 
 
 def test_openai(benchmark: Benchmark) -> None:
-    found = read(FILES["openai"], benchmark)
-    one = found["q01"]
+    result = read(FILES["openai"], benchmark)
+    one = result["q01"]
     assert one.output == "Io is the most volcanically active body known. [1] It goes round Jupiter."
     assert one.passages is not None and one.spans is not None
     assert one.passages[0].text.startswith("Io is the innermost")  # the page, found by its URL
     link = "([example.org](https://example.org/moons/io?utm_source=openai))"
     assert one.spans[0].written == link
-    assert found["q02"].output == "Ganymede is the largest moon[1]. It is larger than Mercury."
-    assert found["q02"].passages is not None
-    assert found["q02"].passages[0].text.startswith("Ganymede, a moon of Jupiter")
-    assert found["q02"].passages[0].docid == "moon-ganymede"  # so that its label is known
-    assert found["q03"].output == "Titan has an atmosphere, mostly of nitrogen[1]."
+    assert result["q02"].output == "Ganymede is the largest moon[1]. It is larger than Mercury."
+    assert result["q02"].passages is not None
+    assert result["q02"].passages[0].text.startswith("Ganymede, a moon of Jupiter")
+    assert result["q02"].passages[0].docid == "moon-ganymede"  # so that its label is known
+    assert result["q03"].output == "Titan has an atmosphere, mostly of nitrogen[1]."
     # The uploaded files are named after passages: their names without endings are ids.
     by_id = read(FILES["openai"], benchmark, "openai:id")["q02"]
     assert by_id.spans is not None
@@ -155,15 +155,15 @@ def test_the_unit_of_openais_offsets_is_told_by_its_links(
     for end in ("start_index", "end_index"):
         part["annotations"][0][end] += 2 * width + 1
     wanted = read(FILES["openai"], benchmark)["q01"]
-    found = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)["q01"]
-    assert found.output == f"\U0001f30b\U0001f30b {wanted.output}"
-    assert found.spans is not None and wanted.spans is not None
-    assert found.spans[0].written == wanted.spans[0].written
+    result = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)["q01"]
+    assert result.output == f"\U0001f30b\U0001f30b {wanted.output}"
+    assert result.spans is not None and wanted.spans is not None
+    assert result.spans[0].written == wanted.spans[0].written
 
 
 def test_gemini(benchmark: Benchmark) -> None:
-    found = read(FILES["gemini"], benchmark)
-    one = found["q01"]
+    result = read(FILES["gemini"], benchmark)
+    one = result["q01"]
     # Bytes: two dashes of three and two umlauts of two stand before the second segment.
     assert one.output == (
         "Io – Jupiters innerster großer Mond – hat über 400 tätige Vulkane[1][2]. "
@@ -172,7 +172,7 @@ def test_gemini(benchmark: Benchmark) -> None:
     assert one.spans is not None and one.passages is not None
     assert [s.confidence for s in one.spans] == [0.97, 0.61, None]
     assert [bool(p.text) for p in one.passages] == [True, False]
-    two = found["q02"]
+    two = result["q02"]
     assert two.output == "Ganymede is the largest moon[1]. Titan is second[2][1]."
     assert two.passages is not None
     assert [p.docid for p in two.passages] == ["moon-ganymede", "moon-titan"]
@@ -191,13 +191,13 @@ def test_gemini_in_the_spelling_of_the_python_client(tmp_path: Path, benchmark: 
 
 
 def test_langchain(benchmark: Benchmark) -> None:
-    found = read(FILES["langchain"], benchmark)
-    assert found["q01"].output.endswith("Europa has an ocean [2].")  # marks of its own
-    assert found["q01"].spans is None
-    assert found["q02"].output == "Ganymede is the largest moon[2]. It is larger than Mercury[2]."
-    assert found["q03"].output == "Titan [1]."
-    assert found["q04"].output == "Triton does [1]. It orbits Neptune."
-    assert [p.docid for p in found["q01"].passages or ()] == ["moon-io", "moon-europa"]
+    result = read(FILES["langchain"], benchmark)
+    assert result["q01"].output.endswith("Europa has an ocean [2].")  # marks of its own
+    assert result["q01"].spans is None
+    assert result["q02"].output == "Ganymede is the largest moon[2]. It is larger than Mercury[2]."
+    assert result["q03"].output == "Titan [1]."
+    assert result["q04"].output == "Triton does [1]. It orbits Neptune."
+    assert [p.docid for p in result["q01"].passages or ()] == ["moon-io", "moon-europa"]
 
 
 def test_documents_of_the_request(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -287,21 +287,21 @@ def test_offsets_in_bytes(text: str, data: st.DataObject) -> None:
 
 
 def test_a_source_comes_once() -> None:
-    found = Response()
-    assert found.source(CitedSource(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
-    assert found.source(CitedSource(("v",), url="https://a.b/c#d", text="Two.")) == 0
-    assert found.source(CitedSource(("v",), url="https://a.b/d")) == 1
-    assert found.sources[0].text == "One.\nTwo."
+    result = Response()
+    assert result.source(CitedSource(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
+    assert result.source(CitedSource(("v",), url="https://a.b/c#d", text="Two.")) == 0
+    assert result.source(CitedSource(("v",), url="https://a.b/d")) == 1
+    assert result.sources[0].text == "One.\nTwo."
 
 
 def change(name: str, line: int, place: list[Any], value: Any) -> list[dict[str, Any]]:
     """The example with one thing changed."""
-    found = deepcopy(rows(name))
-    at: Any = found[line]
+    result = deepcopy(rows(name))
+    at: Any = result[line]
     for step in place[:-1]:
         at = at[step]
     at[place[-1]] = value
-    return found
+    return result
 
 
 MESSAGE = ["result", "message"]
@@ -376,10 +376,10 @@ def test_empty_answers_and_several_texts(tmp_path: Path, benchmark: Benchmark) -
         {"query_id": "q01", "response": {"object": "response", "output": []}},
         {"query_id": "q02", "response": body},
     ])  # fmt: skip
-    found = read(path, benchmark)
-    assert (found["q01"].output, found["q01"].spans) == ("", None)
+    result = read(path, benchmark)
+    assert (result["q01"].output, result["q01"].spans) == ("", None)
     # Offsets are those of the second text, where they were given.
-    assert found["q02"].output == "Io.\n\nIo[1]."
+    assert result["q02"].output == "Io.\n\nIo[1]."
 
 
 def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -404,10 +404,10 @@ def test_answers_of_our_own_with_spans_are_the_same(
     out.write_bytes(b"".join(
         msgspec.json.encode(answer) + b"\n" for _, answer in answers_of(FILES[name], benchmark, name)
     ))  # fmt: skip
-    found = read(out, benchmark)
-    assert found == read(FILES[name], benchmark)
+    result = read(out, benchmark)
+    assert result == read(FILES[name], benchmark)
     assert detect(out) == "citeforge"
-    assert any(answer.spans for answer in found.values())
+    assert any(answer.spans for answer in result.values())
 
 
 def test_responses_are_checked_and_scored(cli: Cli, package: Path, tmp_path: Path) -> None:
