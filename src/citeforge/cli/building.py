@@ -54,14 +54,14 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
-def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **given: Any) -> None:
+def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: Any) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
     from citeforge.builders.build import rebuild as make
 
-    run = record_from(RunOptions, given)
+    run = record_from(RunOptions, parameters)
     result = make(folder, run, inputs, confirmation(trust))
     click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
     click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")
@@ -120,7 +120,7 @@ FILE = "RECIPE.yaml"
 @path_argument("file")
 @trusting
 @add_options(field_options(RunOptions))
-def from_file(file: Path, trust: bool, **given: Any) -> None:
+def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     """Build by a recipe file (YAML or JSON); `citeforge build --print-recipe KIND` writes one to
     start from.
 
@@ -132,7 +132,7 @@ def from_file(file: Path, trust: bool, **given: Any) -> None:
     recipe = read_recipe(file)
     if uses := uses_of(recipe):
         confirmation(trust)(uses)
-    _run(recipe, record_from(RunOptions, given))
+    _run(recipe, record_from(RunOptions, parameters))
 
 
 _BESIDE = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
@@ -205,8 +205,8 @@ def _command(recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, options - {"out"}))
-    def run(**given: Any) -> None:
-        _run(record_from(recipe, given), record_from(RunOptions, given))
+    def run(**parameters: Any) -> None:
+        _run(record_from(recipe, parameters), record_from(RunOptions, parameters))
 
     return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)
 

@@ -131,8 +131,8 @@ def _command(export: Export) -> click.Command:
     )
     @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
     @add_options(field_options(export.options))
-    def run(source: Path, out: Path, **given: Any) -> None:
-        lost = write_export(export, source, out, record_from(export.options, given))
+    def run(source: Path, out: Path, **parameters: Any) -> None:
+        lost = write_export(export, source, out, record_from(export.options, parameters))
         files = [p for p in sorted(out.rglob("*")) if p.is_file()]
         click.echo(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files):,} B")
         for what in lost:

@@ -32,7 +32,7 @@ def llm() -> None:
 @add_options(field_options(PromptingOptions, _OTHER_OPTIONS))
 @click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @endpoint_options
-def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
+def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
     """Answer prompts and write a submission.
 
     PROMPTS is what `citeforge export prompts --out` wrote; the submission names the benchmark that
@@ -44,7 +44,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
     from citeforge.cli.running import print_outcome
     from citeforge.systems.llm.answering import answer_prompts, plan_prompts
 
-    options, how = record_from(PromptingOptions, given), run_options(given, out=out)
+    options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
     if dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).lines()))
         return
@@ -54,7 +54,7 @@ def run(prompts: Path, out: Path, dry_run: bool, **given: Any) -> None:
 @llm.command("stats")
 @path_argument("store")
 @add_options(field_options(RunOptions, ("price",)))
-def stats(store: Path, **given: Any) -> None:
+def stats(store: Path, **parameters: Any) -> None:
     """Count the answers, failures and tokens of a store."""
     from citeforge.engines.llm.replay import ReplayStore
     from citeforge.engines.setup import client_options
@@ -69,7 +69,7 @@ def stats(store: Path, **given: Any) -> None:
         click.echo(f"  {kind:<16} {count:,}")
     click.echo(f"prompt tokens      {figures.prompt_tokens:,}")
     click.echo(f"completion tokens  {figures.completion_tokens:,}")
-    price = client_options(run_options(given)).price
+    price = client_options(run_options(parameters)).price
     if price is not None:
         cost = price.cost(figures.prompt_tokens, figures.completion_tokens)
         click.echo(f"cost               {cost:.4f}")

@@ -23,9 +23,9 @@ _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
 class _Option(click.Option):
     """An option of a record; its help is looked up when it is shown."""
 
-    def __init__(self, flag: Flag, names: list[str], **known: Any) -> None:
+    def __init__(self, flag: Flag, names: list[str], **settings: Any) -> None:
         self.flag = flag
-        super().__init__(names, **known)
+        super().__init__(names, **settings)
 
     @property
     def help(self) -> str | None:

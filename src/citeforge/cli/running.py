@@ -63,8 +63,8 @@ def _command(system: System) -> click.Command:
 
     record = record_of(system)
 
-    def command(**given: Any) -> None:
-        _run(system, record_from(record, given), given)
+    def command(**parameters: Any) -> None:
+        _run(system, record_from(record, parameters), parameters)
 
     if system.llm:
         command = endpoint_options(command)
@@ -167,7 +167,7 @@ def summary(out: Path, ran: Any) -> str:
 @model_options
 @endpoint_options
 @click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
-def bench(**given: Any) -> None:
+def bench(**parameters: Any) -> None:
     """Run, score and compare several systems, and make a report.
 
     The folder gets SYSTEM.jsonl and SYSTEM.scores.json (of several context sets
@@ -181,28 +181,29 @@ def bench(**given: Any) -> None:
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError
 
-    names = [n.strip() for n in given["systems"].split(",") if n.strip()]
-    out = given["out"]
+    names = [n.strip() for n in parameters["systems"].split(",") if n.strip()]
+    out = parameters["out"]
     out.mkdir(parents=True, exist_ok=True)
-    if given["store"] is None:
-        given["store"] = out / "replay.db"
-    how = run_options(given, out=None)
+    if parameters["store"] is None:
+        parameters["store"] = out / "replay.db"
+    how = run_options(parameters, out=None)
+    judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
     result = make(
-        given["benchmark"],
+        parameters["benchmark"],
         names,
         out,
-        llm=given["llm"],
-        measures=[m.strip() for m in (given["measures"] or "").split(",") if m.strip()],
-        context=given["context"],
-        runs=given["runs"],
-        seed=given["seed"],
-        limit=given["limit"],
-        judge=judge_session(record_from(Judging, given | {"judge": given["judge_name"]}), how),
+        llm=parameters["llm"],
+        measures=[m.strip() for m in (parameters["measures"] or "").split(",") if m.strip()],
+        context=parameters["context"],
+        runs=parameters["runs"],
+        seed=parameters["seed"],
+        limit=parameters["limit"],
+        judge=judge_session(judging, how),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
     )
     width = shutil.get_terminal_size().columns
-    click.echo(render_scores([s.file for s in result.scores], width, given["verbose"]))
+    click.echo(render_scores([s.file for s in result.scores], width, parameters["verbose"]))
     if result.differences:
         click.echo(render_differences(result.differences, width))
     click.echo(str(result.report))

@@ -115,7 +115,7 @@ def score(
     dry_run: bool,
     verbose: bool,
     allow_judge_failures: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
     """Score submissions against a package.
 
@@ -126,9 +126,9 @@ def score(
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
-    options = record_from(ScoreOptions, given)
+    options = record_from(ScoreOptions, parameters)
     if dry_run:
-        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(given))
+        plan = plan_scores(submissions, benchmark, options, gold=gold, run=run_options(parameters))
         click.echo("\n".join(plan.lines()))
         return
     scored = score_files(
@@ -139,7 +139,7 @@ def score(
         gold=gold,
         out=out,
         private=private,
-        run=run_options(given),
+        run=run_options(parameters),
     )
     files = [scores.file for scores in scored.scores]
     leading = () if verbose else scored.headline
@@ -160,7 +160,7 @@ def score(
 @path_option(
     "--out", help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout)."
 )
-def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
+def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> None:
     """Compare score files pairwise, or all with one baseline.
 
     Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
@@ -173,7 +173,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.schemas.errors import FailuresError
 
-    options = record_from(CompareOptions, given)
+    options = record_from(CompareOptions, parameters)
     comparison = compare_files([load_scores(path) for path in scores], options, out)
     if out is None:
         width = get_terminal_size().columns
@@ -199,7 +199,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     help="Default: by the ending of --out; md on stdout.",
 )
 @add_options(field_options(ReportOptions))
-def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given: Any) -> None:
+def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **parameters: Any) -> None:
     """Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, pdf).
 
     The HTML report is one file that needs no network. It shows answers when the scores were made
@@ -209,7 +209,7 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **given
     from citeforge.evaluator.statistics.compare import load_scores
 
     form, files = kind or format_of(out), [load_scores(path) for path in scores]
-    content, n_beside = make_report(files, form, out, record_from(ReportOptions, given))
+    content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))
     if out is None:
         write_data(content.decode())
         return

@@ -38,26 +38,26 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         problem: type[InputError] = InputError
         words = hub_error_words(error)
         if isinstance(error, RepositoryNotFoundError):
-            said = "the Hub shows no such repository to this token"
+            message = "the Hub shows no such repository to this token"
             allowed = "check the name, and the token (hf auth whoami)"
         elif isinstance(error, RevisionNotFoundError):
-            said = f"the Hub has no such revision ({words})"
+            message = f"the Hub has no such revision ({words})"
             allowed = "a branch, tag or commit of the repository"
         elif isinstance(error, HfHubHTTPError):
             status = getattr(error.response, "status_code", None)
             hints = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}
-            said = f"the Hub answered {status} ({words})"
+            message = f"the Hub answered {status} ({words})"
             allowed = hints.get(status or 0, "run the same command again")
         elif isinstance(error, HFValidationError):
-            said, allowed = f"is no name of a repository ({words})", "ORG/NAME"
+            message, allowed = f"is no name of a repository ({words})", "ORG/NAME"
         elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
             cause = error.__cause__ or error
             problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__
-            said = f"the connection to the Hub failed ({words})"
+            message = f"the connection to the Hub failed ({words})"
             allowed = "run the same command again: nothing is transferred or committed twice"
         else:
             raise
-        raise problem(said, path=repo_id, allowed=allowed) from error
+        raise problem(message, path=repo_id, allowed=allowed) from error
 
 
 def hub_error_words(error: BaseException) -> str:

@@ -148,8 +148,8 @@ def build_retrieved(
         writer.add("mapping", RELEVANT, relevant)
         writer.add("gold", "gold", gold.cast(GOLD))
         for name, ranking in rankings.items():
-            found = [(r.query_id, r.docid, r.rank, r.score) for q in ranking.values() for r in q]
-            writer.add("candidates", name, table_of(found, CANDIDATES))
+            ranks = [(r.query_id, r.docid, r.rank, r.score) for q in ranking.values() for r in q]
+            writer.add("candidates", name, table_of(ranks, CANDIDATES))
         contexts = ContextWriter(writer, relevant)
         _show(recipe, questions, findings, contexts, llm, counts)
         n = len(questions.texts)

@@ -197,9 +197,9 @@ class ThreeHeadsModel(ClassifierModel):
                 self.base_model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
-            def forward(self, **given: Any) -> Any:
+            def forward(self, **features: Any) -> Any:
                 return SimpleNamespace(
-                    logits=self.tri_layer(self.base_model(**given).pooler_output)
+                    logits=self.tri_layer(self.base_model(**features).pooler_output)
                 )
 
         network = Network()

@@ -114,20 +114,20 @@ class Measure:
         return Range(self.low, math.inf if self.high is None else self.high)
 
 
-def percent(name: str, family: str, definition: str, **given: Any) -> Measure:
+def percent(name: str, family: str, definition: str, **more: Any) -> Measure:
     """A measure from 0 to 1 that is shown from 0 to 100; ``needs`` nothing unless given."""
     return Measure(
-        name, family, definition, **{"low": 0, "high": 1, "scale": 100, "needs": "", **given}
+        name, family, definition, **{"low": 0, "high": 1, "scale": 100, "needs": "", **more}
     )
 
 
-def count(name: str, family: str, definition: str, **given: Any) -> Measure:
+def count(name: str, family: str, definition: str, **more: Any) -> Measure:
     """A measure that counts something in each answer; ``needs`` nothing unless given.
 
     More is neither better nor worse, unless given.
     """
     usual = {"needs": "", "higher_is_better": None}
-    return Measure(name, family, definition, 0, None, 1, **{**usual, **given})
+    return Measure(name, family, definition, 0, None, 1, **{**usual, **more})
 
 
 _CUTOFF = re.compile(r"[1-9][0-9]{0,8}")

@@ -297,7 +297,7 @@ def comparison_csv(comparison: Comparison) -> str:
     return Table(head, rows).csv()
 
 
-def to_json(found: Comparison) -> str:
+def to_json(comparison: Comparison) -> str:
     """All numbers; null where one is not defined."""
 
     def plain(d: Difference) -> dict[str, object]:
@@ -305,8 +305,9 @@ def to_json(found: Comparison) -> str:
             k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(d).items()
         }
 
-    content = {"differences": [plain(d) for d in found.differences], "left_out": found.left_out,
-               "cautions": found.cautions}  # fmt: skip
+    differences = [plain(d) for d in comparison.differences]
+    beside = {"left_out": comparison.left_out, "cautions": comparison.cautions}
+    content = {"differences": differences, **beside}
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -86,8 +86,8 @@ def _rounded(entry: MeasureScore) -> MeasureScore:
         "corrected": _correction(entry),
         "per_query": [],
     }
-    told = dict.fromkeys(("stderr", "sd_runs", "p_t", "p_holm", "influence", "variance"))
-    return entry.model_copy(update=kept | told)
+    blanks = dict.fromkeys(("stderr", "sd_runs", "p_t", "p_holm", "influence", "variance"))
+    return entry.model_copy(update=kept | blanks)
 
 
 def _correction(entry: MeasureScore) -> Corrected | None:

@@ -118,7 +118,7 @@ def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
 
 def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
     """Mentions; those that have round brackets to themselves become one, brackets included."""
-    found: list[Mention] = []
+    grouped: list[Mention] = []
     at = 0
     while at < len(mentions):
         last = at
@@ -131,9 +131,9 @@ def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
         if report[start - 1 : start] in ("(", "（") and report[end : end + 1] in (")", "）"):
             keys = tuple(dict.fromkeys(k for m in group for k in m.keys))
             group = [Mention(start - 1, end + 1, keys)]
-        found += group
+        grouped += group
         at = last + 1
-    return found
+    return grouped
 
 
 def _key(number: int, references: Mapping[int, str]) -> str:

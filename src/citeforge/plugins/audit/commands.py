@@ -32,7 +32,7 @@ _OTHER_OPTIONS = [
 @add_options(field_options(AuditOptions, _OTHER_OPTIONS))
 @model_options
 @endpoint_options
-def audit(folder: Path, **given: Any) -> None:
+def audit(folder: Path, **parameters: Any) -> None:
     """Look for flaws in a package that verifies.
 
     Near-duplicates of relevant passages among the negatives, negatives that hold a gold answer,
@@ -45,8 +45,8 @@ def audit(folder: Path, **given: Any) -> None:
     from citeforge.schemas.benchmarks.audit import NOT_MADE, checks_made
     from citeforge.schemas.errors import InputError
 
-    options = record_from(AuditOptions, given)
-    done = run_audit(folder, options, run=run_options(given))
+    options = record_from(AuditOptions, parameters)
+    done = run_audit(folder, options, run=run_options(parameters))
     result = done.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():

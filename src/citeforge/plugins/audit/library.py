@@ -59,9 +59,9 @@ def audit(
         UsageError: there is no such judge.
     """
     options = options or AuditOptions()
-    path, known = options.known_flaws, set[tuple[str, str, str]]()
+    path, accepted = options.known_flaws, set[tuple[str, str, str]]()
     if path is not None and options.strict and not options.accept:
-        known = read_known(path)
+        accepted = read_known(path)
     package = Package(Path(benchmark))
     result, survey = look(package, options, run)
     text = result.model_dump_json(indent=1) + "\n"
@@ -70,4 +70,4 @@ def audit(
     if path is not None and options.accept:
         write_known(path, flaws)
         return Audited(result, len(flaws), [], [])
-    return Audited(result, None, *(ratchet(flaws, known) if options.strict else ([], [])))
+    return Audited(result, None, *(ratchet(flaws, accepted) if options.strict else ([], [])))

@@ -182,13 +182,13 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
 
 def write_known(path: Path, rows: Sequence[Flaw]) -> None:
     """Accept flaws; those who read the file add why."""
-    known = (KnownFlaw(f.kind, f.query, f.passage) for f in rows)
-    write_bytes(path, b"".join(msgspec.json.encode(k) + b"\n" for k in known))
+    accepted = (KnownFlaw(f.kind, f.query, f.passage) for f in rows)
+    write_bytes(path, b"".join(msgspec.json.encode(k) + b"\n" for k in accepted))
 
 
 def ratchet(
-    rows: Sequence[Flaw], known: Collection[tuple[str, str, str]]
+    rows: Sequence[Flaw], accepted: Collection[tuple[str, str, str]]
 ) -> tuple[list[Flaw], list[tuple[str, str, str]]]:
     """(new flaws, accepted ones that are gone): either makes ``--strict`` fail."""
-    stale = set(known) - {f.key for f in rows}
-    return [f for f in rows if f.key not in known], sorted(stale)
+    stale = set(accepted) - {f.key for f in rows}
+    return [f for f in rows if f.key not in accepted], sorted(stale)

@@ -38,7 +38,7 @@ def kg() -> None:
 @kg.command("profile")
 @kg_options
 @path_option("--out", help="Draft of a domain (FILE.yaml).")
-def profile(out: Path | None, **given: Any) -> None:
+def profile(out: Path | None, **parameters: Any) -> None:
     """Tell what a graph says of the domain's class: relations, counts, values.
 
     With --out, writes the domain with plain words for every relation that has none, to be made
@@ -49,7 +49,7 @@ def profile(out: Path | None, **given: Any) -> None:
     from citeforge.plugins.graphs.profile import draft
     from citeforge.plugins.graphs.profile import profile_class as look
 
-    graph = open_kg(given)
+    graph = open_kg(parameters)
     about = look(graph)
     domain = graph.domain
     listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:8])
@@ -76,7 +76,7 @@ def profile(out: Path | None, **given: Any) -> None:
 @kg_options
 @path_option("--entities", required=True, help="File with one id a line.")
 @path_option("--out", required=True, help="FILE.nt or FILE.nt.gz.")
-def snapshot(entities: Path, out: Path, **given: Any) -> None:
+def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
     """Freeze the sub-graphs of entities as N-Triples.
 
     A benchmark built from the file stays the same for ever.
@@ -86,7 +86,7 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
 
     if not out.name.endswith((".nt", ".nt.gz")):
         raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
-    graph = open_kg(given)
+    graph = open_kg(parameters)
     ids = read_entities(entities, graph)
     n_entities, n_lines = write_snapshot(graph, ids, out)
     click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
@@ -105,7 +105,7 @@ def snapshot(entities: Path, out: Path, **given: Any) -> None:
     "(default: the graph's own labels).",
 )
 @path_option("--out", help="JSON Lines file of links.")
-def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> None:
+def link(questions: Path, ner: str | None, out: Path | None, **parameters: Any) -> None:
     """Find the entities that questions name (KaLMA's retrieval).
 
     With BioKaLMA's JSON, reports recall and precision against the sub-graphs it was published with.
@@ -114,7 +114,7 @@ def link(questions: Path, ner: str | None, out: Path | None, **given: Any) -> No
     from citeforge.plugins.graphs.links import link_questions, read_questions
 
     read = read_questions(questions)
-    links, quality = link_questions(read, Linker(open_kg(given), ner), out)
+    links, quality = link_questions(read, Linker(open_kg(parameters), ner), out)
     candidates = [len(link.candidates) for mine in links for link in mine]
     click.echo(
         f"{len(read.texts):,} questions, {len(candidates):,} names, "

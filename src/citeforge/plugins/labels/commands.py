@@ -57,7 +57,7 @@ def calibrate(
     labels: tuple[Path, ...],
     scores: tuple[Path, ...],
     label_format: str,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
     """Measure a judge's errors, and keep them in a package.
 
@@ -72,7 +72,7 @@ def calibrate(
     if not labels:
         raise UsageError("needs --labels FILE")
     rows = labelled_pairs(labels, scores, label_format)
-    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = calibration.calibrate(rows.pairs, session, labels[0])
     calibration.write_calibration(benchmark, result)
     click.echo(render_calibration(result))
@@ -91,7 +91,7 @@ def calibrate(
 @model_options
 @endpoint_options
 def judge(
-    pairs: Path, out: Path | None, dry_run: bool, allow_judge_failures: bool, **given: Any
+    pairs: Path, out: Path | None, dry_run: bool, allow_judge_failures: bool, **parameters: Any
 ) -> None:
     """Judge whether premises entail hypotheses.
 
@@ -101,7 +101,7 @@ def judge(
     from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
     from citeforge.schemas.errors import FailuresError, UsageError
 
-    judging, run = record_from(JudgeOptions, given), run_options(given)
+    judging, run = record_from(JudgeOptions, parameters), run_options(parameters)
     if dry_run:
         click.echo("\n".join(plan_pairs(pairs, judging, run).lines()))
         return
@@ -168,7 +168,7 @@ def meta_eval(
     agreed: bool,
     measure: str | None,
     allow_judge_failures: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
     """Measure a judge against human labels.
 
@@ -203,7 +203,7 @@ def meta_eval(
         rows = labelled_pairs(labels, scores, label_format)
     else:
         rows = hagrid_pairs(load(benchmark))
-    session = require_judge(record_from(JudgeOptions, given), run_options(given))
+    session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
     for line in rows.lines():
@@ -288,7 +288,7 @@ def labels() -> None:
 @labels.command("plan-queries")
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(PlanOptions))
-def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
+def plan_queries(scores: tuple[Path, ...], **parameters: Any) -> None:
     """Say how many queries a difference needs.
 
     From the variance in score files: of two or more systems, that of their paired differences; of
@@ -299,7 +299,7 @@ def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
     from citeforge.plugins.labels.planning import plan_queries as plan
     from citeforge.plugins.labels.planning import render_query_plans
 
-    options = record_from(PlanOptions, given)
+    options = record_from(PlanOptions, parameters)
     result = plan([load_scores(path) for path in scores], options)
     click.echo(render_query_plans(result, options.power))
 
@@ -307,7 +307,7 @@ def plan_queries(scores: tuple[Path, ...], **given: Any) -> None:
 @labels.command("plan-effort")
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(EffortOptions))
-def plan_effort(scores: tuple[Path, ...], **given: Any) -> None:
+def plan_effort(scores: tuple[Path, ...], **parameters: Any) -> None:
     """Say which of more queries, runs, judges, repeats or labels narrows an interval most.
 
     SCORES is one score file; or several of the same submission, one a judge. Each step adds a tenth
@@ -317,14 +317,14 @@ def plan_effort(scores: tuple[Path, ...], **given: Any) -> None:
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.plugins.labels.effort import effort_plan, render_effort
 
-    options = record_from(EffortOptions, given)
+    options = record_from(EffortOptions, parameters)
     click.echo(render_effort(effort_plan([load_scores(path) for path in scores], options)))
 
 
 @labels.command("export")
 @path_argument("scores", nargs=-1)
 @add_options(field_options(AnnotationOptions))
-def export(scores: tuple[Path, ...], **given: Any) -> None:
+def export(scores: tuple[Path, ...], **parameters: Any) -> None:
     """Write a blind, shuffled sample for annotators.
 
     SCORES are score files made with --details. Beside OUT stands OUT.key.json, which tells whose
@@ -332,7 +332,7 @@ def export(scores: tuple[Path, ...], **given: Any) -> None:
     """
     from citeforge.plugins.labels.annotation.sheets import export_sheet
 
-    options = record_from(AnnotationOptions, given)
+    options = record_from(AnnotationOptions, parameters)
     task, count = export_sheet(options, scores)
     click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
 
@@ -346,7 +346,7 @@ _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Ju
 @verdicts_option
 @model_options
 @endpoint_options
-def plan(answers: Path, **given: Any) -> None:
+def plan(answers: Path, **parameters: Any) -> None:
     """Say how many answers people must label, and draw them.
 
     ANSWERS is a score file by the judge; or a submission, with --benchmark and --judge. With
@@ -355,8 +355,8 @@ def plan(answers: Path, **given: Any) -> None:
     """
     from citeforge.plugins.labels.planning import plan_labelling, render_label_plan, write_plan
 
-    options = record_from(LabelPlanOptions, given)
-    result = plan_labelling(answers, options, run_options(given))
+    options = record_from(LabelPlanOptions, parameters)
+    result = plan_labelling(answers, options, run_options(parameters))
     click.echo(render_label_plan(result, options.half_width))
     if options.out is not None:
         write_plan(options.out, result, options)

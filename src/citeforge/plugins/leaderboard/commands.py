@@ -79,7 +79,7 @@ def add(
     replace: bool,
     only_check: bool,
     allow_judge_failures: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
     """Take submissions in: check them, score them, build the site again.
 
@@ -96,7 +96,7 @@ def add(
         replace=replace,
         only_check=only_check,
         allow_judge_failures=allow_judge_failures,
-        run=run_options(given),
+        run=run_options(parameters),
     )
     for line in done.lines():
         click.echo(line)

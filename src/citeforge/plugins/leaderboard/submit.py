@@ -369,9 +369,9 @@ def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
             write_bytes(one.target, content)
     for board in boards.boards:
         before = read_history(board.history_file)
-        known = latest(before)
+        entries = latest(before)
         events = [p.event for p in scored if p.event and p.board == board]
-        new = [e for e in events if known.get(e.submission) != e]
+        new = [e for e in events if entries.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
     for one in scored:

@@ -41,7 +41,7 @@ def reproduce(
     data: Path | None,
     models: bool,
     out: Path | None,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
     """Compute published tables again from published outputs.
 
@@ -52,9 +52,9 @@ def reproduce(
     from citeforge.plugins.reproduce.declared import find_table, published_tables
     from citeforge.schemas.errors import UsageError
 
-    known = list(published_tables())
+    tables = list(published_tables())
     if only_list:
-        _list([find_table(name) for name in names or known])
+        _list([find_table(name) for name in names or tables])
         return
     if every == bool(names):
         raise UsageError("name tables (citeforge reproduce --list), or give --all")
@@ -70,7 +70,7 @@ def reproduce(
 
     if out is not None:
         require_format(out)
-    judge = judge_session(record_from(JudgeOptions, given), run_options(given))
+    judge = judge_session(record_from(JudgeOptions, parameters), run_options(parameters))
     compared = reproduce_tables(
         names, data=data, judge=judge, models=models,
         on_table=lambda table: click.echo("\n".join(table_lines(table))),

@@ -158,12 +158,12 @@ _KG = "a kalma benchmark"
 _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
-def micro_and_macro(name: str, definition: str, **given: Any) -> tuple[Measure, ...]:
+def micro_and_macro(name: str, definition: str, **more: Any) -> tuple[Measure, ...]:
     """A measure as a ratio of sums, and as a mean over answers."""
     return tuple(
         percent(
             f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
-            reads="triples", **given,
+            reads="triples", **more,
         )
         for how, words in (
             ("micro", "over all of them"),

@@ -33,8 +33,8 @@ def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
             for place, name in enumerate(distinct_ids(item))
         ]
         back = {str(measure): name for name, measure in names.items()}
-        for found in ir_measures.iter_calc(list(names.values()), qrels, ranked):
-            columns[back[str(found.measure)]][run, int(found.query_id)] = found.value
+        for metric in ir_measures.iter_calc(list(names.values()), qrels, ranked):
+            columns[back[str(metric.measure)]][run, int(metric.query_id)] = metric.value
         if inputs.protocol == "reference":
             for measure in measures:
                 for item in items if measure.parameters["base"] in ("P", "R") else ():

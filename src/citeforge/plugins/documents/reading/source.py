@@ -39,8 +39,8 @@ HIDDEN, LINK = "hidden", "a link"
 def _entries(folder: Path) -> Iterator[tuple[Path, str | None]]:
     """All files below a folder, and why one is not looked at; of a folder that is not, itself."""
     try:
-        with os.scandir(folder) as found:
-            entries = sorted(found, key=lambda e: os.fsencode(e.name))
+        with os.scandir(folder) as scan:
+            entries = sorted(scan, key=lambda e: os.fsencode(e.name))
     except OSError as error:
         yield folder, _closed(error)
         return

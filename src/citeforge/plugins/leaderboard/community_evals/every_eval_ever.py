@@ -307,9 +307,9 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
     return record
 
 
-def _texts(**given: object) -> dict[str, str]:
+def _texts(**parameters: object) -> dict[str, str]:
     """Additional details, which hold texts alone."""
-    return {name: str(value) for name, value in given.items() if value is not None}
+    return {name: str(value) for name, value in parameters.items() if value is not None}
 
 
 RECORDS = Export(

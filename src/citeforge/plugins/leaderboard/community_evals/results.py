@@ -349,7 +349,7 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
 @path_option("--out", help="Also write the files below here.")
 @click.option("--dry-run", is_flag=True, help="Print the files; open no pull request.")
 def publish_results(
-    scores: tuple[Path, ...], out: Path | None, dry_run: bool, **given: Any
+    scores: tuple[Path, ...], out: Path | None, dry_run: bool, **parameters: Any
 ) -> None:
     """Show a model's scores on its page of the Hugging Face Hub.
 
@@ -357,7 +357,7 @@ def publish_results(
     values go into .eval_results/ of the model's repository, by a pull request; the Hub's
     leaderboard of the benchmark takes them from there. Run again, it opens no second one.
     """
-    options = record_from(ResultsOptions, given)
+    options = record_from(ResultsOptions, parameters)
     files = [(path, load_scores(path)) for path in scores]
     results = results_of(files, target_of(options), options)
     for name, text in results.files.items():

@@ -74,8 +74,8 @@ def system_encodings(
     numbers = [everybody.index(name) for name in names]
     colours = [palette.colour(i) for i in numbers]
     shapes = [palette.shape(i) for i in numbers]
-    shown = lookup(name_lines(names))
-    key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=shown)
+    labels = lookup(name_lines(names))
+    key = alt.Legend(title=None, orient="bottom", columns=2, labelLimit=150, labelExpr=labels)
     key = key if legend else None
     return {
         "color": alt.Color("system:N", legend=key, sort=None,

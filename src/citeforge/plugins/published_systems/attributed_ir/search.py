@@ -110,8 +110,8 @@ class Search:
         if self._over != "corpus":
             retriever = Bm25([p.id for p in item.passages], self._read(item.passages))
         n_first = depth if self._second is None else self._setting.options.depth
-        found = retriever.rank(texts, n_first)
-        rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in found.items()}
+        ranked = retriever.rank(texts, n_first)
+        rankings = {name: [(r.docid, r.score) for r in rows] for name, rows in ranked.items()}
         if self._second is None:
             return [rankings[name] for name in texts]
         return [

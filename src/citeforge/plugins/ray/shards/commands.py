@@ -31,7 +31,7 @@ def shard() -> None:
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @add_options(field_options(RageRecipe, _OWN))
 @add_options(field_options(RunOptions, ("device", "shard_rows", *ENDPOINT)))
-def embed(**given: Any) -> None:
+def embed(**parameters: Any) -> None:
     """Embed one share of a `build rage`, for several processes or machines at once.
 
     All shares are given the same options and the same folder --out; `build rage … --from-shards`
@@ -39,7 +39,7 @@ def embed(**given: Any) -> None:
     """
     from citeforge.plugins.ray.shards.shares import embed_shard
 
-    done = embed_shard(*_records(given))
+    done = embed_shard(*_records(parameters))
     click.echo(
         f"{done.folder}: share {done.shard} embedded, {done.passages:,} passages and "
         f"{done.queries:,} queries"
@@ -50,7 +50,7 @@ def embed(**given: Any) -> None:
 @add_options(field_options(ShardOptions))
 @add_options(field_options(RunOptions, ("out",), ("out",)))
 @add_options(field_options(RageRecipe, _OWN))
-def mine(**given: Any) -> None:
+def mine(**parameters: Any) -> None:
     """Mine for one share of the queries of a `build rage`, once all shares are embedded.
 
     All shares are given the same options and the folder of `shard embed` as --out; `build rage …
@@ -58,13 +58,13 @@ def mine(**given: Any) -> None:
     """
     from citeforge.plugins.ray.shards.shares import mine_shard
 
-    done = mine_shard(*_records(given))
+    done = mine_shard(*_records(parameters))
     click.echo(
         f"{done.folder}: share {done.shard} mined, {done.queries:,} queries among "
         f"{done.passages:,} passages"
     )
 
 
-def _records(given: dict[str, Any]) -> tuple[RageRecipe, RunOptions, Shard]:
-    share = record_from(ShardOptions, given).shard
-    return record_from(RageRecipe, given), record_from(RunOptions, given), share
+def _records(parameters: dict[str, Any]) -> tuple[RageRecipe, RunOptions, Shard]:
+    share = record_from(ShardOptions, parameters).shard
+    return record_from(RageRecipe, parameters), record_from(RunOptions, parameters), share

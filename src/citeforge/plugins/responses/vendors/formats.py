@@ -39,11 +39,11 @@ def _looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
     part = line if is_in_lines else start
     if not part.startswith((b"{", b"[")) or OUTPUT.search(part):
         return False
-    found = next((v for v in VENDORS if re.search(v.mark, part)), None)
-    if found is None or is_in_lines or b'"docs"' in start:
-        return found is vendor and is_in_lines
+    owner = next((v for v in VENDORS if re.search(v.mark, part)), None)
+    if owner is None or is_in_lines or b'"docs"' in start:
+        return owner is vendor and is_in_lines
     raise InputError(
-        f"holds {'an array of ' if is_array else ''}responses of {found.name}, not one a line",
+        f"holds {'an array of ' if is_array else ''}responses of {owner.name}, not one a line",
         path=path,
         allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
     )
