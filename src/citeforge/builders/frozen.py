@@ -93,8 +93,8 @@ def _build(
         queries, relevant, gold = source.queries(), source.relevant(), source.gold()
         writer.add("queries", "queries", queries.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant.cast(MAPPING))
-        shown = {query: docs.get(query, []) for query in queries["_id"].to_pylist()}
-        contexts = writer.add_contexts(name, shown)
+        passages = {query: docs.get(query, []) for query in queries["_id"].to_pylist()}
+        contexts = writer.add_contexts(name, passages)
         writer.add("gold", "gold", gold.cast(GOLD))
         stats: Stats = {
             "queries": queries.num_rows,

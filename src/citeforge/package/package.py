@@ -88,9 +88,9 @@ class Package(Displayed):
         import pandas
 
         return pandas.DataFrame([
-            {"query_id": item.query_id, "query": item.query, "number": number, **vars(shown)}
+            {"query_id": item.query_id, "query": item.query, "number": number, **vars(passage)}
             for item in self.items(context)
-            for number, shown in enumerate(item.evidence, 1)
+            for number, passage in enumerate(item.evidence, 1)
         ])  # fmt: skip
 
     @property

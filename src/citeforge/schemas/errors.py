@@ -99,7 +99,7 @@ class UnknownValueError(UsageError):
         known: the legal names.
     """
 
-    def __init__(self, what: str, value: str, known: Iterable[str], command: str = "") -> None:
+    def __init__(self, what: str, value: str, choices: Iterable[str], command: str = "") -> None:
         """Say what is unknown, what was probably meant, and what there is.
 
         Args:
@@ -110,7 +110,7 @@ class UnknownValueError(UsageError):
         """
         self.what = what
         self.value = value
-        self.known = sorted(known)
+        self.known = sorted(choices)
         hint = suggestion(value, self.known)
         others = f"`{command}` lists them all" if command else f"known: {', '.join(self.known)}"
         super().__init__(f"unknown {what} {value!r}{hint}; {others}")

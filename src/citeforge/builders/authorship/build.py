@@ -115,11 +115,11 @@ def _write_tables(
     queries = list(chosen.docs)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     contexts: dict[str, ContextSet] = {}
-    shown: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     context_stats: Stats = {}
     for cell in design.cells:
         rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.docs.items()}
-        shown |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
+        pairs |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
         stats = writer.add_contexts(cell.context, rows)
         context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:
@@ -136,11 +136,11 @@ def _write_tables(
         of_twins = [
             {**row, "corpus-id": twins[row["corpus-id"]], "rank": None}
             for row in human
-            if (row["query-id"], twins.get(row["corpus-id"])) in shown
+            if (row["query-id"], twins.get(row["corpus-id"])) in pairs
         ]
         judged[label] = pa.Table.from_pylist(human, schema=MAPPING)
         tables[label] = pa.Table.from_pylist([*human, *of_twins], schema=MAPPING)
-    passages = {passage for _, passage in shown}
+    passages = {passage for _, passage in pairs}
     base.add_judged(writer, queries, tables, passages)
     twin_rows = rows_with(base.twins, "twin_id", passages & set(twins.values()))
     if twin_rows.num_rows:

@@ -92,17 +92,19 @@ def _absent(
         f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
     )
     for question in questions:
-        name, shown = question.query_id, full[question.query_id]
+        name, triples = question.query_id, full[question.query_id]
         # Published gold may be of graphs that its retrieval missed: nothing to remove.
-        order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(shown)]
+        order = [t for t in dict.fromkeys(t for t, _ in question.gold) if t in set(triples)]
         generator(seed, "kalma absent", name).shuffle(order)
         absent = order[:size]
         if len(absent) < size:
             made.short[name] = {"absent": len(absent)}
-        leaks = [t for t in shown if t not in absent and any(_leaks(t, a, domain) for a in absent)]
+        leaks = [
+            t for t in triples if t not in absent and any(_leaks(t, a, domain) for a in absent)
+        ]
         made.removed[name] = [(t, "gold") for t in absent] + [(t, "inverse") for t in leaks]
         gone = {*absent, *leaks}
-        made.triples[name] = [t for t in shown if t not in gone]
+        made.triples[name] = [t for t in triples if t not in gone]
     return made
 
 

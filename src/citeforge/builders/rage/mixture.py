@@ -139,8 +139,8 @@ def _filling(
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:
     """Queries with fewer mapped passages than asked: query to label to the number found."""
     short: dict[str, dict[str, int]] = {}
-    asked = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
-    for label, number in asked.items():
+    sizes = {IRRELEVANT: mining.irrelevant, SEEMINGLY_RELEVANT: mining.seemingly_relevant}
+    for label, number in sizes.items():
         for query, pool in pools.by_label[label].items():
             if len(pool) < number:
                 short.setdefault(query, {})[label] = len(pool)

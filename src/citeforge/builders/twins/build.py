@@ -230,10 +230,10 @@ def _write_tables(
         label: rows_with(table, "query-id", queries).cast(MAPPING)
         for label, table in base.mappings.items()
     }
-    shown = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
-    ids = shown.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
+    in_contexts = {d["corpus-id"] for c in contexts.values() for row in c.values() for d in row}
+    ids = in_contexts.union(*(t["corpus-id"].to_pylist() for t in mappings.values()))
     rows, passages = _rows(rewriting, ids, str(models["twin author"]["name"]), recipe.keep_failed)
-    base.add_judged(writer, queries, mappings, shown, passages)
+    base.add_judged(writer, queries, mappings, in_contexts, passages)
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     stats: Stats = {
         "queries": len(queries),

@@ -38,16 +38,16 @@ def compute(
             judged = [m for m in together if "judge" in m.uses]
             lines.advance(0, together[0].name)
             for repeat in range(repeats if judged else 1):
-                asked = judged if repeat else together
+                wanted = judged if repeat else together
                 if judge is not None:
                     judge.repeat = repeat
                 try:
-                    results: list[Any] = list(function(inputs, asked))
+                    results: list[Any] = list(function(inputs, wanted))
                     if not is_of_cells:
                         samples = dict(results)
-                        results = [_row(m, samples[m.name]) for m in asked]
+                        results = [_row(m, samples[m.name]) for m in wanted]
                 except CannotError as error:
-                    results = not_computed(dict.fromkeys((m.name for m in asked), str(error)))
+                    results = not_computed(dict.fromkeys((m.name for m in wanted), str(error)))
                 for row in results:
                     if isinstance(row, Row):
                         by_place.setdefault((row.measure.name, row.place), []).append(row)

@@ -149,9 +149,9 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
         names.setdefault((reason, tuple(concerned)), []).append(name)
     everybody = {f.system for f in files}
     return [
-        f"{', '.join(found)}: {reason}"
+        f"{', '.join(measures)}: {reason}"
         + ("" if set(concerned) == everybody else f" ({', '.join(concerned)})")
-        for (reason, concerned), found in names.items()
+        for (reason, concerned), measures in names.items()
     ]
 
 
@@ -211,14 +211,14 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
     """Where uncertainty comes from, by system, of several runs, verdicts or judges."""
     lines = []
     for file in files:
-        told = [
+        parts = [
             f"{m.name} {_listed(m.variance.shares)}"
             for m in file.measures
             if m.variance is not None and m.variance.shares
         ]
-        if told:
+        if parts:
             lines.append(
-                f"uncertainty of {file.system} (squared standard error): {'; '.join(told)}"
+                f"uncertainty of {file.system} (squared standard error): {'; '.join(parts)}"
             )
     return lines + _judge_lines(files)
 
@@ -235,7 +235,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
         answers.setdefault((file.submission_sha256, *place), []).append(file)
     lines = []
     for by_judge in answers.values():
-        told, by_name = [], [{m.name: m for m in f.measures} for f in by_judge]
+        parts, by_name = [], [{m.name: m for m in f.measures} for f in by_judge]
         for name, first in by_name[0].items():
             entries, scale = [of_file[name] for of_file in by_name if name in of_file], first.scale
             if len(entries) < len(by_judge) or not _are_of_judges(entries):
@@ -246,11 +246,11 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
             value, low, high, levels, components = over_judges(name, values)
             if shares := shares_of(components, levels):
                 ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
-                told.append(f"{name} {scale * value:.2f} {ends} {_listed(shares)}")
-        if told:
+                parts.append(f"{name} {scale * value:.2f} {ends} {_listed(shares)}")
+        if parts:
             lines.append(
                 f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "
-                f"shares of the squared standard error): {'; '.join(told)}"
+                f"shares of the squared standard error): {'; '.join(parts)}"
             )
     return lines
 

@@ -53,9 +53,9 @@ def render_scores(
     results = named_rows(references_last(results))
     if all(r.design is not None for r in results):
         return _render_design(results, width)
-    shown = _shown_counts(results, verbose)
-    counts = Table(["", *shown], [
-        [r.system, *(f"{getattr(r.counts, field):,}" for field in shown.values())] for r in results
+    fields = _shown_counts(results, verbose)
+    counts = Table(["", *fields], [
+        [r.system, *(f"{getattr(r.counts, field):,}" for field in fields.values())] for r in results
     ])  # fmt: skip
     scores = scores_table(results)
     left_out: list[str] = []

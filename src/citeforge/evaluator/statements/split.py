@@ -232,21 +232,21 @@ class _Reader:
         }  # fmt: skip
         row = _row(line)
         spans = self._split(line, forced, start) if row is None else [row]
-        found = [_Sentence(start + s, start + e) for s, e in spans]
+        sentences = [_Sentence(start + s, start + e) for s, e in spans]
         if self.pending:
-            found[0].markers.extend(self.pending)
+            sentences[0].markers.extend(self.pending)
             self.pending = []
         opens_line = bool(marks) and not _has_letter(self.cut.text[start : marks[0][1]])
-        starts = [s.start for s in found]
+        starts = [s.start for s in sentences]
         for marker, place in marks:
-            owner = self._owner(marker, place, found, starts, opens_line or self.opens)
-            found[owner].markers.append(marker)
-        for i in range(len(found) - 1, 0, -1):
-            if is_label(self.cut.text[found[i].start : found[i].end]):
-                found[i - 1].markers.extend(found.pop(i).markers)
-        if _LEAD_IN.search(line.rstrip()) and not found[-1].markers:
-            found.pop()
-        self.sentences.extend(found)
+            owner = self._owner(marker, place, sentences, starts, opens_line or self.opens)
+            sentences[owner].markers.append(marker)
+        for i in range(len(sentences) - 1, 0, -1):
+            if is_label(self.cut.text[sentences[i].start : sentences[i].end]):
+                sentences[i - 1].markers.extend(sentences.pop(i).markers)
+        if _LEAD_IN.search(line.rstrip()) and not sentences[-1].markers:
+            sentences.pop()
+        self.sentences.extend(sentences)
 
     def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
         ends = [e for _, e in self.segmenter.split(line)]
@@ -263,20 +263,25 @@ class _Reader:
         return spans
 
     def _owner(
-        self, marker: Marker, place: int, found: list[_Sentence], starts: list[int], forward: bool
+        self,
+        marker: Marker,
+        place: int,
+        sentences: list[_Sentence],
+        starts: list[int],
+        forward: bool,
     ) -> int:
         before = bisect_right(starts, place) - 1
         if before < 0:
             return 0
-        if place == found[before].start and before > 0:
+        if place == sentences[before].start and before > 0:
             before -= 1
-        if place < found[before].end or before + 1 == len(found):
+        if place < sentences[before].end or before + 1 == len(sentences):
             return before
         glued = not self.output[marker.start - 1].isspace()
         spaced = self.output[marker.end : marker.end + 1].isspace()
         if glued and self.output[marker.start - 1] not in "]】］":
             return before + 1 if forward and not spaced else before
-        following = self.cut.text[found[before + 1].start :][:60]
+        following = self.cut.text[sentences[before + 1].start :][:60]
         return before + 1 if forward or _PREDICATE.match(following) else before
 
 

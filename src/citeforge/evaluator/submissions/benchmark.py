@@ -142,11 +142,11 @@ class Benchmark(Package):
 
     def _context_of_items(self, name: str) -> ContextTable:
         """A context set of a kind that keeps its contexts its own way."""
-        shown = [item.passages for item in self.items(name)]
-        passages = [p for row in shown for p in row]
+        rows = [item.passages for item in self.items(name)]
+        passages = [p for row in rows for p in row]
         return ContextTable(
             name,
-            np.cumsum([0, *map(len, shown)]),
+            np.cumsum([0, *map(len, rows)]),
             pa.array([p.id for p in passages], pa.string()),
             np.array([p.is_relevant for p in passages], np.bool_),
             any(p.label not in (None, UNJUDGED) for p in passages),

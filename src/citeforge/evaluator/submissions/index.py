@@ -180,14 +180,14 @@ class Submission:
         """sha256 of the file, or over the files of the folder."""
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
 
-    def choose_context(self, asked: str | None) -> str:
+    def choose_context(self, name: str | None) -> str:
         """Context set to score: the one asked for, else the one that the lines are about.
 
         Raises:
             UsageError: the lines are of several sets, or nothing names one.
         """
-        if asked is not None:
-            return asked
+        if name is not None:
+            return name
         if len(self.contexts) > 1:
             raise UsageError(
                 f"the answers are of several context sets; give --context {'|'.join(self.contexts)}"

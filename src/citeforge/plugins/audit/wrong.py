@@ -156,8 +156,8 @@ class CitationClasses:
 
 def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
     """The nearest passages of the corpus that were not shown; none where nobody searched."""
-    shown = {*s.cited, *(text for texts in s.others for text in texts)}
-    return [text for text in near.get(s.text, ()) if text not in shown][:CANDIDATES]
+    seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
+    return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
 def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:

@@ -161,12 +161,12 @@ def faithfulness(cells: CellAnswers, measures: Sequence[Measure]) -> Rows:
     (Wallat et al. 2025, arXiv 2412.18004, call a citation post-rationalised that the answer does
     not depend on).
     """
-    shown = [
+    ids = [
         [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
         for row in range(len(cells.benchmark.query_ids))
     ]
-    target = [design.only_difference(before, without) for before, without, _ in shown]
-    decoy = [design.only_difference(before, decoyed) for before, _, decoyed in shown]
+    target = [design.only_difference(before, without) for before, without, _ in ids]
+    decoy = [design.only_difference(before, decoyed) for before, _, decoyed in ids]
     gold = _gold(cells)
 
     def cites(run: int, row: int) -> float:

@@ -57,8 +57,8 @@ class PromptedLlm:
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for example in self._examples[question.form]:
-            shown = self._filled(QUESTION, values | {"passages": example["passages"]})
-            turns += ("user", shown), ("assistant", example["reply"] + _END)
+            prompt = self._filled(QUESTION, values | {"passages": example["passages"]})
+            turns += ("user", prompt), ("assistant", example["reply"] + _END)
             values["is_first"] = False
         values["passages"] = _as_rows(question.evidence)
         return self._request(QUESTION, values, _WRITTEN, turns=turns)

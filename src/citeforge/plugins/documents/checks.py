@@ -65,9 +65,9 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 def _names_what_is_asked(question: Question) -> bool:
     """Whether the statement has a word of the question: a judge must see more than the answer."""
-    asked = _words(question.text)
+    words = _words(question.text)
     # Scripts without spaces have no words to compare.
-    return len(asked) < 3 or bool(asked & _words(question.statement))
+    return len(words) < 3 or bool(words & _words(question.statement))
 
 
 def _stands(question: Question) -> bool:
@@ -90,8 +90,8 @@ def _stands(question: Question) -> bool:
 def _shared_run(question: str, passage: str) -> list[str]:
     """The longest run of words that both have."""
     one, two = bare_words(question), bare_words(passage)
-    found = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
-    return one[found.a : found.a + found.size]
+    match = SequenceMatcher(None, one, two, autojunk=False).find_longest_match()
+    return one[match.a : match.a + match.size]
 
 
 def _says(text: str, answer: str) -> bool:
@@ -109,31 +109,31 @@ def _words(text: str) -> set[str]:
 def _pointer(question: Question) -> str | None:
     """Words such as "the passage", unless the documents themselves use them."""
     texts = " ".join(e.text for e in question.evidence).lower()
-    found = (m[0] for m in _POINTERS.finditer(question.text))
-    return next((words for words in found if words.lower() not in texts), None)
+    pointers = (m[0] for m in _POINTERS.finditer(question.text))
+    return next((words for words in pointers if words.lower() not in texts), None)
 
 
 def _other_language(question: Question) -> str | None:
-    asked, written = language_of(question.text), language_of(question.evidence[0].text)
-    if asked is None or written is None or asked == written:
+    of_question, written = language_of(question.text), language_of(question.evidence[0].text)
+    if of_question is None or written is None or of_question == written:
         return None
-    return f"is {asked}; the passage is {written}"
+    return f"is {of_question}; the passage is {written}"
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:
     """Take questions that ask what an earlier one asks: nearly its words, and all its names,
     numbers and answers."""
-    known = [(_form(q.text), q) for q in earlier]
+    forms = [(_form(q.text), q) for q in earlier]
     for question in questions:
         form = _form(question.text)
-        for other_form, other in known:
+        for other_form, other in forms:
             if token_sort_ratio(form, other_form, score_cutoff=_ALIKE) and _is_same(
                 question, other
             ):
                 question.reject(REPEAT, f"repeats {other.id}: {other.text!r}")
                 break
         else:
-            known.append((form, question))
+            forms.append((form, question))
 
 
 def _form(text: str) -> str:

@@ -153,7 +153,7 @@ class QuestionMaker:
         self,
         check: str,
         questions: Iterable[Question],
-        shown: Callable[[Question], Iterable[Sequence[Evidence]]],
+        passages_of: Callable[[Question], Iterable[Sequence[Evidence]]],
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
@@ -166,7 +166,7 @@ class QuestionMaker:
             is_wrong: whether a reply takes the question.
             words: what the reason starts with; ``{}`` is the id of the first passage shown.
         """
-        work = [(q, list(shown(q))) for q in _open(questions)]
+        work = [(q, list(passages_of(q))) for q in _open(questions)]
         replies = iter(self.asker.ask([
             self.asker.to_answer(q, passages, 0 if passages else n)
             for q, tries in work

@@ -98,9 +98,9 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
     ])  # fmt: skip
     value, low, high = (scale * v for v in (value, low, high))
     components = {k: v * scale**2 for k, v in components.items()}
-    if len(files) == 1 and (known := entries[0].variance) is not None:
+    if len(files) == 1 and (variance := entries[0].variance) is not None:
         value, low, high = (math.nan if v is None else v for v in _ends(entries[0]))
-        levels, components = {str(s): known.levels[s] for s in SOURCES}, known.components
+        levels, components = {str(s): variance.levels[s] for s in SOURCES}, variance.components
     if math.isnan(low) or levels["queries"] < 2:
         raise InputError(f"{name} has no interval", allowed="a measure with one, of some queries")
     corrected = entries[0].corrected if len(files) == 1 else None

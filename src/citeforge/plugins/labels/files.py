@@ -222,12 +222,12 @@ def _claims(path: Path) -> Iterator[Label]:
     for line, row in read_rows(path, _ClaimRow):
         field = "label" if row.attribution_label is None else "attribution_label"
         word = row.label if row.attribution_label is None else row.attribution_label
-        known = None if word is None else word.strip().lower()
-        level = _level(known if known in CLAIMS else word, CLAIMS, path, line, field)
+        lower = None if word is None else word.strip().lower()
+        level = _level(lower if lower in CLAIMS else word, CLAIMS, path, line, field)
         yield Label(
             path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
             evidence=tuple(row.references), answer=row.response or row.claim,
-            contradicted=_CONTRADICTED.get(known or ""),
+            contradicted=_CONTRADICTED.get(lower or ""),
         )  # fmt: skip
 
 

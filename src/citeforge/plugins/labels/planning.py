@@ -221,13 +221,13 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
         correlation = max(0.0, correlation)  # a weight is not negative
     total = int(here.sum())
     alone = labels_needed(options.half_width, sd, total, 0.0)
-    known = None if correlation is None else min(1.0, abs(correlation))
-    helped = None if known is None else labels_needed(options.half_width, sd, total, known)
+    strength = None if correlation is None else min(1.0, abs(correlation))
+    helped = None if strength is None else labels_needed(options.half_width, sd, total, strength)
     size = helped or alone or total
     ids = [q for q, k in zip(file.query_ids, here.tolist(), strict=True) if k]
     drawn = _draw(ids, judged[here].tolist(), size, options)
     return LabelPlan(
-        entry.name, file.system, total, sd, known, pilot, alone, helped,
+        entry.name, file.system, total, sd, strength, pilot, alone, helped,
         half_width(sd, total, total, 0.0), drawn,
     )  # fmt: skip
 

@@ -83,7 +83,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     for number, block in enumerate(blocks):
         if any(q in gold for q in block):
             pieces[f"g-{number}"] = [gold.get(q, []) for q in block]
-    systems, shown = [], dict[str, str]()
+    systems, chunks = [], dict[str, str]()
     for s, (file, of_file) in enumerate(zip(files, answers, strict=True)):
         mine = [m for m in file.measures if m.name in scales]
         for m in mine:
@@ -93,7 +93,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
             pieces[f"f-{s}"] = [_flags(of_file.get(q)) for q in queries]
             for number, block in enumerate(blocks):
                 pieces[f"a-{s}-{number}"] = list(_answers(file, of_file, block, names))
-                passages.append(_passages(of_file, block, pieces, shown))
+                passages.append(_passages(of_file, block, pieces, chunks))
         systems.append({
             "name": file.system, "measures": [names.index(m.name) for m in mine],
             "answers": bool(of_file), "passages": passages,
@@ -126,13 +126,13 @@ def _flags(answer: AnswerDetail | None) -> int:
 
 
 def _answers(
-    file: ScoreFile, known: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
+    file: ScoreFile, details: dict[str, AnswerDetail], block: Sequence[str], names: Sequence[str]
 ) -> Iterator[list[Any] | None]:
     """Statements, arithmetic and citations without a statement of each answer of a block; None
     where there is no answer."""
     rows = {q: i for i, q in enumerate(file.query_ids)}
     for query in block:
-        answer = known.get(query)
+        answer = details.get(query)
         if answer is None or answer.is_missing:
             yield None
             continue
@@ -142,24 +142,26 @@ def _answers(
             for m in file.measures
             if (text := arithmetic(m.name, answer, m.per_query[rows[query]])) is not None
         ]
-        said = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
-        yield [statements, lines, answer.cited, answer.wrong, said]
+        words = [[w.statement, w.start, w.end, w.passage, w.quoted] for w in answer.said]
+        yield [statements, lines, answer.cited, answer.wrong, words]
 
 
 def _passages(
-    known: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
-    shown: dict[str, str],
+    details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
+    chunks: dict[str, str],
 ) -> str:  # fmt: skip
     """Name of the chunk with a block's passages; systems that were shown the same share it."""
     content = [
-        [[p.id, p.title, p.text, p.label or ""] for p in known[q].passages] if q in known else []
+        [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
+        if q in details
+        else []
         for q in block
     ]
     key = repr(content)
-    if key not in shown:
-        shown[key] = f"p-{len(shown)}"
-        pieces[shown[key]] = content
-    return shown[key]
+    if key not in chunks:
+        chunks[key] = f"p-{len(chunks)}"
+        pieces[chunks[key]] = content
+    return chunks[key]
 
 
 Line = tuple[str, float]
@@ -177,8 +179,8 @@ def arithmetic(measure: str, answer: AnswerDetail, value: float | None) -> str |
     rule = _RULES.get(measure)
     if rule is None or value is None or answer.is_missing:
         return None
-    found = rule(answer)
-    return found[0] if found and math.isclose(found[1], value, abs_tol=1e-9) else None
+    outcome = rule(answer)
+    return outcome[0] if outcome and math.isclose(outcome[1], value, abs_tol=1e-9) else None
 
 
 def _cited(answer: AnswerDetail) -> tuple[set[int], int]:

@@ -107,10 +107,10 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
         InputError: two files belong into one cell, or nothing can be compared with the baseline.
     """
     files = references_last(files)
-    asked = wanted_measures(files, options.measures)
+    wanted = wanted_measures(files, options.measures)
     present = dict.fromkeys(m.name for f in files for m in f.measures)
     order = {name: i for i, name in enumerate(options.measures)}
-    names = [n for n in present if n in asked]
+    names = [n for n in present if n in wanted]
     names.sort(key=lambda n: order.get(n, order.get(n.partition("[")[0], len(order))))
     rows = _side_by_side(files) if options.per_context else named_rows(files)
     alike = compared_across(rows, parts_across(options.across))
@@ -120,7 +120,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
     cells: dict[_Place, TableCell] = {}
     for file, row in zip(files, rows, strict=True):
         for m in row.measures:
-            if m.name not in asked:
+            if m.name not in wanted:
                 continue
             at = row.system, TableColumn(m.name, file.context if options.per_context else "")
             if at in cells:
@@ -132,11 +132,11 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
             cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
     if options.best == "bold":
         _mark_best(columns, cells, alike)
-    cautions = [f"{line}." for line in caution_lines(files, asked)]
+    cautions = [f"{line}." for line in caution_lines(files, wanted)]
     return PaperTable(
         [c for c in columns if any(at == c for _, at in cells)],
         list(dict.fromkeys(f.system for f in rows)), cells,
-        _notes(options, n_tests) + _left_out(files, alike, asked, options) + cautions,
+        _notes(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
     )  # fmt: skip
 

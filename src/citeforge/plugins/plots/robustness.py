@@ -211,17 +211,17 @@ def _context(file: ScoreFile) -> str:
 
 
 def _add(
-    known: dict[str, tuple[ScoreFile, MeasureScore]],
+    entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
     """Take a score in, once; files by several judges share what no judge decides."""
-    if system in known and known[system][1].per_query != entry.per_query:
+    if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
             f"--robustness: two score files of {system} give {entry.name} of one recipe other "
             f"values: {entry.signature}",
             allowed="one of them",
         )
-    known[system] = (file, entry)
+    entries[system] = (file, entry)
 
 
 def _plain(signature: str) -> Definition:
@@ -238,15 +238,15 @@ def _plain(signature: str) -> Definition:
     )  # fmt: skip
 
 
-def _definition(signature: str, known: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
+def _definition(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])
     towards = -1 if measure is not None and measure.higher_is_better is False else 1
-    values = [round(entry.value or 0.0, 9) for _, entry in known]
-    clusters = known[0][0].clusters
+    values = [round(entry.value or 0.0, 9) for _, entry in entries]
+    clusters = entries[0][0].clusters
     better = better_for_certain(
-        [towards_better(entry) for _, entry in known], np.array(clusters) if clusters else None
+        [towards_better(entry) for _, entry in entries], np.array(clusters) if clusters else None
     )
     pairs = list(combinations(range(len(values)), 2))
     return replace(

@@ -50,10 +50,10 @@ def _checked(path: Path, file: HashedFile) -> Path:
     return path
 
 
-def _require(found: str, file: HashedFile, place: object) -> None:
-    if found != file.sha256:
+def _require(sha256: str, file: HashedFile, place: object) -> None:
+    if sha256 != file.sha256:
         raise InputError(
-            f"is not the file that the table was made with (sha256 {found[:12]}…)",
+            f"is not the file that the table was made with (sha256 {sha256[:12]}…)",
             path=place,
             allowed=f"sha256 {file.sha256[:12]}…: check out the commit of the declaration",
         )

@@ -172,21 +172,21 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """QA-EM, QA-F1 and QA-Hit of ASQA: a QA model reads the output (ALCE, section 3)."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
-    asked = {
+    texts = {
         (run, item.row): (alce_text(item, inputs), golds)
         for run, item in inputs.items()
         if (golds := item.gold.qa_pairs)
     }
-    if not asked:
+    if not texts:
         raise CannotError("needs qa_pairs (ASQA)")
     try:
         model = ExtractiveQa(inputs.tools.options.qa_model)
     except InputError as error:
         raise CannotError(str(error)) from error
-    questions = [(gold.text or "", text) for text, golds in asked.values() for gold in golds]
+    questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
     spans = iter(model.answers(questions))
     rows: dict[Key, tuple[float, float, float]] = {}
-    for key, (_, golds) in asked.items():
+    for key, (_, golds) in texts.items():
         exact, overlap = [], []
         for gold in golds:
             predicted = next(spans)

@@ -96,8 +96,8 @@ def measure_strict(
         em = float(any(n and n in text for n in map(match_form, gold)))
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
-    shown = [p if p is not None and 0 <= p < n_docs else None for p in positions]
-    return _values(answer, inside, outside, relevant, em, shown, unparsed)
+    places = [p if p is not None and 0 <= p < n_docs else None for p in positions]
+    return _values(answer, inside, outside, relevant, em, places, unparsed)
 
 
 def measure_reference(

@@ -109,13 +109,13 @@ class _Reader:
             return max(matches, key=len)
         labels = [s.name for s in self.design.label_sets if s.name != PLACEBO]
         cells = [c for c in self.design.cells if self._is_mode(c, name.rpartition("_")[2], labels)]
-        shown = [
+        origins = [
             c.origins
             for c in self.design.cells
             if c.labels is None and cells and not any(self._strange(c.context, r) for r in rows)
         ]
         for cell in cells:
-            if cell.origins in shown[:1]:
+            if cell.origins in origins[:1]:
                 return cell.context
         raise InputError(
             "is called after no cell", path=folder,

@@ -295,18 +295,18 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(pairs)
     details = []
     for reading, claims in answers:
-        shown = reading.shown
-        place = {t.key.compared: i for i, t in enumerate(shown.triples)}
-        gold = {key.compared for key, _ in shown.gold}
+        graphs = reading.shown
+        place = {t.key.compared: i for i, t in enumerate(graphs.triples)}
+        gold = {key.compared for key, _ in graphs.gold}
         details.append(
             AnswerDetail(
                 query_id=inputs.benchmark.query_ids[reading.row],
-                query=shown.question,
+                query=graphs.question,
                 statements=[
                     StatementDetail(
                         text=claim.text,
                         cited=[place[k] for c in claim.citations if (k := c.compared) in place],
-                        wrong=sum(not shown.shows(c) for c in claim.citations),
+                        wrong=sum(not graphs.shows(c) for c in claim.citations),
                         supported=_supported(claim, decisions),
                     )
                     for claim in claims
@@ -318,7 +318,7 @@ def _details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         text=f"{t.relation}: {t.value}",
                         label="minimum knowledge" if t.key.compared in gold else None,
                     )
-                    for t in shown.triples
+                    for t in graphs.triples
                 ],
                 is_missing=reading.is_missing,
             )

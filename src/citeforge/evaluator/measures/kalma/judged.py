@@ -136,17 +136,17 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     strict = inputs.protocol == "strict"
     rated: list[tuple[int, ParsedAnswer]] = []
     for run, readings in enumerate(inputs.runs):
-        shown = [r for r in readings if r.shown.triples][:GRADED_ANSWERS]
-        rated += [(run, r) for r in (readings if strict else shown)]
-    asked = [(run, r) for run, r in rated if not strict or r.output.strip()]
+        with_triples = [r for r in readings if r.shown.triples][:GRADED_ANSWERS]
+        rated += [(run, r) for r in (readings if strict else with_triples)]
+    questions = [(run, r) for run, r in rated if not strict or r.output.strip()]
     for measure in measures:
         aspect = str(measure.parameters["aspect"])
-        replies = ask_llm(inputs, llm, (_prompt(aspect, r, strict) for _, r in asked))
+        replies = ask_llm(inputs, llm, (_prompt(aspect, r, strict) for _, r in questions))
         low = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
         for run, r in rated:
             low[run, r.row] = 1.0
         high = low.copy()
-        for (run, r), reply in zip(asked, replies, strict=True):
+        for (run, r), reply in zip(questions, replies, strict=True):
             mark = None if reply is None else (mark_of if strict else reference_mark)(reply)
             inputs.n_failed += mark is None and reply is not None
             least, most = (1.0, 5.0) if strict else (_UNPARSABLE, _UNPARSABLE)

@@ -58,8 +58,8 @@ class RepeatFinder:
         numbers = numbers_in_text(text).required
         is_like_others = False
         for other in sorted(self._lsh.query(sketch)):
-            known, its_numbers = self._sketches[other]
-            if sketch.jaccard(known) < NEAR:
+            other_sketch, its_numbers = self._sketches[other]
+            if sketch.jaccard(other_sketch) < NEAR:
                 continue
             if numbers == its_numbers:
                 return Repeat(other, False)

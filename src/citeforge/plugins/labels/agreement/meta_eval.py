@@ -269,8 +269,8 @@ def _class_quality(pairs: Sequence[tuple[str, str]], name: str) -> ClassQuality:
 
 def _f1(pairs: Sequence[tuple[bool, bool]], side: bool) -> float:
     """F1 of one decision: twice those on which both agree, of all times that either says so."""
-    said = sum((human == side) + (machine == side) for human, machine in pairs)
-    return 2 * sum(human == machine == side for human, machine in pairs) / said if said else 0.0
+    total = sum((human == side) + (machine == side) for human, machine in pairs)
+    return 2 * sum(human == machine == side for human, machine in pairs) / total if total else 0.0
 
 
 def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
@@ -282,6 +282,8 @@ def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
 def pearson(pairs: Sequence[tuple[float, float]]) -> float:
     """Pearson's correlation of two columns; of decisions, the phi coefficient."""
     try:
-        return statistics.correlation([human for human, _ in pairs], [said for _, said in pairs])
+        return statistics.correlation(
+            [human for human, _ in pairs], [machine for _, machine in pairs]
+        )
     except statistics.StatisticsError:  # fewer than two pairs, or one side says the same of all
         return math.nan

@@ -27,7 +27,7 @@ ANNOTATOR = "annotator"
 
 
 def read_sheet_labels(
-    path: Path, task: AnnotationTask, known: set[str]
+    path: Path, task: AnnotationTask, items: set[str]
 ) -> Iterator[tuple[str, str, str]]:
     """(item, annotator, label) of a CSV or a Label Studio export; unlabelled rows are passed over.
 
@@ -38,7 +38,7 @@ def read_sheet_labels(
     for line, item, annotator, label in rows:
         if not label:
             continue
-        if item not in known:
+        if item not in items:
             raise InputError(f"{item!r} was not exported", path=path, line=line, field=ITEM)
         if label not in task.labels:
             raise InputError(

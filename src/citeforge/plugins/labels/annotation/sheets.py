@@ -140,13 +140,16 @@ def _negative_items(
     questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     for query, passage in drawn:
         title, text = texts[passage]
-        shown = {"question": questions[query], "passage": f"{title}: {text}" if title else text}
+        texts_of_row = {
+            "question": questions[query],
+            "passage": f"{title}: {text}" if title else text,
+        }
         where: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
             where["question"] = questions[query]
         if strata is not None:
             where["stratum"] = strata[query, passage]
-        yield where, shown
+        yield where, texts_of_row
 
 
 def sample_negatives(
@@ -214,17 +217,17 @@ def _twin_items(
     size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
     is_relevant = task.name == "twin-relevant"
-    shown: dict[str, list[str]] = {q: [] for q in queries}
+    passages: dict[str, list[str]] = {q: [] for q in queries}
     for name in base.manifest.contexts:
         docs = base.context(name)
         for query in queries:
-            shown[query] += [
+            passages[query] += [
                 d["corpus-id"] for d in docs[query] if (d["label"] == RELEVANT) == is_relevant
             ]
-    texts = base.texts({i for ids in shown.values() for i in ids} | set(twin_of.values()))
+    texts = base.texts({i for ids in passages.values() for i in ids} | set(twin_of.values()))
     questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
     for query in queries:
-        for passage in dict.fromkeys(shown[query]):
+        for passage in dict.fromkeys(passages[query]):
             if passage not in twin_of:
                 continue
             where: dict[str, object] = {

@@ -44,8 +44,8 @@ class Rates:
 
 
 def rogan_gladen(
-    said: Floats,
-    asked: Floats,
+    verdicts: Floats,
+    pairs: Floats,
     combine: Callable[[Floats], Floats],
     rates: Rates,
     within: Range = ANYTHING,
@@ -66,13 +66,13 @@ def rogan_gladen(
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
     """
     youden = rates.sensitivity + rates.specificity - 1
-    n = len(said)
+    n = len(verdicts)
     if youden <= 0 or n < 2:
         return nothing(0)
-    yes, no = asked
+    yes, no = pairs
     span = yes - no
     false_alarm = 1 - rates.specificity
-    sums = no + (said - no - false_alarm * span) / youden
+    sums = no + (verdicts - no - false_alarm * span) / youden
     mean = sums.mean(axis=0)
     value = float(combine(mean))
     if math.isnan(value):

@@ -57,10 +57,10 @@ class LabelCorrection(Correction):
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
         """See :class:`Correction`."""
         if not any(of_system(self.labels, *names) for names in systems):
-            known = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
+            examples = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
             names = ", ".join(repr(name) for name, _ in systems)
             raise self.labels[0].wrong(
-                f"labels answers of {known}", f"labels of the answers that are scored: {names}"
+                f"labels answers of {examples}", f"labels of the answers that are scored: {names}"
             )
 
     def correct(

@@ -133,9 +133,9 @@ def _panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
                                         symbolStrokeColor=palette.colour(0))),
     )  # fmt: skip
     layered = alt.layer(line, whiskers, dots, data=values(rows)).properties(width=side, height=side)
-    shown = lookup(name_lines(names))
+    labels = lookup(name_lines(names))
     return layered.facet(
         facet=alt.Facet("system:N", sort=list(names), title=None,
-                        header=alt.Header(labelExpr=shown, labelLimit=150, labelAnchor="start")),
+                        header=alt.Header(labelExpr=labels, labelLimit=150, labelAnchor="start")),
         columns=columns, spacing=14,
     )  # fmt: skip

@@ -99,21 +99,21 @@ def _histograms(
         x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
-    shown = lookup(name_lines(names, 40))
+    labels = lookup(name_lines(names, 40))
     chart = bars.facet(
         row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
                                       labelAnchor="start",
-                                      labelPadding=2, labelLimit=WIDTH, labelExpr=shown)),
+                                      labelPadding=2, labelLimit=WIDTH, labelExpr=labels)),
         spacing=8,
     )  # fmt: skip
     middles = {system: statistics.median(numbers) for system, numbers in rows}
-    told = [n for n in names if n in ranked] or names
-    best = max(told, key=lambda n: middles[n])
+    candidates = [n for n in names if n in ranked] or names
+    best = max(candidates, key=lambda n: middles[n])
     title = f"Half of the {several} have a {name} of {middles[best]:.1f} or more"
-    worst = min(told, key=lambda n: middles[n])
+    worst = min(candidates, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
-        title += f" with {best}" if len(told) == 1 else " with each system"
+        title += f" with {best}" if len(candidates) == 1 else " with each system"
     else:
         title += f" with {best}, of {middles[worst]:.1f} or more with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."

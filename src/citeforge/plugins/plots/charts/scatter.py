@@ -97,10 +97,10 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         )
     x = _Axis(f"{recall} (%), 95 % interval", _domain(rows, "x", 100))
     y = _Axis(f"{precision} (%), 95 % interval", _domain(rows, "y", 100))
-    said = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
+    summary = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
                      for r in rows[:12])  # fmt: skip
     return figure_of(
-        f"precision-recall-{precision}", title, f"{said}{'; …' if len(rows) > 12 else ''}.",
+        f"precision-recall-{precision}", title, f"{summary}{'; …' if len(rows) > 12 else ''}.",
         "Lines are 95 % intervals of both measures.",
         {"system": "system", f"{recall} (%)": "x", f"{recall} low": "x_low",
          f"{recall} high": "x_high", f"{precision} (%)": "y", f"{precision} low": "y_low",
@@ -240,13 +240,13 @@ def place_labels(
     for order in orders:
         placed: dict[int, Box] = {}
         for i in order:
-            found = next(
+            box = next(
                 (b for b in _candidates(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
                 None,
             )
-            if found is None:
+            if box is None:
                 break
-            placed[i] = found
+            placed[i] = box
         else:
             return [placed[i] for i in range(len(dots))]
     return None

@@ -74,10 +74,10 @@ class InMemoryBenchmark(Benchmark):
     def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
         """As of any package; those that contexts show come from one pass over the corpus."""
         names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
-        shown = self._shown_texts()
-        others = [name for name in names if name not in shown]
+        texts = self._shown_texts()
+        others = [name for name in names if name not in texts]
         more = self._whole_texts(others) if others else {}
-        return {n: shown[n] for n in names if n in shown} | more
+        return {n: texts[n] for n in names if n in texts} | more
 
 
 def _absolute(name: str) -> str:

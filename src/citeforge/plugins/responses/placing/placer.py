@@ -142,9 +142,9 @@ class CitationPlacer:
             n_shown = len(passages)
         else:
             context = self._context(fields)
-            shown = self.matching.passages_of(context, query)
-            positions = [self.matching.find(s, shown) for s in response.sources]
-            n_shown = len(shown)
+            candidates = self.matching.passages_of(context, query)
+            positions = [self.matching.find(s, candidates) for s in response.sources]
+            n_shown = len(candidates)
         line = SubmissionLine(
             query, response.text, context=context, run=fields.run, passages=passages,
             finish_reason=response.finish_reason,
