@@ -32,11 +32,11 @@ class Package(Displayed):
     Attributes:
         folder: where it is.
         manifest: its manifest, checked.
-        asked: the queries that are looked at; None for all. Rows of others are read as if the
+        query_subset: the queries that are looked at; None for all. Rows of others are read as if the
             package had none.
     """
 
-    asked: frozenset[str] | None = None
+    query_subset: frozenset[str] | None = None
 
     def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
         """Open a package, and check every file of it against the manifest, once.
@@ -153,7 +153,7 @@ class Package(Displayed):
         if config not in schemas:
             raise UnknownValueError("config", config, schemas)
         table = read_table(self.shards(config, split), schemas[config])
-        return table if self.asked is None else rows_about(table, config, self.asked)
+        return table if self.query_subset is None else rows_about(table, config, self.query_subset)
 
     @cached_property
     def queries(self) -> pa.Table:

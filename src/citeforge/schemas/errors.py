@@ -105,7 +105,7 @@ class UnknownValueError(UsageError):
         Args:
             what: kind of thing.
             value: the name given.
-            known: the legal names.
+            choices: the legal names.
             command: the command that lists them, where they are too many for a message.
         """
         self.what = what

@@ -102,7 +102,7 @@ class Benchmark(Package):
         """The same benchmark, of which only the first n queries are looked at."""
         part = Benchmark(self.folder, self.manifest)
         part.also_known = self.also_known
-        part.asked = frozenset(self.query_ids[:n])
+        part.query_subset = frozenset(self.query_ids[:n])
         return part
 
     @cached_property

@@ -90,7 +90,7 @@ class Places:
             self._refuse(line, OWN_PASSAGES)
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
-            only = self._benchmark.asked
+            only = self._benchmark.query_subset
             if only is None:
                 self._refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
             among = f"among the {len(only):,} that were asked"

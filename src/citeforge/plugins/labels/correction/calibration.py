@@ -45,7 +45,7 @@ class Rates:
 
 def rogan_gladen(
     verdicts: Floats,
-    pairs: Floats,
+    extremes: Floats,
     combine: Callable[[Floats], Floats],
     rates: Rates,
     within: Range = ANYTHING,
@@ -55,8 +55,8 @@ def rogan_gladen(
     the delta method).
 
     Args:
-        said: sums of each answer under the judge's verdicts, shape (queries, k).
-        asked: what would be added if the judge said yes to everything, less what there is if it
+        verdicts: sums of each answer under the judge's verdicts, shape (queries, k).
+        extremes: what would be added if the judge said yes to everything, less what there is if it
             says no to everything; shape (2, queries, k): (all yes, all no).
         combine: sums to values.
         rates: the judge's.
@@ -69,7 +69,7 @@ def rogan_gladen(
     n = len(verdicts)
     if youden <= 0 or n < 2:
         return nothing(0)
-    yes, no = pairs
+    yes, no = extremes
     span = yes - no
     false_alarm = 1 - rates.specificity
     sums = no + (verdicts - no - false_alarm * span) / youden

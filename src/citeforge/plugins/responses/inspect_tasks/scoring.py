@@ -63,13 +63,13 @@ class InMemoryBenchmark(Benchmark):
         """The same benchmark with these queries alone, in its own order."""
         part = InMemoryBenchmark(self)
         part._whole_table, part._whole_texts = self._whole_table, self._whole_texts
-        part._shown_texts, part.asked = self._shown_texts, frozenset(queries)
+        part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
 
     def table(self, config: str, split: str) -> pa.Table:
         """As of any package, without reading it again."""
         table = self._whole_table(config, split)
-        return table if self.asked is None else rows_about(table, config, self.asked)
+        return table if self.query_subset is None else rows_about(table, config, self.query_subset)
 
     def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
         """As of any package; those that contexts show come from one pass over the corpus."""
