@@ -32,8 +32,8 @@ class Package(Displayed):
     Attributes:
         folder: where it is.
         manifest: its manifest, checked.
-        query_subset: the queries that are looked at; None for all. Rows of others are read as if the
-            package had none.
+        query_subset: the queries that are looked at; None for all. Rows of others are read as if
+            the package had none.
     """
 
     query_subset: frozenset[str] | None = None

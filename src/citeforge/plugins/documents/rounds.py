@@ -162,7 +162,8 @@ class QuestionMaker:
         Args:
             check: that is made.
             questions: those that no check has taken yet are asked.
-            passages_of: passages of each try; of several tries without any, all but the first are warm.
+            passages_of: passages of each try; of several tries without any, all but the first are
+                warm.
             is_wrong: whether a reply takes the question.
             words: what the reason starts with; ``{}`` is the id of the first passage shown.
         """
