@@ -30,6 +30,21 @@ def test_contributing_names_the_rooms_that_there_are() -> None:
         assert set(re.findall(r"`(\w+)`", rooms)) == there, folder
 
 
+@pytest.mark.parametrize(
+    "folder", [p.parent.relative_to(PACKAGE).as_posix() for p in PACKAGE.rglob("*/__init__.py")]
+)
+def test_a_folder_says_where_to_begin(folder: str) -> None:
+    path = PACKAGE / folder
+    docstring = " ".join(
+        (ast.get_docstring(ast.parse((path / "__init__.py").read_text())) or "").split()
+    )
+    where = docstring.partition("Begin ")[2]
+    names = re.findall(r"(?<!`)`([a-z_]+)`(?!`)", where)
+    assert names, docstring
+    for name in names:
+        assert (path / name).is_dir() or (path / f"{name}.py").is_file(), name
+
+
 def test_no_print_in_the_package() -> None:
     for path in PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):

@@ -1,1 +1,5 @@
-"""From sources to benchmarks."""
+"""From sources to benchmarks: a folder a paper, and what all builds share.
+
+May import schemas, engines, `ir_convert`, `kg` and `package`. Begin at `build`, then at that of a
+paper.
+"""

@@ -1,1 +1,4 @@
-"""How heavy work is done, behind small protocols."""
+"""How heavy work is done, behind small protocols.
+
+May import schemas. Begin at `registry` and `plugins`, then at a folder, such as `embedding`.
+"""

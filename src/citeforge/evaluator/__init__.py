@@ -1,1 +1,4 @@
-"""From submissions to scores."""
+"""From submissions to scores.
+
+May import everything below it. Begin at `score`, then `submissions` and `statements`.
+"""

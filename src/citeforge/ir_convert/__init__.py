@@ -1,1 +1,4 @@
-"""Outside formats in and out, one file a format."""
+"""Outside formats, read: one file a format.
+
+May import schemas and engines. Begin at `source`, then `registry`.
+"""

@@ -1,1 +1,4 @@
-"""What a kind of benchmark is: one declaration a kind, which everything else asks."""
+"""What each kind of benchmark does: one class a kind.
+
+May import everything below it, inside methods. Begin at `rage`; the base is in `package.kinds`.
+"""

@@ -1,1 +1,4 @@
-"""What ``import citeforge`` offers: benchmarks and scores from Python."""
+"""What ``import citeforge`` offers: benchmarks and scores from Python.
+
+May import everything below it. Begin at `scores`.
+"""

@@ -1,4 +1,5 @@
 """Built-in plugins: what building, publishing and scoring by the five papers can do without.
 
-Each folder stands alone and is declared as an entry point, as plugins of others are.
+Each folder stands alone, reaches the core as plugins of others do, and is declared as an entry
+point. Begin at `layouts`, the simplest.
 """

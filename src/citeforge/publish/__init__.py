@@ -1,1 +1,4 @@
-"""Publishing benchmarks: card, Croissant, Hub, exports. Renders, decides nothing."""
+"""Publishing benchmarks: card, Hub, hidden gold, exports. Renders, decides nothing.
+
+May import everything below it. Begin at `hub`, then `card`.
+"""

@@ -1,1 +1,4 @@
-"""What things are: records, table schemas, the citation grammar, errors. No I/O."""
+"""What things are: records, table schemas, the citation grammar, errors. No I/O.
+
+Imports nothing of ours. Begin at `benchmarks` and `recipes`.
+"""

@@ -1,1 +1,4 @@
-"""Systems that produce submissions."""
+"""Systems that produce submissions: controls a paper, and systems that ask an LLM (`llm`).
+
+May import everything below it. Begin at `run`, then `registry`.
+"""

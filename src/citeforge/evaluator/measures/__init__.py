@@ -1,1 +1,4 @@
-"""Measures, one family a file; `registry` declares them."""
+"""Measures, one family a file; `registry` collects them.
+
+May import all of `evaluator`. Begin at `declared`, then `columns`.
+"""

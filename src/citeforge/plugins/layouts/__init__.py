@@ -1,5 +1,5 @@
 """Benchmarks in the layouts of the papers and of other tools: ``citeforge export``.
 
-Reaches the core through ``publish.export``. `datasets` writes whole data sets, `questions` one row
-a question.
+Reaches the core through ``publish.export``. Begin at `datasets`, which writes whole data sets, then
+`questions`, which writes one row a question.
 """

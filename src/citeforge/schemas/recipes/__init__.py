@@ -1,1 +1,4 @@
-"""A recipe is the record of a build: everything that its tables depend on, one record a kind."""
+"""A recipe is the record of a build: everything that its tables depend on, one record a kind.
+
+Imports `schemas` alone. Begin at `base`, then `rage`.
+"""

@@ -1,4 +1,4 @@
 """Tells refusals by the rules of a language; each language is a file in ``data``.
 
-Begin reading in ``rules.py``; it may import what any engine may.
+May import what any engine may. Begin at `rules`.
 """

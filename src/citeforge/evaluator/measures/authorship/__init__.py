@@ -1,1 +1,4 @@
-"""Scoring of authorship benchmarks (docs/definitions.md#authorship)."""
+"""Scoring of authorship benchmarks (docs/definitions.md#authorship).
+
+May import schemas, engines and `evaluator`. Begin at `answers`, then `measures`.
+"""

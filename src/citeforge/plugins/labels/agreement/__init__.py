@@ -1,1 +1,4 @@
-"""How well judges and measures agree with people."""
+"""How well judges and measures agree with people.
+
+Reaches the core through ``evaluator``. Begin at `meta_eval`.
+"""

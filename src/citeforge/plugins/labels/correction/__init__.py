@@ -1,1 +1,4 @@
-"""Values of judges corrected by labels (PPI++) or by error rates (Rogan and Gladen)."""
+"""Values of judges corrected by labels (PPI++) or by error rates (Rogan and Gladen).
+
+Reaches the core through ``evaluator.corrections``. Begin at `correct`, then `ppi`.
+"""
