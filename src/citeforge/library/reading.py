@@ -8,7 +8,7 @@ from citeforge.evaluator.statements.split import Statements
 from citeforge.evaluator.statements.split import strict_statements as _split
 from citeforge.schemas.citations.grammar import Grammar, Parsed
 
-_MANY = 1 << 30
+_PASSAGES_UNSAID = 1 << 30
 """Number of passages shown when the caller does not say: no citation is out of range."""
 
 
@@ -25,7 +25,7 @@ def parse_citations(output: str, n_docs: int | None = None, base: int = 1) -> Pa
         ``markers`` (offsets and numbers as written) and ``unparsed`` (offsets of brackets that
         look like citations and are not read as such). Never raises.
     """
-    return Grammar(base).parse(output, _MANY if n_docs is None else n_docs)
+    return Grammar(base).parse(output, _PASSAGES_UNSAID if n_docs is None else n_docs)
 
 
 def split_statements(
@@ -47,7 +47,7 @@ def split_statements(
     Raises:
         UnknownValueError: no such segmenter.
     """
-    n = _MANY if n_docs is None else n_docs
+    n = _PASSAGES_UNSAID if n_docs is None else n_docs
     return _split(output, Grammar(base), _segmenter(segmenter), n)
 
 

@@ -15,7 +15,7 @@ _PLAIN = {True: 0.7, False: 0.15}
 _FIRST = {True: 0.9, False: 0.35}
 _SECOND = {True: 0.4, False: 0.05}
 
-_FRESH = 0.15
+_FRESH_SHARE = 0.15
 """Share of decisions that are drawn anew in every cell, as an LLM's answers vary; the others are
 the same draw wherever the same text is shown."""
 
@@ -39,7 +39,7 @@ def lines(
 def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
     fresh = generator(seed, "control, this cell", context, query, run, passage)
     shared = generator(seed, "control, this text", query, run, passage).random()
-    return fresh.random() if fresh.random() < _FRESH else shared
+    return fresh.random() if fresh.random() < _FRESH_SHARE else shared
 
 
 def _chance(name: str, cell: Cell, relevant: bool) -> float:

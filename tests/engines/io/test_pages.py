@@ -86,7 +86,7 @@ _HOW: dict[str, dict[str, Any]] = {
 
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Bounds that a small file reaches: pieces of 16 KiB, and no file is harmless."""
-    monkeypatch.setattr(tables, "_PIECE", 1 << 14)
+    monkeypatch.setattr(tables, "_PIECE_BYTES", 1 << 14)
     monkeypatch.setattr(tables, "_HARMLESS_RATIO", 0)
 
 

@@ -122,7 +122,7 @@ def test_a_list_that_stood_by_too_small_a_margin_is_looked_at_again(
     telling = int(np.argsort(-world.queries[-1] @ world.exact.T)[5])
     world.exact[telling] = world.queries[-1]
     world.all = world.shard("all", world.exact)
-    monkeypatch.setattr(mining, "_MATRIX", 1)  # one query after another
+    monkeypatch.setattr(mining, "_MATRIX_ENTRIES", 1)  # one query after another
     miner = world.miner(world.search(sample=2), seemingly_relevant=2)
     result = miner.mine()
     assert result[0][0].position == hidden
@@ -147,7 +147,7 @@ def test_the_margin_is_the_largest_excess_seen_and_a_quarter(tmp_path: Path) -> 
 def test_what_no_depth_settles_is_decided_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(two_stage, "_DEEPER", 1)
+    monkeypatch.setattr(two_stage, "_MOST_NOMINATIONS_FACTOR", 1)
     world = World(tmp_path, 0.3)
     miner = world.miner(world.search(), seemingly_relevant=2)
     result = miner.mine()

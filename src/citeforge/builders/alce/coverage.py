@@ -14,7 +14,7 @@ DEPTHS = (1, 3, 5, 20, 100)
 """Passages at which recall is told (ALCE, Tables 12 to 14)."""
 ENOUGH = 5
 """Answers of a list with which its recall-5 is full (ALCE, section 3.2)."""
-_BLOCK = 32
+_QUERIES_AT_ONCE = 32
 """Queries whose pairs are held at once."""
 
 Texts = Mapping[str, tuple[str, str]]
@@ -82,8 +82,8 @@ def claims(
     coverage = Coverage(CLAIMS)
     claims_of = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
     queries = list(claims_of)
-    for start in range(0, len(queries), _BLOCK):
-        block = queries[start : start + _BLOCK]
+    for start in range(0, len(queries), _QUERIES_AT_ONCE):
+        block = queries[start : start + _QUERIES_AT_ONCE]
         pairs = {
             (query, name, i): Pair(premise_of(*texts[name]), claim)
             for query in block

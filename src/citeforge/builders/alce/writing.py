@@ -23,7 +23,7 @@ _LISTED = re.compile(r"^(?:[-*•–]|\(?\d{1,2}[.):]|claim \d+:)\s*", re.IGNORE
 _CLAIMS_TOKENS = 400
 _CONDENSED_TOKENS = 160
 _WORD = re.compile(r"\birrelevant\b", re.IGNORECASE)
-_REMARK = 12
+_REMARK_WORDS = 12
 """Words up to which a reply that says "irrelevant" is a remark on the passage, not a text on
 something irrelevant."""
 
@@ -118,7 +118,7 @@ def is_irrelevant(reply: str) -> bool:
     """Whether a reply says that the passage does not help."""
     words = normalise_answer(reply).split()
     return words[:1] == ["irrelevant"] or (
-        len(words) <= _REMARK and _WORD.search(reply) is not None
+        len(words) <= _REMARK_WORDS and _WORD.search(reply) is not None
     )
 
 

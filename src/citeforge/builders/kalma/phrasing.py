@@ -11,7 +11,7 @@ from citeforge.kg.domain import Domain, Frame, Phrase, Phrasing, plain_phrase, w
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
 from citeforge.schemas.text import normalise_em
 
-_SHARES = 5
+_QUESTIONS_PER_WORDING = 5
 """No wording of general questions has more than one in so many, where others are to be had."""
 
 
@@ -142,7 +142,7 @@ class Composer:
         texts = {w: self._worded(pair, clauses, w) for w in self._wordings(clauses)}
         silent = [w for w, text in texts.items() if gives_away(text, facts) is None]
         fitting = silent or list(texts)
-        most = max(1, self.n_questions // _SHARES)
+        most = max(1, self.n_questions // _QUESTIONS_PER_WORDING)
         rare = (w for w in fitting if self._used[w.words] < most)
         wording = next(rare, None) or min(fitting, key=lambda w: self._used[w.words])
         self._used[wording.words] += 1

@@ -16,10 +16,10 @@ from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.search.two_stage import NOBODY, ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
-_RESERVE = 6
+_RESERVE_NOMINATIONS = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
 
-_MATRIX = 1 << 23
+_MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times k) that are held at once."""
 
 
@@ -112,7 +112,7 @@ class SeeminglyRelevant:
         while len(open_rows) and self.mining.seemingly_relevant:
             k = min(k, self.search.size)
             undecided = []
-            step = max(1, _MATRIX // k)
+            step = max(1, _MATRIX_ENTRIES // k)
             for start in range(0, len(open_rows), step):
                 rows = open_rows[start : start + step]
                 undecided.extend(self._search(rows, k, results))
@@ -189,7 +189,7 @@ class SeeminglyRelevant:
 
 def nominations(mining: Mining) -> int:
     """Nominations a query in the first pass, passages that may be relevant not counted."""
-    return mining.skip_top + mining.seemingly_relevant + _RESERVE
+    return mining.skip_top + mining.seemingly_relevant + _RESERVE_NOMINATIONS
 
 
 def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
@@ -256,7 +256,7 @@ def draw_irrelevant(
     drawn: list[list[Mined]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
     open_rows = list(range(len(query_ids)))
-    ask = 2 * number + _RESERVE if exclusions.reads_texts else number
+    ask = 2 * number + _RESERVE_NOMINATIONS if exclusions.reads_texts else number
     while open_rows and number:
         candidates = []
         for row in open_rows:

@@ -31,9 +31,9 @@ from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, S
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
-_RANDOM = 50
+_RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
-_QUERIES = 1000
+_QUERIES_AT_ONCE = 1000
 """Queries whose cosines are held at once."""
 
 
@@ -227,12 +227,12 @@ def count_far(
     Returns:
         How many were compared, and how many are not above, by their names in manifests.
     """
-    draw = distinct_below(search.size, _RANDOM, generator(seed, "nearness"), ())
+    draw = distinct_below(search.size, _RANDOM_PASSAGES, generator(seed, "nearness"), ())
     random = np.sort(np.array(draw, np.int64))
     rows_of_both = [row for row, passages in enumerate(mined) if passages and relevant[row]]
     far = 0
-    for start in range(0, len(rows_of_both), _QUERIES):
-        rows = np.array(rows_of_both[start : start + _QUERIES], np.int64)
+    for start in range(0, len(rows_of_both), _QUERIES_AT_ONCE):
+        rows = np.array(rows_of_both[start : start + _QUERIES_AT_ONCE], np.int64)
         pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
         levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
         positions = [np.array(relevant[row], np.int64) for row in rows]

@@ -24,9 +24,9 @@ from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.engines.search.two_stage import ExactSearch, TwoStageSearch
 from citeforge.schemas.recipes.rage import Mining
 
-_MEASURED = 200
+_MEASURED_PASSAGES = 200
 """Passages drawn at random on which int8 is compared with float32; it is calibrated on some."""
-_DECIDED = 2
+_EXACT_PER_NOMINATION = 2
 """Passages a query that get exact vectors, as a multiple of its first nominations."""
 
 
@@ -74,7 +74,7 @@ class CorpusEmbedding:
         embedder, texts = self.embedder, pa.concat_arrays(queries.chunks)
         vectors = unit_vectors(self._stored("queries", texts, "query", "embedding queries"))
         size = sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
-        most_decided = _DECIDED * len(texts) * nominations(mining)
+        most_decided = _EXACT_PER_NOMINATION * len(texts) * nominations(mining)
         if not isinstance(embedder, Quantizable) or 2 * most_decided > size:
             shards = self._passages("passages", embedder, size)
             return Embedded(
@@ -82,7 +82,7 @@ class CorpusEmbedding:
                 lambda: ExactSearch(vectors, shards, self.retrieve_candidates),
             )
         draw = generator(self.seed, "calibration")
-        sample = np.sort(np.array(distinct_below(size, _MEASURED, draw, ()), np.int64))
+        sample = np.sort(np.array(distinct_below(size, _MEASURED_PASSAGES, draw, ()), np.int64))
         measured = titled(take_rows(self.corpus, sample, ["title", "text"])).to_pylist()
         calibration = measured[:: max(1, len(measured) // CALIBRATION)][:CALIBRATION]
         quantized = embedder.quantized(calibration)

@@ -36,8 +36,8 @@ _MONTH = re.compile(
 )
 _QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
-_LONG_ENOUGH = 40
-_SURE = 0.95
+_LEAST_CHARACTERS = 40
+_LEAST_PROBABILITY = 0.95
 
 
 class Numbers(NamedTuple):
@@ -103,10 +103,10 @@ def _identifier() -> Any:
 
 def language_of(text: str) -> str | None:
     """ISO 639-1 code; None for texts too short or too mixed to tell."""
-    if len(text) < _LONG_ENOUGH:
+    if len(text) < _LEAST_CHARACTERS:
         return None
     name, probability = _identifier().classify(text[:5000])
-    return str(name) if probability >= _SURE else None
+    return str(name) if probability >= _LEAST_PROBABILITY else None
 
 
 class Entities:

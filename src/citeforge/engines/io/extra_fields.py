@@ -12,7 +12,7 @@ from citeforge.engines.io.jsonlines import Row, decode_text, read_rows, require_
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
 
-_NAMED = 5
+_MOST_FIELDS_NAMED = 5
 """Names of fields that a manifest mentions."""
 _Members = dict[str, msgspec.Raw]
 
@@ -67,7 +67,9 @@ def read_known_fields(
     yield from read_rows(path, row_type, rewrite=rewrite)
     if n_lines:
         names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in all_names)
-        listed = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+        listed = ", ".join(names[:_MOST_FIELDS_NAMED]) + (
+            ", …" if len(names) > _MOST_FIELDS_NAMED else ""
+        )
         done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
         counts[f"{what} with extra fields ({listed}), {done}"] = n_lines
 

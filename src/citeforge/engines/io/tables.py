@@ -27,7 +27,7 @@ LARGEST_RATIO = 1 << 10
 """Bytes in memory a byte of the file; more is a bomb where it is more than half a piece."""
 _HARMLESS_RATIO = 1 << 6
 """Likewise at most, by the headers of all pages, of a file that is not read piece by piece."""
-_PIECE = 1 << 29
+_PIECE_BYTES = 1 << 29
 """Bytes in memory that rows decoded at once can have, if they are more than one row."""
 _ZSTD_LEVEL = 1
 _DAMAGED = "a fresh copy; citeforge verify says which files of a package are damaged"
@@ -254,11 +254,11 @@ def _batches(
     most, size = unpacked(path, file, schema.names), path.stat().st_size
     if most.page > LARGEST_BATCH:
         raise InputError(f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS)
-    allowance = max(_PIECE >> 1, LARGEST_RATIO * size)
+    allowance = max(_PIECE_BYTES >> 1, LARGEST_RATIO * size)
     pieces: list[pa.RecordBatch] = []
     n_rows = n_bytes = of_file = 0
     harmless = most.file < _HARMLESS_RATIO * size
-    at_once = rows if harmless else max(1, min(rows, _PIECE // max(most.page, 1)))
+    at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
     for piece in _pieces(path, file, at_once, schema):
         if n_rows + piece.num_rows > rows:
             room = rows - n_rows

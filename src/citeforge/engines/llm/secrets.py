@@ -13,7 +13,7 @@ from citeforge.schemas.text import spliced
 
 PIECE = 8
 """Shortest piece of a key that is taken out: shorter ones are too many words of other texts."""
-_REAL = 12
+_LEAST_KEY_LENGTH = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _PUBLIC = re.compile(r"(?:sk|pk|hf|gsk|xai|nvapi)[-_](?:(?:proj|ant|or|svcacct|admin)-)?(?:v1-)?")
 MARK = "[key]"
@@ -27,7 +27,7 @@ class Redactor:
         """Prepare for a key; an empty one redacts nothing."""
         self._key = key
         self._pieces: set[str] = set()
-        if len(key) < _REAL:
+        if len(key) < _LEAST_KEY_LENGTH:
             return
         prefix = _PUBLIC.match(key)
         start = prefix.group() if prefix else ""
@@ -44,7 +44,7 @@ class Redactor:
     def message(self, message: str) -> str:
         """One line for people: redacted, then cut."""
         text = " ".join(self.text(message).split())
-        if self._key and len(self._key) < _REAL:
+        if self._key and len(self._key) < _LEAST_KEY_LENGTH:
             text = text.replace(self._key, MARK)
         return text[:_LONGEST_MESSAGE]
 

@@ -21,9 +21,9 @@ from citeforge.engines.search.exact import (
     retrieve_candidates,
 )
 
-_RESERVE = 6
+_RESERVE_NOMINATIONS = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
-_MATRIX = 1 << 23
+_MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times nominations) that are held at once."""
 
 
@@ -105,10 +105,10 @@ def nearest(
     number = min(depth, size)
     where = np.empty((len(queries), number), np.int64)
     cosines = np.empty((len(queries), number), np.float64)
-    rows, k = np.arange(len(queries)), number + _RESERVE
+    rows, k = np.arange(len(queries)), number + _RESERVE_NOMINATIONS
     while len(rows) and number:
         k = min(k, size)
-        step = max(1, _MATRIX // k)
+        step = max(1, _MATRIX_ENTRIES // k)
         settled = np.zeros(len(rows), np.bool_)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]

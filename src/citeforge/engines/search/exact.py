@@ -101,7 +101,7 @@ NOMINATION_ERROR = 1e-5
 """Bound on the difference between a nominating float32 score and its float64 rescore."""
 
 _PAIRS = 1 << 9
-_IMPORTED = 4e11
+_OPERATIONS_FOR_TORCH = 4e11
 """Operations of a search (some seconds) from which on it pays to import torch for it."""
 _FEW_QUERIES = 4
 """With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
@@ -194,7 +194,7 @@ def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Bl
     """
     if device not in ("auto", "cpu"):
         return TorchSearch(queries, device)
-    if find_spec("torch") is not None and ("torch" in sys.modules or work >= _IMPORTED):
+    if find_spec("torch") is not None and ("torch" in sys.modules or work >= _OPERATIONS_FOR_TORCH):
         import torch
 
         if device == "auto" and torch.cuda.is_available():

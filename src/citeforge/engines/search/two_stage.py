@@ -25,9 +25,9 @@ from citeforge.engines.search.exact import (
     retrieve_candidates,
 )
 
-_SAFETY = 1.25
+_MARGIN_FACTOR = 1.25
 """The margin is the largest difference seen, times this."""
-_DEEPER = 256
+_MOST_NOMINATIONS_FACTOR = 256
 """Nominations are at most this many times those of the first pass; what that does not settle is
 decided all the same, and counted."""
 
@@ -140,7 +140,7 @@ class TwoStageSearch:
 
     def is_deepest(self, k: int) -> bool:
         """Whether no more than ``k`` are ever nominated."""
-        return k >= min(self.size, _DEEPER * (self._first or k))
+        return k >= min(self.size, _MOST_NOMINATIONS_FACTOR * (self._first or k))
 
     def retrieve_candidates(
         self, rows: Rows, k: int, floors: Scores | None = None
@@ -199,7 +199,7 @@ class TwoStageSearch:
 
     def _measure(self, differences: npt.NDArray[np.floating]) -> None:
         largest = float(differences.max(initial=0.0))
-        self.margin = max(self.margin, float(np.ceil(largest * _SAFETY * 1e4) / 1e4))
+        self.margin = max(self.margin, float(np.ceil(largest * _MARGIN_FACTOR * 1e4) / 1e4))
 
 
 def _unit_rows(shards: list[VectorShard], positions: Rows) -> npt.NDArray[np.float64]:

@@ -171,11 +171,11 @@ def _scored(
     }
 
 
-_GOLD = 10
+_MOST_GOLD_ANSWERS = 10
 """Gold answers that are kept."""
 
 
 def _gold(item: AnswerItem) -> list[str]:
     """Texts of the gold answers, or their accepted forms where they have no text."""
     texts = (row.text or " / ".join(row.aliases) for row in item.gold)
-    return [text for text in dict.fromkeys(texts) if text][:_GOLD]
+    return [text for text in dict.fromkeys(texts) if text][:_MOST_GOLD_ANSWERS]

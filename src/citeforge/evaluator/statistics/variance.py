@@ -25,7 +25,7 @@ _NESTED = ("queries", "runs", "judges", "repeats")
 _LEAST_SHARE = 0.5
 """Of the squared half-width over queries alone, what is left at least when runs, judges and repeats
 happen to differ by less than chance."""
-_ADDED = (0.0, 0.5, 2.0)
+_ADDED_VARIANCES = (0.0, 0.5, 2.0)
 """What all other sources may add to the variance over queries, where coverage is made .95."""
 _NODES = 400
 """Places at which the distribution of a mean square is looked at."""
@@ -177,7 +177,7 @@ def _calibrated(df: float, chance: float) -> tuple[float, float]:
     from scipy.special import chdtri, ndtr
 
     draws = chdtri(df, 1 - (np.arange(_NODES) + 0.5) / _NODES) / df
-    added = np.array(_ADDED)[:, None]
+    added = np.array(_ADDED_VARIANCES)[:, None]
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
     def misses(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -12,7 +12,7 @@ _SHARE_BEYOND = 0.2
 """Share of the answers that cite, from which on citations beyond the context are no slips."""
 _MOST_ANSWERS = 20_000
 """Answers of a submission that are looked at: more would tell no more, and cost time."""
-_FEWEST = 3
+_FEWEST_ANSWERS = 3
 """Answers, or passages, of which fewer tell nothing."""
 _LOG_CHANCE = math.log(1e-9)
 """Chance below which it is no accident that the last passages are never cited."""
@@ -60,7 +60,7 @@ class CitationRange:
     def warnings(self, what: str = "passages") -> list[str]:
         """What gives another build away; empty when nothing does."""
         doubts = []
-        if self._n_beyond >= max(_FEWEST, _SHARE_BEYOND * self._n_citing):
+        if self._n_beyond >= max(_FEWEST_ANSWERS, _SHARE_BEYOND * self._n_citing):
             doubts.append(
                 f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
                 "this benchmark does not show: were they made on another build of it?"
@@ -68,7 +68,7 @@ class CitationRange:
         wider = {size: n for size, n in self._sizes.items() if size > self._farthest}
         # Chance that citations spread over all passages would miss the last ones altogether.
         missed = sum(n * math.log(self._farthest / size) for size, n in wider.items())
-        if self._farthest >= _FEWEST and missed < _LOG_CHANCE:
+        if self._farthest >= _FEWEST_ANSWERS and missed < _LOG_CHANCE:
             doubts.append(
                 f"none of {sum(self._sizes.values()):,} citations goes beyond passage "
                 f"{self._farthest}, though up to {max(wider)} are shown: were the answers made "

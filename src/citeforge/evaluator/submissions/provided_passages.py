@@ -16,7 +16,7 @@ from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from citeforge.schemas.text import normalise_answer, normalise_passages
 
-_NAMED = 3
+_MOST_IDS_NAMED = 3
 """Ids that a warning names."""
 _LEAST_WORDS = 3
 """Words of a passage from which on its standing in the answer is no accident."""
@@ -172,7 +172,7 @@ class ProvidedPassages:
 def _names(keys: Iterable[_Key]) -> str:
     """The first few docids."""
     distinct = sorted({key.name for key in keys})
-    return ", ".join(distinct[:_NAMED]) + ", …" * (len(distinct) > _NAMED)
+    return ", ".join(distinct[:_MOST_IDS_NAMED]) + ", …" * (len(distinct) > _MOST_IDS_NAMED)
 
 
 def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:

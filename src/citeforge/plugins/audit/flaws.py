@@ -25,7 +25,7 @@ NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
 
 _PERMUTATIONS = 128
-_SHINGLE = 3
+_SHINGLE_WORDS = 3
 _WORD = re.compile(r"\w+")
 
 
@@ -67,7 +67,8 @@ def _sketch(sketches: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
 
         words = _WORD.findall(texts[name].lower())
         shingles = {
-            " ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))
+            " ".join(words[i : i + _SHINGLE_WORDS])
+            for i in range(max(1, len(words) - _SHINGLE_WORDS + 1))
         }
         sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
         sketch.update_batch([s.encode() for s in sorted(shingles)])

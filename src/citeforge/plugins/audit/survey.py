@@ -16,7 +16,7 @@ from citeforge.schemas.benchmarks.audit import Flaw
 LONG = 1000
 """Words from which a passage counts as very long."""
 
-_SAMPLE = 2000
+_LANGUAGE_SAMPLE = 2000
 """Passages whose language is looked at: the first ones."""
 _PERSONAL = {
     "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
@@ -70,7 +70,7 @@ def survey(package: Package, passages: Iterable[str]) -> Survey:
         texts.update(rows_of(rows, "_id", "text"))
         for what, pattern in _PERSONAL.items():
             personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
-        for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():
+        for text in batch["text"][: _LANGUAGE_SAMPLE - languages.total()].to_pylist():
             languages[language_of(text) or "not clear"] += 1
     has_corpus = bool(package.corpus)
     return Survey(

@@ -14,7 +14,7 @@ from citeforge.schemas.systems import System
 _ANSWER = "It is so."
 _REFUSAL = "I cannot answer this question from the passages."
 _CITES = {True: 0.7, False: 0.15}
-_SLIPS = 0.15
+_SLIP_PROBABILITY = 0.15
 """Chance of an answer against the habit of its system."""
 Answer = tuple[str, set[int]]
 """What is said, and the positions cited."""
@@ -68,7 +68,7 @@ def _citing_evidence(
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.only_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
-    slips = rng.random() < _SLIPS
+    slips = rng.random() < _SLIP_PROBABILITY
     if cell == design.REMOVED and (slips or is_faithful):
         return _REFUSAL, set()
     if slips:

@@ -14,11 +14,11 @@ from citeforge.plugins.documents.recipe import LIST
 QUESTION, ANSWER = "question", "answer"
 """Tasks, and names of their templates."""
 _FOLDER = Path(__file__).parent / "data"
-_WRITTEN, _SHORT, _LONG = 200, 48, 160
+_QUESTION_TOKENS, _ANSWER_TOKENS, _LIST_TOKENS = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
 _END = "\nEnd"
 """What examples end with, so that a small LLM does not go on with a question of its own."""
-_WARM = 0.7
+_WARM_TEMPERATURE = 0.7
 """Temperature of further tries without a passage, so that they differ from the first."""
 
 
@@ -61,7 +61,7 @@ class PromptedLlm:
             turns += ("user", prompt), ("assistant", example["reply"] + _END)
             values["is_first"] = False
         values["passages"] = _as_rows(question.evidence)
-        return self._request(QUESTION, values, _WRITTEN, turns=turns)
+        return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
@@ -75,7 +75,7 @@ class PromptedLlm:
         """
         several = question.form == LIST
         values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
-        return self._request(ANSWER, values, _LONG if several else _SHORT, sample)
+        return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _filled(self, task: str, values: Mapping[str, object]) -> str:
         return bounded_text(self._templates[task], values).strip()
@@ -88,7 +88,7 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
-        params: dict[str, object] = {"temperature": _WARM if sample else 0.0}
+        params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._filled(task, values)))
         # What goes on and on may have said enough before.

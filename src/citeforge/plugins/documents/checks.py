@@ -31,7 +31,7 @@ CHECKS = (
     ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, ALONE, NEEDED, NOT_ABSENT,
 )  # fmt: skip
 """In the order in which they are made; a question goes at the first that it fails."""
-_ALIKE = 90
+_SAME_QUESTION_RATIO = 90
 """rapidfuzz's token_sort_ratio from which two questions ask the same."""
 _POINTERS = re.compile(
     r"\b(?:the|this|these|above|given) (?:passage|text|excerpt|paragraph|document|article)s?\b"
@@ -127,7 +127,7 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
     for question in questions:
         form = _form(question.text)
         for other_form, other in forms:
-            if token_sort_ratio(form, other_form, score_cutoff=_ALIKE) and _is_same(
+            if token_sort_ratio(form, other_form, score_cutoff=_SAME_QUESTION_RATIO) and _is_same(
                 question, other
             ):
                 question.reject(REPEAT, f"repeats {other.id}: {other.text!r}")

@@ -20,7 +20,7 @@ _LINE = re.compile(
 )
 _QUOTES = "\"'“”„«»‘’`* \t"
 _NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
-_LIKE = 0.6
+_LEAST_WORD_F1 = 0.6
 """Share of words (F1) from which a reply gives an answer in other words."""
 
 
@@ -164,7 +164,7 @@ def gives(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:
     if is_not_answered(reply):
         return False
     n_right = sum(
-        holds_answer(reply, a) or (len(answers) == 1 and _likeness(reply, a) >= _LIKE)
+        holds_answer(reply, a) or (len(answers) == 1 and _likeness(reply, a) >= _LEAST_WORD_F1)
         for a in answers
     )
     return n_right >= max(1, share * len(answers))

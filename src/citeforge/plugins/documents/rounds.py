@@ -32,9 +32,9 @@ from citeforge.plugins.documents.questions import (
 from citeforge.plugins.documents.recipe import ABSENT, PAIR, DocumentsRecipe
 from citeforge.schemas.text import premise_of
 
-_PARTNERS = 12
+_NEAREST_PARTNERS = 12
 """Nearest passages among which the other one of a pair is looked for."""
-_SOME = 0.5
+_LEAST_SHARE_OF_LIST = 0.5
 """Share of a list's answers that a reader may not give without the evidence."""
 
 
@@ -100,7 +100,7 @@ class QuestionMaker:
 
     def _partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
         """A passage near each, of another heading or file if there is one near it."""
-        ranked = self.search.rank({p.id: p.text for p in passages}, _PARTNERS)
+        ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
             others = [r.docid for r in hits if r.docid != name]
@@ -230,7 +230,9 @@ class QuestionMaker:
         for question in questions:
             for passage, verdict in suspects[question.id]:
                 reply = next(replies)
-                is_read = not reply.failure and gives(reply.text, question.answers, _SOME)
+                is_read = not reply.failure and gives(
+                    reply.text, question.answers, _LEAST_SHARE_OF_LIST
+                )
                 if is_read and verdict is not False:
                     if question.form == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_words(reply)}")
@@ -276,7 +278,7 @@ def _fails(reply: str, question: Question) -> bool:
 
 
 def _gives_some(reply: str, question: Question) -> bool:
-    return gives(reply, question.answers, _SOME)
+    return gives(reply, question.answers, _LEAST_SHARE_OF_LIST)
 
 
 def _is_yes(decision: Decision) -> bool:

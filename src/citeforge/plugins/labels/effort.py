@@ -13,7 +13,7 @@ from citeforge.plugins.labels.options import EffortOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
 
-_MORE = 0.1
+_STEP_SHARE = 0.1
 """Share of queries, or labels, that a step adds; of all others it adds one."""
 _UNKNOWN = {
     "runs": "one run: score a submission with two or more",
@@ -109,7 +109,7 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
     steps = []
     for source, n in now.items():
         if n > 1:
-            more = math.ceil(n * _MORE) if source in ("queries", "labels") else 1
+            more = math.ceil(n * _STEP_SHARE) if source in ("queries", "labels") else 1
             then = now | {source: n + more}
             if then.get("labels", 0) > then["queries"]:
                 continue

@@ -19,7 +19,7 @@ from citeforge.engines.models.parallel import one_thread_each
 from citeforge.engines.models.perplexity import PerplexitySettings
 from citeforge.plugins.offline_models import smollm
 
-_TOKENS = 512
+_BATCH_TOKENS = 512
 """Most tokens of a batch, padding included: each has a logit for every word of the vocabulary."""
 
 
@@ -78,7 +78,7 @@ class CausalModel:
                 means.append((chosen[:, 0] - logits.logsumexp(dim=1)).double().mean().item())
             return means
 
-        size = max(1, _TOKENS // max(1, max(map(len, ids), default=0) - len(head)))
+        size = max(1, _BATCH_TOKENS // max(1, max(map(len, ids), default=0) - len(head)))
         batches = [ids[at : at + size] for at in range(0, len(ids), size)]
         means = chain.from_iterable(one_thread_each(log_probabilities, batches, device))
         return [math.inf if math.isnan(mean) else math.exp(-mean) for mean in means]

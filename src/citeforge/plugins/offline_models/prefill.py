@@ -10,7 +10,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-_WORTH_SHARING = 16
+_LEAST_SHARED_TOKENS = 16
 """Tokens from which a common beginning is read apart."""
 
 
@@ -44,7 +44,7 @@ def prefill_many(model: Any, texts: Sequence[Sequence[int]]) -> Any:
         return prefill_one(model, texts[0])
     # One token of each text is left to be read behind what they share. It compares any sequences.
     shared = os.path.commonprefix([list(ids[:-1]) for ids in texts])  # noqa: RUF071
-    if len(shared) < _WORTH_SHARING:
+    if len(shared) < _LEAST_SHARED_TOKENS:
         shared = []
     head = prefill_one(model, shared) if shared else None
     rows = [prefill_one(model, ids[len(shared) :], head) for ids in texts]

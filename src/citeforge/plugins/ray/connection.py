@@ -12,7 +12,7 @@ from citeforge.schemas.errors import InputError, UsageError, extras_named, requi
 ADDRESS_VARIABLE = "RAY_ADDRESS"
 STORE_BYTES = 512 << 20
 """Memory for what is on its way between processes of a Ray of our own; more goes to disk."""
-_SECONDS = 5.0
+_ANSWER_SECONDS = 5.0
 _HOW = "start one with: ray start --head, or leave --ray-address out for a Ray on this machine"
 
 _connected: dict[str, str | None] = {}
@@ -31,7 +31,7 @@ def require_reachable(options: RayOptions) -> None:
     # Ray itself would go on trying for minutes, and end the process then.
     if address is not None and not is_listening(address):
         raise InputError(
-            f"no Ray cluster answers within {_SECONDS:g} s", path=address, allowed=_HOW
+            f"no Ray cluster answers within {_ANSWER_SECONDS:g} s", path=address, allowed=_HOW
         )
 
 
@@ -108,7 +108,7 @@ def is_listening(address: str) -> bool:
     """Whether something takes connections there."""
     host, _, port = address.rpartition(":")
     with contextlib.suppress(OSError):
-        socket.create_connection((host.strip("[]"), int(port)), _SECONDS).close()
+        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
         return True
     return False
 

@@ -28,9 +28,9 @@ R = TypeVar("R")
 
 TRIES = 3
 """Workers that a piece may take with it, and starts that may fail one after another."""
-_LOOK = 5.0
+_LOOK_SECONDS = 5.0
 """Seconds between looks at a cluster that says nothing."""
-_PATIENCE = 30.0
+_PATIENCE_SECONDS = 30.0
 """Seconds without any worker after which that is told."""
 _START_SECONDS = 900.0
 """Longest that a worker may take to be placed, to load, and to fetch its model."""
@@ -190,12 +190,12 @@ class WorkerPool(Generic[T, R]):
         begun, has_warned = time.monotonic(), False
         waiting = {w.reply: w for w in self._workers if w.reply is not None}
         while True:
-            done, _ = self._ray.wait(list(waiting), num_returns=1, timeout=_LOOK)
+            done, _ = self._ray.wait(list(waiting), num_returns=1, timeout=_LOOK_SECONDS)
             settled = [w for reply, w in waiting.items() if reply in done or w.silence]
             if settled:
                 return settled
             nobody = all(w.reply is not None and w.piece is None for w in self._workers)
-            if nobody and not has_warned and time.monotonic() - begun > _PATIENCE:
+            if nobody and not has_warned and time.monotonic() - begun > _PATIENCE_SECONDS:
                 has_warned = True
                 sys.stderr.write(
                     f"waiting for the cluster: a worker takes {self.share.cpus} cores and "
@@ -206,7 +206,7 @@ class WorkerPool(Generic[T, R]):
         """What a worker replied, or how it died; a dead one, or one that did not start, goes."""
         reply: Any
         try:
-            reply = self._ray.get(worker.reply, timeout=_PATIENCE)
+            reply = self._ray.get(worker.reply, timeout=_PATIENCE_SECONDS)
         except self._ray.exceptions.RayError as error:
             reply = Raised(worker.silence or reason_of(error))
             self._let_go(worker)

@@ -10,7 +10,7 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.worker import Worked
 
-_BATCHES = 2
+_BATCHES_PER_THREAD = 2
 """Batches a thread in a piece: few, so that a driver that dies loses few answers."""
 
 
@@ -45,7 +45,7 @@ class Writers:
         # Of like length together, as batches are; an answer depends on its request alone.
         plain = {key: _plain(request) for key, request in requests.items()}
         keys = sorted(plain, key=lambda k: (plain[k].stop, -sum(map(len, plain[k].texts)), k))
-        size = self._rows * _BATCHES * self._pool.share.cpus
+        size = self._rows * _BATCHES_PER_THREAD * self._pool.share.cpus
         size = max(1, min(size, -(-len(keys) // self._pool.share.workers)))
         names = {id(request): key for key, request in plain.items()}
         pieces = [[plain[k] for k in keys[at : at + size]] for at in range(0, len(keys), size)]

@@ -101,7 +101,7 @@ def test_what_computes_something_else_is_refused(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    monkeypatch.setattr(convert, "_ALIKE", 1e-12)
+    monkeypatch.setattr(convert, "_TOLERANCE", 1e-12)
     with pytest.raises(InputError, match=r"cannot be converted for OpenVINO.*--compute fp32"):
         fast(model).encode(TEXTS[:1], "passage")
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]

@@ -19,7 +19,7 @@ OTHER = "of another format"
 BROKEN = "broken"
 LOCKED = "locked with a password"
 NO_TEXT = "without text, such as scans"
-_SAMPLE = 1 << 18
+_SAMPLE_BYTES = 1 << 18
 """Bytes by which an encoding is guessed."""
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-ÿ])")
@@ -146,7 +146,7 @@ def _decoded(data: bytes, notes: Notes) -> str:
     except UnicodeDecodeError:
         from charset_normalizer import from_bytes
 
-        guess = None if b"\0" in data[:_SAMPLE] else from_bytes(data[:_SAMPLE]).best()
+        guess = None if b"\0" in data[:_SAMPLE_BYTES] else from_bytes(data[:_SAMPLE_BYTES]).best()
         if guess is None:
             raise UnreadableError(BROKEN, "is no text in any encoding") from None
         notes.append(f"is not UTF-8; read as {guess.encoding}")

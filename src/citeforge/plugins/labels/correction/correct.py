@@ -40,7 +40,7 @@ from citeforge.schemas.signature import Signature
 PPI, ROGAN_GLADEN = "ppi++", "rogan-gladen"
 _LEAST_DECIDED = 0.9
 """Share of labelled answers whose labels must decide a measure: others leave, and may be unlike."""
-_UNLIKE = 0.01
+_LEAST_P = 0.01
 """p of a difference between labelled and other answers from which on it is said."""
 
 
@@ -306,7 +306,7 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
         p = float(first[0] == other[0])
     else:
         p = float(stats.ttest_ind(first, other, equal_var=False).pvalue)
-    if not p < _UNLIKE:
+    if not p < _LEAST_P:
         return []
     return [
         f"{name}: the judge finds the labelled answers unlike the others (means "

@@ -22,7 +22,7 @@ NAMES = ("input_ids", "attention_mask", "token_type_ids")
 """Inputs that text encoders have; a model may lack the last."""
 
 _FORMAT = 1
-_ALIKE = 1e-3
+_TOLERANCE = 1e-3
 """Largest difference allowed between torch's output and the converted model's, relative to the
 largest value of it (seen: 2e-6)."""
 
@@ -138,7 +138,7 @@ def _compare(source: TorchModel, model: Compiled) -> None:
     if expected.ndim == 3:  # a vector a token; those of padding are nobody's
         expected, actual = expected[real], actual[real]
     off = float(np.abs(expected - actual).max() / np.abs(expected).max())
-    if not off <= _ALIKE:
+    if not off <= _TOLERANCE:
         raise _unusable(source, f"its output would be off by {off:.1%}")
 
 

@@ -23,9 +23,9 @@ from citeforge.plugins.plots.figure import BESIDE_NAMES, Figure, Rows, altair, f
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.scores import ScoreFile
 
-_LINE = 14
+_LINE_PIXELS = 14
 """Pixels from line to line of a name."""
-_ROOM = 150
+_NAME_PIXELS = 150
 """Pixels of a line of a name beside an axis."""
 
 
@@ -84,14 +84,14 @@ def forest(
     alt = altair()
     lines = name_lines([str(r[field]) for r in rows])
     room = max(width_of(line) for cut in lines.values() for line in cut)
-    up = f"-{_LINE // 2} * (length({lookup(lines)}) - 1)"  # the middle line at the row
-    axis = alt.Axis(grid=False, minExtent=min(room, _ROOM) + 8, labelLineHeight=_LINE,
+    up = f"-{_LINE_PIXELS // 2} * (length({lookup(lines)}) - 1)"  # the middle line at the row
+    axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
-                    labelLimit=_ROOM, labelExpr=lookup(lines))  # fmt: skip
+                    labelLimit=_NAME_PIXELS, labelExpr=lookup(lines))  # fmt: skip
     lows, highs = ([r[end] for r in rows] + list(also) for end in ("low", "high"))
     scale = alt.Scale(domain=domain(lows, highs, most), nice=False, zero=False)
     y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
-    step = 8 + _LINE * max(map(len, lines.values()))
+    step = 8 + _LINE_PIXELS * max(map(len, lines.values()))
     return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
 
 
