@@ -148,7 +148,7 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
     result = cli("export", "kalma", package, "--out", out)
     assert result.returncode == 1
     assert "not for rage benchmarks: the format holds sub-graphs" in result.stderr
-    assert "its formats: beir, mteb" in result.stderr
+    assert "its formats: alce, attributed-ir, attrieval, beir" in result.stderr
     result = cli("run", "label-blind", "--benchmark", package, "--out", out)
     assert result.returncode == 2
     assert "label-blind: not for rage benchmarks: it follows the labels" in result.stderr
