@@ -5,12 +5,11 @@ Run it again when the prompt of `build twins` changes: python examples/twins/mak
 
 import json
 from pathlib import Path
-from typing import cast
 
-from citeforge.builders.twins.checks import Attempts, Checker, SourcePassage, Thresholds, TwinWriter
-from citeforge.builders.twins.facts import Entities
-from citeforge.engines.llm.records import Llm, LlmReply
+from citeforge.builders.twins.checks import twin_request
+from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import encode_answer
+from citeforge.schemas.recipes.twins import Attempts
 
 HERE = Path(__file__).parent
 MODEL = "hand-written"
@@ -20,14 +19,13 @@ def replay_text() -> str:
     """The exported store, one answer a line."""
     with (HERE.parent / "facts" / "corpus.jsonl").open() as file:
         passages = {row["_id"]: row for row in map(json.loads, file)}
-    writer = TwinWriter(cast(Llm, None), Checker(Thresholds(), Entities()), Attempts())
     lines = []
     with (HERE / "texts.jsonl").open() as file:
         for row in map(json.loads, file):
             found = passages[row["_id"]]
-            passage = SourcePassage(found["_id"], found["title"], found["text"])
             for attempt, text in enumerate(row["attempts"]):
-                request = writer.request(passage, attempt)
+                temperature = Attempts().at(attempt)
+                request = twin_request(found["title"], found["text"], temperature, attempt)
                 content = {
                     "key": request.key(MODEL),
                     "payload": request.payload(MODEL),

@@ -19,8 +19,8 @@ from citeforge.builders.twins.checks import (
     Checker,
     SourcePassage,
     Twin,
-    TwinFigures,
     TwinWriter,
+    twin_request,
 )
 from citeforge.builders.twins.facts import Entities
 from citeforge.engines.io.folders import beside
@@ -41,8 +41,6 @@ from citeforge.schemas.benchmarks.tables import (
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import model_name
 from citeforge.schemas.recipes.records import RunOptions, TwinsRecipe
-
-_NO_FIGURES = TwinFigures(math.nan, math.nan, math.nan)
 
 
 def build_twins(
@@ -119,9 +117,8 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     base = Base(recipe.benchmark)
     docs = [d for c in _contexts(base, recipe).values() for row in c.values() for d in row]
     texts = base.shown_texts(d["corpus-id"] for d in docs)
-    checker = Checker(recipe.thresholds, Entities(recipe.ner))
-    writer = TwinWriter(llm, checker, recipe.attempts)
-    return llm.plan([writer.request(SourcePassage(i, *texts[i]), 0) for i in texts])
+    temperature = recipe.attempts.at(0)
+    return llm.plan([twin_request(*both, temperature, 0) for both in texts.values()])
 
 
 def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
@@ -153,11 +150,13 @@ class Rewriting:
             self.twins |= {twin.passage.id: twin for twin in writer.write(self._passages(ids))}
             self._replace()
         failing = {
-            (q, d["corpus-id"]) for q, d in self._docs() if not self.twins[d["corpus-id"]].accepted
+            (q, d["corpus-id"])
+            for q, d in self._docs()
+            if not self.twins[d["corpus-id"]].report.accepted
         }
         self.dropped: dict[str, str] = {}
         for query, passage in sorted(failing):
-            reasons = ", ".join(self.twins[passage].failed)
+            reasons = ", ".join(self.twins[passage].report.failed)
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
     def _docs(self) -> Iterator[tuple[str, dict[str, str]]]:
@@ -190,8 +189,8 @@ class Rewriting:
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
                 for at, doc in enumerate(row):
-                    failed = not self.twins[doc["corpus-id"]].accepted
-                    if not failed or doc["corpus-id"] in self._relevant[query]:
+                    passes = self.twins[doc["corpus-id"]].report.accepted
+                    if passes or doc["corpus-id"] in self._relevant[query]:
                         continue
                     following = self._next(query, ids, doc["label"])
                     if following is not None:
@@ -202,7 +201,7 @@ class Rewriting:
     def _next(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
         def usable(doc: dict[str, str]) -> bool:
             twin = self.twins.get(doc["corpus-id"])
-            return doc["corpus-id"] not in ids and (twin is None or twin.accepted)
+            return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
 
         candidates = [d for d in self.base.negatives[query] if usable(d)]
         same = [d for d in candidates if d["label"] == label]
@@ -257,11 +256,10 @@ def _rows(
     existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
     for name in sorted(twins):
         twin = twins[name]
-        stays = name in ids and bool(twin.text) and (twin.accepted or keep_failed)
+        stays = name in ids and bool(twin.text) and (twin.report.accepted or keep_failed)
         new = f"{name}~twin"
         while new in existing:
             new += "~"
-        failed = {} if twin.accepted else twin.failed
         rows.append(
             {
                 "_id": name,
@@ -270,10 +268,10 @@ def _rows(
                 "prompt_sha256": writer_prompt("twin").sha256,
                 "attempts": twin.attempts,
                 "temperature": twin.temperature,
-                "accepted": twin.accepted,
-                "failed": list(failed),
-                "notes": [f"{k}: {v}" for k, v in failed.items()],
-                **(twin.report.measured if twin.report else _NO_FIGURES)._asdict(),
+                "accepted": twin.report.accepted,
+                "failed": list(twin.report.failed),
+                "notes": [f"{k}: {v}" for k, v in twin.report.failed.items()],
+                **twin.report.measured._asdict(),
             }
         )
         if stays:
@@ -282,18 +280,18 @@ def _rows(
 
 
 def _counts(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
-    base, twins = rewriting.base, rewriting.twins.values()
+    base, reports = rewriting.base, [t.report for t in rewriting.twins.values()]
     counts = {
         "queries in the benchmark": len(base.query_ids),
-        "passages rewritten": sum(t.accepted for t in twins),
-        "passages without an accepted twin": sum(not t.accepted for t in twins),
+        "passages rewritten": sum(r.accepted for r in reports),
+        "passages without an accepted twin": sum(not r.accepted for r in reports),
         "failing passages replaced by the next negative": rewriting.replaced,
     }
     without = "queries with a passage that has no accepted twin"
     counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
     if not any(base.answers.values()):
         counts["answer checks made (the benchmark has no gold short answers)"] = 0
-    failed = Counter(name for t in twins if not t.accepted for name in t.failed)
+    failed = Counter(name for report in reports for name in report.failed)
     return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
 
 

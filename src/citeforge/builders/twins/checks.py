@@ -4,6 +4,7 @@ Does a rewrite say the same, and only the same? The paper had two experts look a
 (appendix A); these checks are ours. Each gives a name and, when it fails, one line that says why.
 """
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,6 +44,8 @@ CHECKS = (
 """Names of the checks that need no judge, in the order in which they are made."""
 ENTAILMENT = "entailment"
 """Name of the judge's, which is asked about twins that pass the others."""
+_NO_REPLY = "answer from the writer"
+"""What fails where there is no twin to check."""
 
 
 @dataclass(frozen=True)
@@ -65,24 +68,24 @@ class SourcePassage:
 
 
 class TwinFigures(NamedTuple):
-    """Figures of a twin."""
+    """Figures of a twin; by default, of none."""
 
-    length_ratio: float
-    edit_similarity: float
-    ngram_overlap: float
+    length_ratio: float = math.nan
+    edit_similarity: float = math.nan
+    ngram_overlap: float = math.nan
 
 
 @dataclass
 class TwinReport:
-    """What the checks found.
+    """What the checks found; by default, nothing to check.
 
     Attributes:
-        failed: name of each failed check to the reason.
         measured: figures, whether they pass or not.
+        failed: name of each failed check to the reason.
     """
 
-    measured: TwinFigures
-    failed: dict[str, str] = field(default_factory=dict)
+    measured: TwinFigures = field(default_factory=TwinFigures)
+    failed: dict[str, str] = field(default_factory=lambda: {_NO_REPLY: "not asked"})
 
     @property
     def accepted(self) -> bool:
@@ -203,30 +206,16 @@ class Twin:
     Attributes:
         passage: what was rewritten.
         text: the rewrite; empty when the writer never gave one.
-        report: what the checks found; None without a text.
+        report: what the checks found.
         attempts: how often the writer was asked.
         temperature: of the attempt that stands here.
-        failures: why the writer gave nothing, by attempt.
     """
 
     passage: SourcePassage
     text: str = ""
-    report: TwinReport | None = None
+    report: TwinReport = field(default_factory=TwinReport)
     attempts: int = 0
     temperature: float = 0.0
-    failures: list[str] = field(default_factory=list)
-
-    @property
-    def accepted(self) -> bool:
-        """Whether every check passed."""
-        return self.report is not None and self.report.accepted
-
-    @property
-    def failed(self) -> dict[str, str]:
-        """Failed checks with their reasons."""
-        if self.report is not None:
-            return self.report.failed
-        return {"answer from the writer": self.failures[-1] if self.failures else "not asked"}
 
 
 class TwinWriter:
@@ -241,7 +230,7 @@ class TwinWriter:
         """Twins of passages, in order; those that never passed keep their best attempt."""
         twins = [Twin(p) for p in passages]
         for attempt in range(self.attempts.limit):
-            rest = [t for t in twins if not t.accepted]
+            rest = [t for t in twins if not t.report.accepted]
             if not rest:
                 break
             with progress(f"rewriting, attempt {attempt + 1}", len(rest), "passages") as advance:
@@ -249,27 +238,28 @@ class TwinWriter:
                 advance(len(rest))
         return twins
 
-    def request(self, passage: SourcePassage, attempt: int) -> Request:
-        """The request for one attempt."""
-        params = {
-            "temperature": self.attempts.at(attempt),
-            "max_tokens": 64 + len(passage.text.encode("utf-8", "surrogatepass")) // 2,
-        }
-        values = {"title": passage.title, "text": passage.text}
-        return writer_prompt("twin").request(values, params, attempt)
-
     def _attempt(self, twins: Sequence[Twin], attempt: int) -> None:
-        results = self.llm.complete([self.request(t.passage, attempt) for t in twins])
+        temperature = self.attempts.at(attempt)
+        requests = [
+            twin_request(t.passage.title, t.passage.text, temperature, attempt) for t in twins
+        ]
+        results = self.llm.complete(requests)
         attempts: list[tuple[Twin, str]] = []
         for twin, result in zip(twins, results, strict=True):
             twin.attempts += 1
-            if isinstance(result, Failure):
-                twin.failures.append(f"{result.reason}: {result.message}")
-            else:
+            if not isinstance(result, Failure):
                 attempts.append((twin, result.text.strip()))
+            elif _NO_REPLY in twin.report.failed:
+                twin.report.failed[_NO_REPLY] = f"{result.reason}: {result.message}"
         reports = self.checker.check([(t.passage, text) for t, text in attempts])
         for (twin, text), report in zip(attempts, reports, strict=True):
             # Of several failing attempts the one with the fewest faults stands.
-            if twin.report is None or len(report.failed) < len(twin.report.failed):
-                twin.text, twin.report = text, report
-                twin.temperature = self.attempts.at(attempt)
+            if _NO_REPLY in twin.report.failed or len(report.failed) < len(twin.report.failed):
+                twin.text, twin.report, twin.temperature = text, report, temperature
+
+
+def twin_request(title: str, text: str, temperature: float, attempt: int) -> Request:
+    """The request of one attempt, counted from 0."""
+    n_bytes = len(text.encode("utf-8", "surrogatepass"))
+    params = {"temperature": temperature, "max_tokens": 64 + n_bytes // 2}
+    return writer_prompt("twin").request({"title": title, "text": text}, params, attempt)
