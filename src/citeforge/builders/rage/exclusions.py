@@ -45,7 +45,7 @@ class Exclusions:
     forbidden: list[set[int]]
     answers: list[list[str]]
     counts: dict[str, int] = field(default_factory=dict)
-    _shingles: dict[int, list[Shingles]] = field(default_factory=dict)
+    _shingles: dict[int, Shingles] = field(default_factory=dict)
 
     @property
     def reads_texts(self) -> bool:
@@ -68,29 +68,22 @@ class Exclusions:
                 if contains_answer(forms[at], self.answers[row]):
                     verdicts[i] = ANSWER
         if self.mining.exclude_contained:
-            self._learn(sorted({row for row, _ in pairs}))
+            self._learn({p for row, _ in pairs for p in self.relevant[row]})
             cut = [shingles(t) for t in texts]
             least = self.mining.contained
             assert least is not None
             for i, (row, at) in enumerate(pairs):
                 if verdicts[i] == FINE and any(
-                    shared(cut[at], own) >= least for own in self._shingles[row]
+                    shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]
                 ):
                     verdicts[i] = PIECE
         return verdicts
 
-    def _learn(self, rows: list[int]) -> None:
-        """Shingles of the relevant passages of some queries."""
-        new = [row for row in rows if row not in self._shingles]
-        pairs = [(row, p) for row in new for p in self.relevant[row]]
-        self._shingles.update((row, []) for row in new)
-        if not pairs:
-            return
-        unique, inverse = np.unique([p for _, p in pairs], return_inverse=True)
-        texts = take_rows(self.corpus, unique.astype(np.int64), ["text"])["text"].to_pylist()
-        cut = [shingles(t) for t in texts]
-        for (row, _), at in zip(pairs, inverse.tolist(), strict=True):
-            self._shingles[row].append(cut[at])
+    def _learn(self, positions: set[int]) -> None:
+        """Shingles of relevant passages."""
+        if new := sorted(positions - self._shingles.keys()):
+            texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
+            self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def note_dropped(self, what: str, dropped: Counter[int]) -> None:
         """Tell how many candidates were kept out for their text, also where that is none."""
@@ -98,19 +91,6 @@ class Exclusions:
         for verdict, words in WORDS.items():
             if rules[verdict]:
                 self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
-
-    def note_above(self, above: Counter[str]) -> None:
-        """Tell how many candidates were above each limit that was set."""
-        limits = {
-            "--max-score": self.mining.max_score,
-            "--margin": self.mining.margin,
-            "--relative-margin": self.mining.relative_margin,
-        }
-        for option, value in limits.items():
-            if value is not None:
-                self.counts[f"seemingly relevant candidates dropped: above {option}"] = above[
-                    option
-                ]
 
 
 def find_exclusions(

@@ -63,7 +63,7 @@ class SeeminglyRelevant:
 
     Attributes:
         dropped: verdicts on candidates that were passed over for their text.
-        above: option to candidates that were passed over for a score above its limit.
+        above: option that sets a limit to candidates that were passed over for a score above it.
         n_measured: queries whose lists a measured margin settled, where not all was embedded
             exactly.
         n_unsettled: queries that nominations of no depth settled.
@@ -76,8 +76,8 @@ class SeeminglyRelevant:
         self.n_measured = self.n_unsettled = 0
         self._least = np.full(self.n_queries, -np.inf)
         self.dropped: Counter[int] = Counter()
-        self.above: Counter[str] = Counter()
         self._ceiling = self._ceilings()
+        self.above = Counter(dict.fromkeys(self._ceiling, 0))
 
     def _ceilings(self) -> dict[str, npt.NDArray[np.float64]]:
         """Option to the highest score that it allows to a candidate of each query."""
@@ -123,7 +123,7 @@ class SeeminglyRelevant:
                 k *= 4
         for each in results:
             self.dropped += each.dropped
-            self.above += each.above
+            self.above.update(each.above)
             self.n_measured += each.certain and each.stands < np.inf
             self.n_unsettled += not each.certain
         return [each.passages for each in results]

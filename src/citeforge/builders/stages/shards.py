@@ -257,7 +257,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
         for row, position, score, rank in rows_of(table, *_MINED.names):
             passages_of[row].append(Mined(position, score, rank))
         miner.dropped += Counter({int(v): n for v, n in record["dropped"].items()})
-        miner.above += Counter(record["above"])
+        miner.above.update(record["above"])
     return passages_of
 
 
