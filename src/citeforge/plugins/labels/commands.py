@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import PATH, path_argument, path_option
+from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import (
     add_options,
     endpoint_options,
@@ -19,29 +19,15 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
     EffortOptions,
+    LabelFiles,
     LabelPlanOptions,
+    MetaEvalOptions,
     PlanOptions,
 )
 from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.recipes.base import Judging
 
-LABEL_FORMATS = ("auto", "annotations", "expertqa", "alce", "claims")
-"""Formats of files of labels; ``auto`` looks."""
-labels_options = add_options([
-    click.Option(
-        ["--labels"], type=PATH, multiple=True,
-        help="Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's layout, "
-        "or claims with references; repeatable.",
-    ),
-    click.Option(
-        ["--format", "label_format"], type=click.Choice(LABEL_FORMATS), default="auto",
-        show_default=True, help="Of the labels; auto looks.",
-    ),
-    click.Option(
-        ["--scores"], type=PATH, multiple=True,
-        help="Score files (--details) that the labels are about.",
-    ),
-])  # fmt: skip
+labels_options = add_options(field_options(LabelFiles))
 """Files of labels, and what they are about."""
 
 
@@ -52,13 +38,7 @@ labels_options = add_options([
 @verdicts_option
 @model_options
 @endpoint_options
-def calibrate(
-    benchmark: Path,
-    labels: tuple[Path, ...],
-    scores: tuple[Path, ...],
-    label_format: str,
-    **parameters: Any,
-) -> None:
+def calibrate(benchmark: Path, **parameters: Any) -> None:
     """Measure a judge's errors, and keep them in a package.
 
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
@@ -69,11 +49,12 @@ def calibrate(
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.schemas.errors import UsageError
 
-    if not labels:
+    files = record_from(LabelFiles, parameters)
+    if not files.labels:
         raise UsageError("needs --labels FILE")
-    rows = labelled_pairs(labels, scores, label_format)
+    rows = labelled_pairs(files.labels, files.scores, files.label_format)
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
-    result = calibration.calibrate(rows.pairs, session, labels[0])
+    result = calibration.calibrate(rows.pairs, session, files.labels[0])
     calibration.write_calibration(benchmark, result)
     click.echo(render_calibration(result))
     for line in rows.lines():
@@ -122,54 +103,11 @@ def judge(
 
 @click.command("meta-eval", cls=ManyOptions)
 @add_options(field_options(JudgeOptions, ("judge",)))
-@path_option("--benchmark", help="HAGRID benchmark, for its attributable labels.")
-@labels_options
-@path_option(
-    "--against",
-    multiple=True,
-    help="Score files of the same systems by another judge, or by people: compares the orders.",
-)
-@path_option(
-    "--preferences",
-    multiple=True,
-    help="Which of two answers people prefer, one file an annotator: compares them with --measure.",
-)
-@click.option(
-    "--people",
-    default="preference",
-    show_default=True,
-    help="Field of people's two values in --preferences.",
-)
-@click.option(
-    "--tie-threshold",
-    type=float,
-    help="Difference up to which the measure calls two answers equal; without it, the one at which "
-    "it does so as often as people do.",
-)
-@click.option("--agreed", is_flag=True, help="Only comparisons that all annotators decide alike.")
-@click.option(
-    "--measure",
-    help="Measure that systems are ordered by (--against), or that is held against people "
-    "(--preferences): of the score files of --scores, else a field of the preferences.",
-)
+@add_options(field_options(MetaEvalOptions))
 @verdicts_option
-@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
-def meta_eval(
-    benchmark: Path | None,
-    labels: tuple[Path, ...],
-    label_format: str,
-    scores: tuple[Path, ...],
-    against: tuple[Path, ...],
-    preferences: tuple[Path, ...],
-    people: str,
-    tie_threshold: float | None,
-    agreed: bool,
-    measure: str | None,
-    allow_judge_failures: bool,
-    **parameters: Any,
-) -> None:
+def meta_eval(**parameters: Any) -> None:
     """Measure a judge against human labels.
 
     With --benchmark: HAGRID's attributable labels of gold sentences. With --labels: labels of
@@ -182,11 +120,12 @@ def meta_eval(
     With --preferences and --measure: agreement and Kendall's tau over comparisons of two answers,
     tau-b over the systems' win rates, and agreement between annotators.
     """
-    if preferences:
-        _compare_preferences(preferences, people, measure, scores, tie_threshold, agreed)
+    options = record_from(MetaEvalOptions, parameters)
+    if options.preferences:
+        _compare_preferences(options)
         return
-    if against:
-        _compare_orders(scores, against, measure)
+    if options.against:
+        _compare_orders(options)
         return
     from citeforge.library.benchmarks import load
     from citeforge.plugins.labels.agreement.meta_eval import (
@@ -197,12 +136,12 @@ def meta_eval(
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.schemas.errors import FailuresError, UsageError
 
-    if (benchmark is None) == (not labels):
+    if (options.benchmark is None) == (not options.labels):
         raise UsageError("give --benchmark, or --labels (with --scores, where the labels need it)")
-    if benchmark is None:
-        rows = labelled_pairs(labels, scores, label_format)
+    if options.benchmark is None:
+        rows = labelled_pairs(options.labels, options.scores, options.label_format)
     else:
-        rows = hagrid_pairs(load(benchmark))
+        rows = hagrid_pairs(load(options.benchmark))
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
@@ -225,34 +164,28 @@ def meta_eval(
             f"{quality.recall:.4f}"
         )
     click.echo(f"  judge failures              {result.n_failed:,}")
-    if result.n_failed and not allow_judge_failures:
+    if result.n_failed and not options.allow_judge_failures:
         raise FailuresError(f"the judge failed on {result.n_failed:,} pairs")
 
 
-def _compare_orders(
-    scores: tuple[Path, ...], against: tuple[Path, ...], measure: str | None
-) -> None:
+def _compare_orders(options: MetaEvalOptions) -> None:
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.plugins.labels.agreement.system_order import compare_orders
     from citeforge.schemas.errors import UsageError
 
-    if measure is None or not scores:
+    measure = options.measure
+    if measure is None or not options.scores:
         raise UsageError("--against needs --scores FILE for every system, and --measure NAME")
-    judged, truth = ([load_scores(path) for path in side] for side in (scores, against))
+    judged, truth = (
+        [load_scores(path) for path in side] for side in (options.scores, options.against)
+    )
     correlations = compare_orders(judged, truth, measure)
     click.echo(f"{len(judged)} systems ordered by {measure}")
     for one in correlations:
         click.echo(f"  {one.name:<18} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]")
 
 
-def _compare_preferences(
-    files: tuple[Path, ...],
-    people: str,
-    measure: str | None,
-    scores: tuple[Path, ...],
-    threshold: float | None,
-    only_agreed: bool,
-) -> None:
+def _compare_preferences(options: MetaEvalOptions) -> None:
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.plugins.labels.agreement.preferences import (
         agreed,
@@ -263,21 +196,22 @@ def _compare_preferences(
     )
     from citeforge.schemas.errors import UsageError
 
+    measure, files = options.measure, options.preferences
     if measure is None:
         raise UsageError("--preferences needs --measure NAME")
-    field = None if scores else measure
-    read = {path.stem: read_preferences(path, people, field) for path in files}
+    field = None if options.scores else measure
+    read = {path.stem: read_preferences(path, options.people, field) for path in files}
     annotators = {name: comparisons for name, (comparisons, _) in read.items()}
     if len(annotators) < len(files):
         raise UsageError("--preferences: two files have one name; it is the annotator's")
-    if scores:
-        loaded = [load_scores(path) for path in scores]
+    if options.scores:
+        loaded = [load_scores(path) for path in options.scores]
         annotators = {n: with_scores(rows, loaded, measure) for n, rows in annotators.items()}
     among = annotator_agreement(list(annotators.values()))
-    if only_agreed:
+    if options.agreed:
         annotators = {"agreed": agreed(list(annotators.values()))}
     n_repeats = sum(n for _, n in read.values())
-    click.echo(render_preferences(measure, annotators, among, threshold, n_repeats))
+    click.echo(render_preferences(measure, annotators, among, options.tie_threshold, n_repeats))
 
 
 @click.group(commands=[calibrate, meta_eval, judge])

@@ -9,6 +9,43 @@ from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.recipes.base import Option, Part
 
 
+class LabelFiles(Part):
+    """Files of labels, and what they are about."""
+
+    labels: tuple[Path, ...] = ()
+    """Of labels import or ALCE's human evaluation (with --scores), in ExpertQA's layout, or claims
+    with references; repeatable."""
+    label_format: Annotated[
+        Literal["auto", "annotations", "expertqa", "alce", "claims"], Option("--format")
+    ] = "auto"
+    """Of the labels; auto looks."""
+    scores: tuple[Path, ...] = ()
+    """Score files (--details) that the labels are about."""
+
+
+class MetaEvalOptions(LabelFiles):
+    """What is held against people, or against another judge."""
+
+    benchmark: Path | None = None
+    """HAGRID benchmark, for its attributable labels."""
+    against: tuple[Path, ...] = ()
+    """Score files of the same systems by another judge, or by people: compares the orders."""
+    preferences: tuple[Path, ...] = ()
+    """Which of two answers people prefer, one file an annotator: compares them with --measure."""
+    people: str = "preference"
+    """Field of people's two values in --preferences."""
+    tie_threshold: float | None = None
+    """Difference up to which the measure calls two answers equal; without it, the one at which it
+    does so as often as people do."""
+    agreed: bool = False
+    """Only comparisons that all annotators decide alike."""
+    measure: str | None = None
+    """Measure that systems are ordered by (--against), or that is held against people
+    (--preferences): of the score files of --scores, else a field of the preferences."""
+    allow_judge_failures: bool = False
+    """Exit with 0 in spite of failures."""
+
+
 class PlanOptions(Part):
     """A difference that is to be found."""
 

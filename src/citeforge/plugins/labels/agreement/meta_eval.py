@@ -3,10 +3,9 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -129,7 +128,6 @@ def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tup
 
 
 CLASSES = SUPPORTED, CONTRADICTED, NEITHER = "supported", "contradicted", "neither"
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -140,11 +138,13 @@ class ClassQuality:
         n: pairs that people put into it.
         precision: share of the judge's that people confirm; NaN where it puts none into it.
         recall: share of people's that the judge finds; NaN where they put none into it.
+        f1: twice those on which both agree, of all times that either says so; 0 of none.
     """
 
     n: int
     precision: float
     recall: float
+    f1: float
 
 
 @dataclass(frozen=True)
@@ -239,19 +239,18 @@ def decision_quality(
 ) -> JudgeQuality:
     """Compare decisions, people's first; classes likewise."""
     n = len(pairs)
-    said_no = [human for human, machine in pairs if not machine]
-    are_no = [machine for human, machine in pairs if not human]
+    yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(
         n,
         n_failed,
-        sum(human for human, _ in pairs),
+        yes.n,
         sum(a == b for a, b in pairs) / n if n else math.nan,
         pearson(pairs),
-        cohen_kappa([(str(a), str(b)) for a, b in pairs]),
-        sum(not human for human in said_no) / len(said_no) if said_no else math.nan,
-        sum(not machine for machine in are_no) / len(are_no) if are_no else math.nan,
-        sum(_f1(pairs, side) for side in (True, False)) / 2 if n else math.nan,
-        sum(_recall(pairs, side) for side in (True, False)) / 2,
+        cohen_kappa(pairs),
+        no.precision,
+        no.recall,
+        (yes.f1 + no.f1) / 2 if n else math.nan,
+        (yes.recall + no.recall) / 2,
         {name: _class_quality(classes, name) for name in CLASSES if classes},
     )
 
@@ -260,23 +259,15 @@ def _class(supported: bool, contradicted: bool) -> str:
     return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
 
 
-def _class_quality(pairs: Sequence[tuple[str, str]], name: str) -> ClassQuality:
-    turned = [(machine, human) for human, machine in pairs]
+def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
+    n_human, n_machine = (sum(pair[side] == name for pair in pairs) for side in (0, 1))
+    n_both = pairs.count((name, name))
     return ClassQuality(
-        sum(human == name for human, _ in pairs), _recall(turned, name), _recall(pairs, name)
+        n_human,
+        n_both / n_machine if n_machine else math.nan,
+        n_both / n_human if n_human else math.nan,
+        2 * n_both / (n_human + n_machine) if n_both else 0.0,
     )
-
-
-def _f1(pairs: Sequence[tuple[bool, bool]], side: bool) -> float:
-    """F1 of one decision: twice those on which both agree, of all times that either says so."""
-    total = sum((human == side) + (machine == side) for human, machine in pairs)
-    return 2 * sum(human == machine == side for human, machine in pairs) / total if total else 0.0
-
-
-def _recall(pairs: Sequence[tuple[T, T]], side: T) -> float:
-    """Share of people's decisions of one side that the judge makes, too."""
-    machine_says = [machine == side for human, machine in pairs if human == side]
-    return sum(machine_says) / len(machine_says) if machine_says else math.nan
 
 
 def pearson(pairs: Sequence[tuple[float, float]]) -> float:

@@ -3,8 +3,10 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 Labels = Mapping[str, Mapping[str, str]]
 """Item to annotator to label."""
@@ -55,7 +57,7 @@ def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement
     )
 
 
-def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float:
+def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
     """Cohen's kappa of two annotators; NaN without pairs or when chance agreement is complete."""
     n = len(pairs)
     if n == 0:
@@ -76,24 +78,19 @@ def krippendorff_alpha(
         values: allowed labels, in order.
         ordinal: distance between ranks instead of equal or not.
     """
-    coincidence: Counter[tuple[str, str]] = Counter()
+    at = {value: place for place, value in enumerate(values)}
+    coincidence = np.zeros((len(values), len(values)))
     for unit in units:
         for a, b in itertools.permutations(unit, 2):
-            coincidence[a, b] += 1 / (len(unit) - 1)  # type: ignore[assignment]
-    totals = {v: sum(coincidence[v, w] for w in values) for v in values}
-    n = sum(totals.values())
+            coincidence[at[a], at[b]] += 1 / (len(unit) - 1)
+    totals = coincidence.sum(axis=0)
+    n = totals.sum()
     if n <= 1:
         return math.nan
-
-    def distance(a: str, b: str) -> float:
-        if not ordinal:
-            return float(a != b)
-        low, high = sorted((values.index(a), values.index(b)))
-        between = sum(totals[values[i]] for i in range(low, high + 1))
-        return float((between - (totals[a] + totals[b]) / 2) ** 2)
-
-    observed = sum(c * distance(a, b) for (a, b), c in coincidence.items()) / n
-    expected = sum(totals[a] * totals[b] * distance(a, b) for a in values for b in values) / (
-        n * (n - 1)
-    )
-    return math.nan if expected == 0 else 1 - observed / expected
+    if ordinal:  # middles of the ranks: what lies between two of them, halves of both counted
+        middles = np.cumsum(totals) - totals / 2
+        distance = np.subtract.outer(middles, middles) ** 2
+    else:
+        distance = 1 - np.eye(len(values))
+    expected = totals @ distance @ totals / (n - 1)
+    return math.nan if expected == 0 else float(1 - (coincidence * distance).sum() / expected)

@@ -100,29 +100,18 @@ def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
     Args:
         answers: (people say supported, judge says supported) of the statements of each answer.
     """
-    counts = np.array(
-        [
-            [
-                sum(h and j for h, j in pairs),
-                sum(h for h, _ in pairs),
-                sum(not h and not j for h, j in pairs),
-                sum(not h for h, _ in pairs),
-            ]
-            for pairs in answers
-        ],
-        np.float64,
-    ).reshape(-1, 4)
-    total = counts.sum(axis=0)
-    rates = [total[0] / total[1] if total[1] else math.nan,
-             total[2] / total[3] if total[3] else math.nan]  # fmt: skip
+    # (both say supported, people do, neither does, people do not) of each answer
+    counts = np.array([
+        [pairs.count((True, True)), n_human := sum(h for h, _ in pairs),
+         pairs.count((False, False)), len(pairs) - n_human]
+        for pairs in answers
+    ], np.float64).reshape(-1, 4)  # fmt: skip
+    right, of_all = counts[:, ::2], counts[:, 1::2]
+    n = of_all.sum(axis=0)
+    rates = [float(r / t) if t else math.nan for r, t in zip(right.sum(axis=0), n, strict=True)]
     if len(counts) < 2 or any(map(math.isnan, rates)):
         return Rates(rates[0], rates[1], math.nan, math.nan)
-    influence = np.stack(
-        [
-            (counts[:, 0] - rates[0] * counts[:, 1]) / total[1],
-            (counts[:, 2] - rates[1] * counts[:, 3]) / total[3],
-        ]
-    )
+    influence = ((right - np.array(rates) * of_all) / n).T
     covariance = influence @ influence.T * len(counts) / (len(counts) - 1)
     errors = np.sqrt(np.diag(covariance)).tolist()
     return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
@@ -218,7 +207,7 @@ def calibrate(
         failed,
         rates_of(list(answers.values())),
         sum(a == b for a, b in pairs) / len(pairs),
-        cohen_kappa([(str(a), str(b)) for a, b in pairs]),
+        cohen_kappa(pairs),
         {name: sum(right) / len(right) for name, right in large.items()},
         _drift(list(large.values())),
     )
