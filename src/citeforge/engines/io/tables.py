@@ -255,51 +255,37 @@ def _batches(
     if most.page > LARGEST_BATCH:
         raise InputError(f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS)
     allowance = max(_PIECE_BYTES >> 1, LARGEST_RATIO * size)
-    pieces: list[pa.RecordBatch] = []
-    n_rows = n_bytes = of_file = 0
     harmless = most.file < _HARMLESS_RATIO * size
     at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
-    for piece in _pieces(path, file, at_once, schema):
-        if n_rows + piece.num_rows > rows:
-            room = rows - n_rows
-            yield _joined([*pieces, piece.slice(0, room)] if room else pieces)
-            pieces, n_rows, n_bytes, piece = [], 0, 0, piece.slice(room)
-        pieces.append(piece)
-        n_rows += piece.num_rows
-        n_bytes += piece.nbytes
-        of_file += piece.nbytes
-        if n_bytes > LARGEST_BATCH or of_file > allowance:
-            raise _bomb(path, piece, n_rows, size)
-    if not of_file:  # no row shows whether the types are right
-        pa.Table.from_batches([], file.schema_arrow).select(schema.names).cast(schema)
-    if pieces:
-        yield _joined(pieces)
 
+    def pieces() -> Iterator[pa.RecordBatch]:
+        n_rows = n_bytes = of_file = 0
+        for piece in file.iter_batches(batch_size=at_once, columns=schema.names):
+            # Parquet keeps no promise about the bytes of its strings; Python would stumble
+            # over them much later, where nobody knows the file.
+            piece.validate(full=True)
+            _require_filled(path, piece, schema)
+            piece = piece if piece.schema.equals(schema) else piece.cast(schema)
+            if n_rows + piece.num_rows > rows:  # a batch ends in it
+                n_rows, n_bytes = n_rows - rows, 0
+            n_rows += piece.num_rows
+            n_bytes += piece.nbytes
+            of_file += piece.nbytes
+            if n_bytes > LARGEST_BATCH or of_file > allowance:
+                largest = max(schema.names, key=lambda name: piece[name].nbytes)
+                raise InputError(
+                    f"unpacks to at least {piece[largest].nbytes:,} bytes in {n_rows:,} rows, "
+                    f"from a file of {size:,}",
+                    path=path,
+                    field=largest,
+                    allowed=_FAR_LESS,
+                )
+            yield piece
+        if not of_file:  # no row shows whether the types are right
+            pa.Table.from_batches([], file.schema_arrow).select(schema.names).cast(schema)
 
-def _joined(pieces: list[pa.RecordBatch]) -> pa.RecordBatch:
-    return pieces[0] if len(pieces) == 1 else pa.concat_batches(pieces)
-
-
-def _pieces(
-    path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
-) -> Iterator[pa.RecordBatch]:
-    for batch in file.iter_batches(batch_size=rows, columns=schema.names):
-        # Parquet keeps no promise about the bytes of its strings; Python would stumble
-        # over them much later, where nobody knows the file.
-        batch.validate(full=True)
-        _require_filled(path, batch, schema)
-        yield batch if batch.schema.equals(schema) else batch.cast(schema)
-
-
-def _bomb(path: Path, piece: pa.RecordBatch, n_rows: int, size: int) -> InputError:
-    largest = max(piece.schema.names, key=lambda name: piece[name].nbytes)
-    return InputError(
-        f"unpacks to at least {piece[largest].nbytes:,} bytes in {n_rows:,} rows, "
-        f"from a file of {size:,}",
-        path=path,
-        field=largest,
-        allowed=_FAR_LESS,
-    )
+    for group in regroup(pieces(), rows):
+        yield group[0] if len(group) == 1 else pa.concat_batches(group)
 
 
 def read_table(paths: Iterable[Path], schema: pa.Schema) -> pa.Table:

@@ -49,19 +49,13 @@ class Redactor:
         return text[:_LONGEST_MESSAGE]
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        hits = []
+        is_key = bytearray(len(text))
         for piece in self._pieces:
             at = text.find(piece)
             while at >= 0:
-                hits.append((at, at + len(piece)))
+                is_key[at : at + len(piece)] = b"1" * len(piece)
                 at = text.find(piece, at + 1)
-        merged: list[tuple[int, int]] = []
-        for start, end in sorted(hits):
-            if merged and start <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((start, end))
-        return merged
+        return [trace.span() for trace in re.finditer(b"1+", is_key)]
 
 
 def _forms(key: str) -> list[tuple[str, int]]:

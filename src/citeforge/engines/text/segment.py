@@ -1,5 +1,6 @@
 """What a sentence segmenter is; the segmenters are in ``sentences`` and ``segmenters``."""
 
+from itertools import accumulate, pairwise
 from typing import Protocol
 
 Span = tuple[int, int]
@@ -20,12 +21,7 @@ class Segmenter(Protocol):
 
 def lines_of(text: str) -> list[Span]:
     """(start, end) of each line, its line break included."""
-    spans = []
-    start = 0
-    for line in text.splitlines(keepends=True):
-        spans.append((start, start + len(line)))
-        start += len(line)
-    return spans
+    return list(pairwise(accumulate(map(len, text.splitlines(keepends=True)), initial=0)))
 
 
 def trimmed(text: str, start: int, end: int) -> Span | None:
