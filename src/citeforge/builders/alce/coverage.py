@@ -1,6 +1,6 @@
 """What retrieved passages hold of a query's gold, and how much that is (ALCE, Tables 12 to 14)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -21,6 +21,8 @@ Texts = Mapping[str, tuple[str, str]]
 """Passage to (title, text)."""
 Named = Mapping[str, Sequence[str]]
 """Query to passages."""
+Recall = Callable[[str, Iterable[str]], float]
+"""What passages have of a query's gold."""
 
 
 @dataclass
@@ -55,6 +57,13 @@ class Coverage:
     def recall_5(self, query: str, passages: Iterable[str]) -> float:
         """The same where 5 units, or all of fewer, are enough (ALCE, section 3.2)."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
+
+    def measures(self, lists: frozenset[str]) -> Iterator[tuple[str, list[str], Recall]]:
+        """(what its name ends with, queries that it is told of, recall): of all queries; and, of
+        those whose gold is a list of short answers, recall-5, too."""
+        yield "", list(self.sizes), self.recall
+        if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
+            yield "-5", listed, self.recall_5
 
 
 def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -> Coverage:
@@ -138,15 +147,13 @@ def recalls(
     Returns:
         Statistics by name.
     """
-    stats: dict[str, object] = {}
-    listed = [q for q in coverage.sizes if q in lists]
-    for depth in (*(d for d in DEPTHS if d < deepest), deepest):
-        values = [coverage.recall(q, rows[q][:depth]) for q in coverage.sizes]
-        stats[f"{name}: recall@{depth} of {coverage.unit}, mean"] = _mean(values)
-        if listed and coverage.unit == SHORT:
-            enough = [coverage.recall_5(q, rows[q][:depth]) for q in listed]
-            stats[f"{name}: recall-5@{depth} of {coverage.unit}, mean"] = _mean(enough)
-    return stats
+    return {
+        f"{name}: recall{which}@{depth} of {coverage.unit}, mean": _mean(
+            [recall(q, rows[q][:depth]) for q in queries]
+        )
+        for depth in (*(d for d in DEPTHS if d < deepest), deepest)
+        for which, queries, recall in coverage.measures(lists)
+    }
 
 
 def kept_by(
@@ -163,16 +170,12 @@ def kept_by(
     Returns:
         Statistics by name: shares of the queries that have such gold.
     """
-
-    def share(queries: Iterable[str], measure: Callable[[str, Iterable[str]], float]) -> float:
-        return _mean([float(measure(q, best[q]) == measure(q, candidates[q])) for q in queries])
-
-    name = "share of queries with the recall{} of all candidates".format
-    stats: dict[str, object] = {name(""): share(coverage.sizes, coverage.recall)}
-    listed = [q for q in coverage.sizes if q in lists]
-    if listed and coverage.unit == SHORT:
-        stats[name("-5")] = share(listed, coverage.recall_5)
-    return stats
+    return {
+        f"share of queries with the recall{which} of all candidates": _mean(
+            [float(recall(q, best[q]) == recall(q, candidates[q])) for q in queries]
+        )
+        for which, queries, recall in coverage.measures(lists)
+    }
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -195,18 +198,15 @@ def oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
         Positions of the chosen passages, by their own recall, then rank; fewer than k only when
         there are fewer passages.
     """
+
+    def reach(rows: Sequence[int]) -> int:
+        return len({unit for i in rows for unit in covered[i]})
+
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))
     best_rows = order[:k]
     for new in order[k:]:
-        reached = len(_union(covered, best_rows))
-        swaps = [
-            [*best_rows[:at], new, *best_rows[at + 1 :]] for at in reversed(range(len(best_rows)))
-        ]
-        best = max(swaps, key=lambda swap: len(_union(covered, swap)))
-        if len(_union(covered, best)) > reached:
+        swaps = [[*best_rows[:at], new, *best_rows[at + 1 :]] for at in reversed(range(k))]
+        best = max(swaps, key=reach)
+        if reach(best) > reach(best_rows):
             best_rows = sorted(best, key=order.index)
     return best_rows
-
-
-def _union(covered: Sequence[AbstractSet[int]], rows: Sequence[int]) -> set[int]:
-    return {unit for i in rows for unit in covered[i]}

@@ -11,8 +11,9 @@ from citeforge.builders.authorship.labels import (
     choose_label_sets,
     require_enough,
 )
-from citeforge.builders.authorship.select import ChosenPassages, choose_contexts, find_candidates
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.authorship.select import choose_contexts, find_candidates
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
@@ -52,9 +53,9 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
         if (finished := build.finished(draft)) is not None:
             return finished
         ranked = find_candidates(base, recipe, run)
-        chosen = choose_contexts(base, ranked, recipe.selection, twins or None)
-        if not chosen.docs:
-            reasons = "; ".join(f"{n} {what}" for what, n in chosen.counts.items())
+        chosen, left_out = choose_contexts(base, ranked, recipe.selection, twins or None)
+        if not chosen:
+            reasons = "; ".join(f"{n} {what}" for what, n in left_out.items())
             raise InputError(
                 f"no query qualifies ({reasons})",
                 path=recipe.start,
@@ -62,7 +63,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
             )
         writer = build.package()
         contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
-        counts = {"queries in the benchmark": len(base.query_ids), **chosen.counts}
+        counts = {"queries in the benchmark": len(base.query_ids), **left_out}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
@@ -109,24 +110,25 @@ def _write_tables(
     base: Base,
     twins: Twins,
     design: Design,
-    chosen: ChosenPassages,
+    chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
-    queries = list(chosen.docs)
+    queries = list(chosen)
+    short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
     contexts: dict[str, ContextSet] = {}
     pairs: set[tuple[str, str]] = set()
     context_stats: Stats = {}
     for cell in design.cells:
-        rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.docs.items()}
-        pairs |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
+        rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.items()}
+        shown |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
         stats = writer.add_contexts(cell.context, rows)
         context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:
-            labels = cell_labels(design.label_set(cell.labels), cell, chosen.docs, seed)
+            labels = cell_labels(design.label_set(cell.labels), cell, chosen, seed)
             writer.add("authors", cell.context, pa.Table.from_pylist(labels, schema=AUTHORS))
         contexts[cell.context] = ContextSet(
-            description=_described(cell), sizes={"passages": design.k}, short=chosen.short
+            description=_described(cell), sizes={"passages": design.k}, short=short
         )
     judged, tables = {}, {}
     for label, table in base.mappings.items():

@@ -124,7 +124,7 @@ def require_enough(labels: LabelSet, k: int) -> None:
             )
 
 
-def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str], list[str]]:
+def draw(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
     """(label of the first side, label of the second side) for each of ``size`` positions.
 
     Keyed by (seed, set, query): a passage that is labelled with one side in two cells carries the
@@ -137,11 +137,11 @@ def draw(labels: LabelSet, query: str, size: int, seed: int) -> tuple[list[str],
             sides.append(rng.sample(pool, size))
         else:
             sides.append([rng.choice(pool) for _ in range(size)])
+    pairs = list(zip(sides[0], sides[1], strict=True))
     if labels.by_lot:
         coin = generator(seed, "authorship lot", labels.name, query)
-        pairs = [p if coin.random() < 0.5 else p[::-1] for p in zip(*sides, strict=True)]
-        sides = [list(side) for side in zip(*pairs, strict=True)]
-    return sides[0], sides[1]
+        pairs = [(a, b) if coin.random() < 0.5 else (b, a) for a, b in pairs]
+    return pairs
 
 
 def cell_labels(
@@ -157,10 +157,9 @@ def cell_labels(
     """
     rows: list[dict[str, object]] = []
     for query, row in docs.items():
-        first, second = draw(pool, query, len(row), seed)
-        sides = [cell.side(doc["label"] == RELEVANT) for doc in row]
         labels = [
-            a if side == "first" else b for side, a, b in zip(sides, first, second, strict=True)
+            first if cell.side(doc["label"] == RELEVANT) == "first" else second
+            for doc, (first, second) in zip(row, draw(pool, query, len(row), seed), strict=True)
         ]
         rows.append({"query_id": query, "labels": labels})
     return rows

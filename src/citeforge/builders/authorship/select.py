@@ -4,7 +4,6 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -79,24 +78,9 @@ def from_retriever(
     return {query: [one.docid for one in row] for query, row in rankings.items()}
 
 
-@dataclass
-class ChosenPassages:
-    """What was chosen.
-
-    Attributes:
-        docs: query to its ordered human passages, in the order of the benchmark.
-        short: queries with fewer than k passages, to the number found.
-        counts: why queries and candidates were left out.
-    """
-
-    docs: dict[str, Docs] = field(default_factory=dict)
-    short: dict[str, dict[str, int]] = field(default_factory=dict)
-    counts: Counter[str] = field(default_factory=Counter)
-
-
 def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
-) -> ChosenPassages:
+) -> tuple[dict[str, Docs], Counter[str]]:
     """Freeze one ordered list of passages a query.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
@@ -107,13 +91,17 @@ def choose_contexts(
         ranked: candidates of each query, best first.
         selection: choices.
         usable: passages that may be shown (those with a twin); None for all.
+
+    Returns:
+        Query to its ordered human passages, in the order of the benchmark; and why queries and
+        candidates were left out.
     """
     selector = _Selector(base, ranked, selection, None if usable is None else set(usable))
-    chosen, k = ChosenPassages(counts=selector.counts), selection.k
+    chosen: dict[str, Docs] = {}
     kept: dict[str, tuple[list[str], list[str]]] = {}
     for query in base.query_ids:
-        if relevant := selector.relevant(query)[: k - 1]:
-            if others := selector.others(query)[: k - len(relevant)]:
+        if relevant := selector.relevant(query)[: selection.k - 1]:
+            if others := selector.others(query)[: selection.k - len(relevant)]:
                 kept[query] = (relevant, others)
             else:
                 selector.counts["queries left out: no non-relevant candidate"] += 1
@@ -128,10 +116,8 @@ def choose_contexts(
         rng = generator(selection.seed, "authorship position", query)
         for passage in relevant:
             docs.insert(rng.randint(0, len(docs)), {"corpus-id": passage, "label": RELEVANT})
-        chosen.docs[query] = docs
-        if len(docs) < k:
-            chosen.short[query] = {"passages": len(docs)}
-    return chosen
+        chosen[query] = docs
+    return chosen, selector.counts
 
 
 class _Selector:

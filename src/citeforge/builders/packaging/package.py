@@ -105,11 +105,9 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
     """Sizes of the contexts of one set, and what chance gives on them."""
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
-    return {
-        **context_sizes(name, contexts),
-        f"context {name}: share of relevant passages, mean": round(sum(shares) / len(shares), 4)
-        if shares
-        else 0.0,
+    mean = round(sum(shares) / max(1, len(shares)), 4)
+    return context_sizes(name, contexts) | {
+        f"context {name}: share of relevant passages, mean": mean
     }
 
 

@@ -9,10 +9,9 @@ mined-I-of-N/, ….json       seemingly relevant passages of the queries of one 
 
 import json
 import re
-from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
@@ -57,6 +56,7 @@ _MINED = pa.schema(
 )
 
 WHOLE = Shard(number=1, of=1)
+NonNegative = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class VectorFacts(msgspec.Struct):
@@ -76,6 +76,18 @@ class VectorFacts(msgspec.Struct):
     def compute(self) -> str:
         """What the vectors were computed in."""
         return str(self.config.get("compute", "auto"))
+
+
+class MinedCounts(msgspec.Struct):
+    """What a share says of the candidates that it passed over.
+
+    Attributes:
+        dropped: verdict on their texts to their number.
+        above: option whose limit they were above to their number.
+    """
+
+    dropped: dict[int, NonNegative]
+    above: dict[str, NonNegative]
 
 
 class ShardFolder(Workspace):
@@ -244,11 +256,11 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
         record = place.finished(name, key)
         files = shard_paths(place.stage(name), name)
         table = None if record is None else read_table(files, _MINED)
-        if (
-            record is None
-            or table is None
-            or not _is_sound(table, record, miner.n_queries, passages)
-        ):
+        try:
+            counts = msgspec.convert(record, MinedCounts, str_keys=True)
+        except msgspec.ValidationError:
+            table = None
+        if table is None or not _is_sound(table, miner.n_queries, passages):
             raise InputError(
                 "is damaged, or of another build",
                 path=folder / name,
@@ -256,12 +268,12 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
             )
         for row, position, score, rank in rows_of(table, *_MINED.names):
             passages_of[row].append(Mined(position, score, rank))
-        miner.dropped += Counter({int(v): n for v, n in record["dropped"].items()})
-        miner.above.update(record["above"])
+        miner.dropped.update(counts.dropped)
+        miner.above.update(counts.above)
     return passages_of
 
 
-def _is_sound(table: pa.Table, record: dict[str, Any], queries: int, passages: int) -> bool:
+def _is_sound(table: pa.Table, queries: int, passages: int) -> bool:
     """Whether what a share mined is of these queries and passages, each pair once.
 
     Its hash says only that it is what somebody wrote there.
@@ -269,14 +281,8 @@ def _is_sound(table: pa.Table, record: dict[str, Any], queries: int, passages: i
     if any(column.null_count for column in table.columns):
         return False
     row, position, score, rank = (column.to_numpy() for column in table.columns)
-    counts = (record.get("dropped"), record.get("above"))
-    if not all(isinstance(c, dict) for c in counts):
-        return False
-    numbers = [n for name in ("dropped", "above") for n in record[name].values()]
     return bool(
-        all(isinstance(n, int) and n >= 0 for n in numbers)
-        and all(re.fullmatch("[0-9]{1,2}", verdict) for verdict in record["dropped"])
-        and np.all((row >= 0) & (row < queries))
+        np.all((row >= 0) & (row < queries))
         and np.all((position >= 0) & (position < passages))
         and np.all(np.isfinite(score))
         and np.all(rank >= 1)
