@@ -105,32 +105,27 @@ class Asker:
         replies = Replies({}, {name: [] for name in values})
         for llm, attempt in self._turns:
             waiting = {n: v for n, v in values.items() if n not in replies.taken}
-            if waiting:
-                self._attempt(llm, task, attempt, waiting, check, replies)
-        return replies
-
-    def _attempt(
-        self, llm: Llm, task: str, attempt: int, waiting: Mapping[str, dict[str, Any]],
-        check: Check, replies: Replies,
-    ) -> None:  # fmt: skip
-        warmth = round(self.choices.temperature + attempt * self.choices.step, 6)
-        requests = [request(task, values, attempt, warmth) for values in waiting.values()]
-        with progress(f"writing: {task}", len(requests), "texts") as advance:
-            results = dict(zip(waiting, llm.complete(requests), strict=True))
-            advance(len(requests))
-        texts = {n: cleaned(r.text) for n, r in results.items() if not isinstance(r, Failure)}
-        wrong = check(texts)
-        for name, result in results.items():
-            if isinstance(result, Failure):
-                reason: str | None = f"{result.reason}: {result.message}"
-            else:
-                reason = wrong[name]
-            if reason is None:
-                replies.taken[name] = texts[name]
+            if not waiting:
+                break
+            warmth = round(self.choices.temperature + attempt * self.choices.step, 6)
+            requests = [request(task, mine, attempt, warmth) for mine in waiting.values()]
+            with progress(f"writing: {task}", len(requests), "texts") as advance:
+                results = dict(zip(waiting, llm.complete(requests), strict=True))
+                advance(len(requests))
+            texts = {n: cleaned(r.text) for n, r in results.items() if not isinstance(r, Failure)}
+            failures = {
+                name: f"{result.reason}: {result.message}"
+                for name, result in results.items()
+                if isinstance(result, Failure)
+            }
+            for name, reason in {**check(texts), **failures}.items():
+                text = texts.get(name, "")
+                if reason is not None:
+                    replies.refused[name].append(f"{reason}: {text}" if text else reason)
+                    self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
+                    continue
+                replies.taken[name] = text
                 if llm is not self.llm:
                     replies.refused[name].append(_STOOD_IN)
                     self.stood_in[task] += 1
-                continue
-            text = texts.get(name)
-            replies.refused[name].append(f"{reason}: {text}" if text else reason)
-            self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
+        return replies

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from citeforge.builders.kalma.mentions import Mentions, renderings, words_in
+from citeforge.builders.kalma.mentions import Mentions, holds, renderings, words_in
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
@@ -29,7 +29,7 @@ def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
 
 
-def _holds(text: str, words: Iterable[str]) -> bool:
+def _names(text: str, words: Iterable[str]) -> bool:
     return any(any(words_in(text, [word])) for word in words)
 
 
@@ -41,7 +41,7 @@ def misplaced(reply: str, pool: Sequence[Triple], link: Triple) -> str | None:
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         shapes = renderings(triple)
-        if _holds(mentions.text, shapes) and (reason := _wrong_places(mentions, triple, shapes)):
+        if _names(mentions.text, shapes) and (reason := _wrong_places(mentions, triple, shapes)):
             return reason
     return None
 
@@ -151,26 +151,19 @@ class ExtensionCheck:
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
-        words = f" {normalise_em(text)} "
-        shapes = [normalise_em(s) for s in (*renderings(triple), *extension.aliases)]
-        if not any(f" {s} " in words for s in shapes if s):
+        shapes = (*renderings(triple), *extension.aliases)
+        if not any(holds(text, s) for s in shapes):
             return f"does not name {triple.value!r}", ""
         sentences = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in sentences)
-        reason = self._elsewhere(text, added, extension)
+        if not any(holds(added, s) for s in shapes):
+            return f"does not name {triple.value!r} in the new sentence", added
+        begin, reason = text.find(added), None
+        # Not looked at: a value in another spelling, and new sentences in several places.
+        if begin >= 0 and _names(added, shapes):
+            sentence = slice(begin, begin + len(added))
+            reason = _wrong_places(Mentions.of(text, pool), triple, shapes, sentence)
         return reason or self._contradiction(added, pool), added
-
-    def _elsewhere(self, text: str, added: str, extension: Extension) -> str | None:
-        """Why the value does not stand in the new sentence as a mention of its own."""
-        triple, pool = extension.triple, extension.pool
-        shapes = (*renderings(triple), *extension.aliases)
-        if not any(f" {normalise_em(s)} " in f" {normalise_em(added)} " for s in shapes if s):
-            return f"does not name {triple.value!r} in the new sentence"
-        begin = text.find(added)
-        if begin < 0 or not _holds(added, shapes):
-            return None  # in another spelling, or in several places
-        sentence = slice(begin, begin + len(added))
-        return _wrong_places(Mentions.of(text, pool), triple, shapes, sentence)
 
     def _sentences(self, text: str) -> list[str]:
         return [text[s:e] for s, e in self.segmenter.split(text)]
@@ -180,7 +173,7 @@ class ExtensionCheck:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:
                 continue
-            if _holds(sentence, cues) and (reason := _clash(sentence, fact, pool)):
+            if _names(sentence, cues) and (reason := _clash(sentence, fact, pool)):
                 return reason
         return None
 
@@ -191,7 +184,6 @@ def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
     Dates: another year, and not the right one. Entities: a value that the same relation has for
     the pool's other entity, and not the right one.
     """
-    words = f" {normalise_em(sentence)} "
     if fact.precision:
         years = {str(int(y)) for y in _YEAR.findall(sentence)}
         right = re.sub(r"\D", "", fact.value.split("-")[0])
@@ -206,7 +198,7 @@ def _clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
     }  # fmt: skip
     own = {t.value for t in pool if t.qid == fact.qid}
     for rival in sorted(rivals - own):
-        if f" {normalise_em(rival)} " in words and f" {normalise_em(fact.value)} " not in words:
+        if holds(sentence, rival) and not holds(sentence, fact.value):
             other = next(t.name for t in pool if t.value == rival and t.relation == fact.relation)
             if other.split()[-1] in sentence and other != fact.name:
                 continue  # it speaks of the other one, too

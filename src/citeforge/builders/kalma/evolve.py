@@ -1,7 +1,7 @@
 """Five rounds: annotate the seed, then add the best triple four times (KaLMA, appendix A.3)."""
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -282,7 +282,7 @@ class Evolver:
                 for name, scored in ranked.items()
                 if name not in written and turn < len(scored)
             }
-            taken, refused = self._try(waiting) if waiting else Replies({}, {})
+            taken, refused = self._try(waiting)
             written |= {name: (turn, text) for name, text in taken.items()}
             for name, texts in refused.items():
                 notes[name] += texts
@@ -343,9 +343,9 @@ class Evolver:
 
 
 def _question_values(e: Evolution) -> dict[str, Any]:
-    relations: dict[str, dict[str, None]] = {}
+    relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for triple in e.further_facts:
-        relations.setdefault(triple.name, {})[triple.relation] = None
+        relations[triple.name][triple.relation] = None
     return {
         "plain": check.without_citations(e.paragraph, e.pair.pool),
         "names": [g.name for g in e.pair.graphs],

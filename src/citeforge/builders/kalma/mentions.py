@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from citeforge.kg.domain import Domain
 from citeforge.schemas.benchmarks.kg import Triple
 from citeforge.schemas.citations.triples import render
-from citeforge.schemas.text import MONTHS
+from citeforge.schemas.text import MONTHS, normalise_em
 
 _WORD_BEFORE = re.compile(r"(\w[\w.’']*)[ \u00a0-]$")
 _WORD_AFTER = re.compile(r"[ \u00a0-](\w+)")
@@ -133,6 +133,12 @@ class Mentions:
 def marker(triple: Triple) -> str:
     """The citation of one triple."""
     return render(triple.qid, [(triple.relation, triple.value)])
+
+
+def holds(text: str, value: str) -> bool:
+    """Whether a text has a value in it, as whole words and in any spelling."""
+    words = normalise_em(value)
+    return bool(words) and f" {words} " in f" {normalise_em(text)} "
 
 
 def renderings(triple: Triple) -> list[str]:

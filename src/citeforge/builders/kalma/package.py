@@ -5,6 +5,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -227,12 +228,11 @@ def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]])
 def _wrong_shares(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
     """A set of lower accuracy has no right graph that one of higher accuracy lacks."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
-    before: set[tuple[str, str]] | None = None
     names = [n for n in per_set if n.startswith("retrieval_")]
-    for name in sorted(names, key=lambda n: -int(n.rpartition("_")[2])):
-        right_graphs = {
-            (q, t.qid) for q, triples in per_set[name].items() for t in triples if t.qid in right[q]
-        }
-        if before is not None and not right_graphs <= before:
-            yield f"contexts/{name}", "is not nested in the set with the higher accuracy"
-        before = right_graphs
+    right_graphs = {
+        n: {(q, t.qid) for q, triples in per_set[n].items() for t in triples if t.qid in right[q]}
+        for n in sorted(names, key=lambda n: -int(n.rpartition("_")[2]))
+    }
+    for higher, lower in pairwise(right_graphs):
+        if not right_graphs[lower] <= right_graphs[higher]:
+            yield f"contexts/{lower}", "is not nested in the set with the higher accuracy"

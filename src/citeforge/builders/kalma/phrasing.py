@@ -1,15 +1,14 @@
 """Questions as people ask them: one clause a fact, in a frame that their topic chooses."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from citeforge.builders.kalma.mentions import renderings
+from citeforge.builders.kalma.mentions import holds, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.domain import Domain, Frame, Phrase, Phrasing, plain_phrase, with_article
 from citeforge.schemas.benchmarks.kg import Graph, Triple, relation_key
-from citeforge.schemas.text import normalise_em
 
 _QUESTIONS_PER_WORDING = 5
 """No wording of general questions has more than one in so many, where others are to be had."""
@@ -175,9 +174,8 @@ class Composer:
     def clause(self, triple: Triple) -> str:
         """The words that ask for a fact, without a name in them."""
         phrase = self._phrase(triple)
-        slots = {"who": "", "whose": "", "whom": "", "was": "was", "were": "were", "past": "was",
-                 "did": "did"}  # fmt: skip
-        return " ".join((phrase.ask.format(**slots), phrase.noun_for(False)))
+        slots = defaultdict(str, was="was", were="were", past="was", did="did")
+        return f"{phrase.ask.format_map(slots)} {phrase.noun_for(False)}"
 
     def _phrase(self, triple: Triple) -> Phrase:
         form = self.domain.form_of(triple.relation)
@@ -279,12 +277,6 @@ def _topic(clauses: Sequence[Clause]) -> str:
 
 def _has_only_who(phrase: Phrase) -> bool:
     return "{who}" in phrase.ask and "{whose}" not in phrase.ask and "{whom}" not in phrase.ask
-
-
-def holds(text: str, value: str) -> bool:
-    """Whether a text has a value in it, as whole words."""
-    words = normalise_em(value)
-    return bool(words) and f" {words} " in f" {normalise_em(text)} "
 
 
 def gives_away(question: str, facts: Sequence[Triple]) -> Triple | None:

@@ -203,9 +203,8 @@ class Rewriting:
             twin = self.twins.get(doc["corpus-id"])
             return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
 
-        candidates = [d for d in self.base.negatives[query] if usable(d)]
-        same = [d for d in candidates if d["label"] == label]
-        return next(iter([*same, *candidates]), None)
+        candidates = filter(usable, self.base.negatives[query])
+        return min(candidates, key=lambda doc: doc["label"] != label, default=None)
 
 
 def _write_tables(
