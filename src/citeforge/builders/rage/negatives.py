@@ -22,7 +22,6 @@ from citeforge.engines.io.tables import (
     table_of,
     write_table,
 )
-from citeforge.engines.models.parallel import batched
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.runner import make_runner
@@ -229,14 +228,20 @@ def count_far(
     Returns:
         How many were compared, and how many are not above, by their names in manifests.
     """
-    random = distinct_below(search.size, _RANDOM_PASSAGES, generator(seed, "nearness"), ())
+    draw = distinct_below(search.size, _RANDOM, generator(seed, "nearness"), ())
+    random = np.sort(np.array(draw, np.int64))
     rows_of_both = [row for row, passages in enumerate(mined) if passages and relevant[row]]
     far = 0
-    for rows in batched(rows_of_both, _QUERIES_AT_ONCE):
-        pairs = [(row, position) for row in rows for position in (*random, *relevant[row])]
-        scores = search.rescore(*np.array(pairs, np.int64).T)
-        ends = np.cumsum([len(random) + len(relevant[row]) for row in rows])
-        for row, cosines in zip(rows, np.split(scores, ends[:-1]), strict=True):
-            middle = (np.median(cosines[: len(random)]) + cosines[len(random) :].mean()) / 2
-            far += sum(bool(passage.score <= middle) for passage in mined[row])
+    for start in range(0, len(rows_of_both), _QUERIES):
+        rows = np.array(rows_of_both[start : start + _QUERIES], np.int64)
+        pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
+        levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
+        positions = [np.array(relevant[row], np.int64) for row in rows]
+        ends = np.cumsum([len(p) for p in positions])
+        scores = search.rescore(
+            np.repeat(rows, np.diff(ends, prepend=0)), np.concatenate(positions)
+        )
+        for i, cosines in enumerate(np.split(scores, ends[:-1])):
+            middle = (levels[i] + cosines.mean()) / 2
+            far += sum(bool(passage.score <= middle) for passage in mined[rows[i]])
     return {COMPARED: sum(len(mined[row]) for row in rows_of_both), FAR: far}
