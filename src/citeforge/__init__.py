@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from citeforge.package.items import Gold as Gold
     from citeforge.package.items import Item as Item
     from citeforge.package.items import Passage as Passage
-    from citeforge.plugins.audit.library import Audited as Audited
-    from citeforge.plugins.audit.library import audit as audit
     from citeforge.plugins.audit.options import AuditOptions as AuditOptions
-    from citeforge.publish.export import export as export
-    from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
+    from citeforge.plugins.audit.run import Audited as Audited
+    from citeforge.plugins.audit.run import audit as audit
+    from citeforge.publish.export.registry import export as export
+    from citeforge.schemas.commands.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError

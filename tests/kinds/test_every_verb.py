@@ -17,7 +17,8 @@ from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
-from citeforge.plugins.audit.run import audit
+from citeforge.plugins.audit.run import examine
+from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
@@ -28,6 +29,7 @@ from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.run import RunOptions
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, Cli
 from scoring import score
@@ -72,9 +74,9 @@ def test_every_verb_or_a_reason(
     prompts = list(render_prompts(package, context, load_template(package.kind.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
-    result, seen = audit(package, AuditOptions())
-    assert result.benchmark_hash == package.hash
-    assert bool(seen.lengths) == bool(result.negatives) == bool(package.corpus)
+    found, seen = examine(package, AuditOptions(), RunOptions())
+    assert found.benchmark_hash == package.hash
+    assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)
     if kind == "rage":
         _hides(hidden_package, Package(hidden_package), tmp_path)

@@ -11,7 +11,8 @@ import pytest
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
 from citeforge.package.manifest import load_intact
-from citeforge.plugins.audit.run import estimate, ratchet, read_known
+from citeforge.plugins.audit.cascade import estimate
+from citeforge.plugins.audit.run import ratchet, read_known
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
 from citeforge.schemas.errors import InputError
 from conftest import Cli, write_beir, write_jsonl

@@ -16,9 +16,9 @@ from citeforge.plugins.audit.wrong import (
     NOTHING,
     RIGHT,
     SHOWN,
-    CitationClasses,
     CitedStatement,
     _embedded,
+    citation_classes,
 )
 from conftest import Cli
 from conftest_evaluator import Facts, Measure
@@ -59,8 +59,8 @@ def classes(
     statement = CitedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
-    (result,) = CitationClasses(JudgeSession(judge), search).of([statement])
-    return [set(c) for c in result], judge, searched
+    (found,) = citation_classes([statement], JudgeSession(judge), search)
+    return [set(c) for c in found], judge, searched
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,6 @@
 citations are wrong (the measures ``wrong``).
 
 Suspects and what people decided are dropped by ``build rage``. Reaches the core through
-``cli.command``, ``evaluator.measures``, ``builders`` and ``publish.card``. Begin at `library`, then
-`run` and `flaws`.
+``cli.command``, ``evaluator.measures``, ``builders`` and ``publish.card``. Begin at `run`, then
+`flaws`.
 """

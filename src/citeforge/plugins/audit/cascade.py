@@ -5,7 +5,7 @@ theirs. Who decided what is kept row by row. The share of negatives that are rel
 from labels that were drawn at random within strata, for suspects are few and hold most of them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
@@ -15,10 +15,10 @@ import msgspec
 
 from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.jsonlines import read_rows
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.audit.flaws import texts_to_entail
+from citeforge.plugins.audit.flaws import gold_texts, verdicts
 from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
 
@@ -33,11 +33,12 @@ Rows = dict[tuple[str, str], Decided]
 
 
 def decide(
-    base: Base, texts: Mapping[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
+    base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
     """Decisions on all suspects, in the order of the mapping.
 
-    A suspect is relevant when its passage entails any of the query's texts, for the strong judge.
+    A suspect is relevant when its passage entails a gold answer of the query, for the strong judge;
+    without any, that it answers the question.
 
     Args:
         base: the benchmark.
@@ -48,26 +49,24 @@ def decide(
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
-        if (reason := flaw.kind) in SUSPECT:
-            suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
-    texts_of = texts_to_entail(base)
-    pairs_of = {
-        (query, passage): [Pair(texts[passage], t) for t in texts_of[query] if passage in texts]
-        for query, passage in mapped_negatives(base.negatives)
-        if (query, passage) in suspected
+        if flaw.kind in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
+    questions = dict(rows_of(base.queries, "_id", "text"))
+    hypotheses = {
+        query: answers or [f"This text answers the question: {questions[query]}"]
+        for query, answers in gold_texts(base).items()
     }
-    decisions = strong.ask(p for group in pairs_of.values() for p in group)
+    suspects = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
     rows = {}
-    for (query, passage), group in pairs_of.items():
+    for (query, passage), said in verdicts(suspects, texts, hypotheses, strong).items():
         row = Decided(query=query, passage=passage, suspected=suspected[query, passage], by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
-        verdicts = [v for p in group if not isinstance(v := decisions[p], JudgeFailure)]
-        if not verdicts:
+        if not said:
             continue  # a judge that failed decided nothing: the suspicion stands
         row.by = strong.judge.signature
-        row.score = max((v.margin for v in verdicts if v.margin is not None), default=None)
-        if not any(v.entailed for v in verdicts):
+        row.score = max((v.margin for _, v in said if v.margin is not None), default=None)
+        if not any(v.entailed for _, v in said):
             row.verdict, row.stratum = NOT_RELEVANT, CLEARED
     return rows
 
@@ -77,6 +76,39 @@ class AuditLabel(msgspec.Struct):
     query_id: str = ""
     passage: str = ""
     stratum: str | None = None
+
+
+def estimate(labels: Path) -> EstimatedShare:
+    """Share of sampled negatives that annotators call relevant.
+
+    Raises:
+        InputError: no usable labels.
+    """
+    from scipy.stats import binomtest
+
+    decided = [row.label == RELEVANT for _, row in _labels(labels)]
+    n, hits = len(decided), sum(decided)
+    interval = binomtest(hits, n).proportion_ci(0.95, method="exact")
+    return EstimatedShare(
+        share=hits / n, low=float(interval.low), high=float(interval.high), n=n, by=labels.name
+    )
+
+
+def _labels(path: Path) -> list[tuple[int, AuditLabel]]:
+    """People's labels, each with its line.
+
+    Raises:
+        InputError: there are none.
+    """
+    labels = [
+        (line, row)
+        for line, row in read_rows(path, AuditLabel)
+        if row.label in (RELEVANT, NOT_RELEVANT)
+    ]
+    if not labels:
+        allowed = "what `citeforge labels import` of audit-negative wrote"
+        raise InputError("holds no labels", path=path, allowed=allowed)
+    return labels
 
 
 def summed_up(

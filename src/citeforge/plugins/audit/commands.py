@@ -40,8 +40,8 @@ def audit(folder: Path, **parameters: Any) -> None:
     and renders its card again.
     """
     from citeforge.package.manifest import load_manifest
-    from citeforge.plugins.audit.library import audit as run_audit
     from citeforge.plugins.audit.run import FILE
+    from citeforge.plugins.audit.run import audit as run_audit
     from citeforge.schemas.benchmarks.audit import NOT_MADE, checks_made
     from citeforge.schemas.errors import InputError
 

@@ -34,13 +34,11 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
     texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
     mapped = flaws.Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
-    suspects = [
-        *flaws.near_duplicates(mapped, texts),
-        *flaws.answer_carriers(mapped, texts),
-        *flaws.overlapping(mapped, texts, material.recipe.mining.contained),
-    ]
-    for kind, n in Counter(f.kind for f in suspects).items():
-        material.counts[f"suspect negatives dropped: {kind}"] = n
+    suspects = list(flaws.suspects(mapped, texts, material.recipe.mining.contained))
+    dropped = Counter(f.kind for f in suspects)
+    for kind in ("near-duplicate", "answer-in-negative", "shared-text"):
+        if dropped[kind]:
+            material.counts[f"suspect negatives dropped: {kind}"] = dropped[kind]
     return _without(mappings, {(f.query, f.passage) for f in suspects})
 
 

@@ -2,28 +2,41 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from citeforge.builders.packaging.stats import WordLengths
 from citeforge.builders.recipes.derive import Base, Docs, mapped_negatives
-from citeforge.engines.io.tables import rows_of
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.builders.twins.facts import language_of
+from citeforge.engines.io.tables import rows_of, rows_with
+from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
-from citeforge.engines.text.overlap import Shingles, shared, shingles
+from citeforge.engines.text.overlap import shared, shingles
 from citeforge.package.package import Package
+from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.benchmarks.audit import Flaw
-from citeforge.schemas.errors import require
-from citeforge.schemas.recipes.base import Runtime
+from citeforge.schemas.extras import require
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
 
+LONG = 1000
+"""Words from which a passage counts as very long."""
+
+_SAMPLE = 2000
+"""Passages whose language is looked at: the first ones."""
+_PERSONAL = {
+    "e-mail addresses": r"[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}",
+    "phone numbers": r"(\+\d{1,3}[ .-]?)?(\(\d{2,4}\)[ .-]?|\d{2,4}[ .-])\d{3,4}[ .-]\d{3,4}\b",
+}
 _PERMUTATIONS = 128
 _SHINGLE_WORDS = 3
 _WORD = re.compile(r"\w+")
@@ -44,122 +57,156 @@ class Mapped:
     answers: dict[str, list[str]]
 
 
-def near_duplicates(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
-    """Negatives that nearly repeat a relevant passage of their query (MinHash)."""
-    sketches: dict[str, Any] = {}
-    flaws = []
-    for query, passage in mapped_negatives(base.negatives):
-        for relevant in base.relevant[query]:
-            if passage not in texts or relevant not in texts:
-                continue
-            likeness = _sketch(sketches, passage, texts).jaccard(_sketch(sketches, relevant, texts))
-            if likeness >= NEAR:
-                flaws.append(
-                    Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {relevant}")
-                )
-                break
-    return flaws
+@dataclass(frozen=True)
+class Survey:
+    """What a corpus holds.
+
+    Attributes:
+        flaws: empty and very long passages.
+        texts: texts of the passages that were asked for, by id.
+        personal_data: what is shaped like an address or a number of a person, to the passages that
+            hold it; empty without a corpus.
+        languages: languages of the first passages, the most frequent one first.
+        lengths: passages by number of words; empty without a corpus.
+    """
+
+    flaws: list[Flaw]
+    texts: dict[str, str]
+    personal_data: dict[str, int]
+    languages: dict[str, int]
+    lengths: dict[str, int]
 
 
-def _sketch(sketches: dict[str, Any], name: str, texts: dict[str, str]) -> Any:
-    if name not in sketches:
-        from datasketch import MinHash
+def survey(package: Package, passages: Iterable[str]) -> Survey:
+    """Stream the corpus once.
 
-        words = _WORD.findall(texts[name].lower())
-        shingles = {
-            " ".join(words[i : i + _SHINGLE_WORDS])
-            for i in range(max(1, len(words) - _SHINGLE_WORDS + 1))
-        }
-        sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
-        sketch.update_batch([s.encode() for s in sorted(shingles)])
-        sketches[name] = sketch
-    return sketches[name]
+    Args:
+        package: what is looked at; its corpus may be empty.
+        passages: ids of those whose texts are needed; memory grows with them.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    ids = pa.array(sorted(set(passages)), pa.string())
+    lengths = WordLengths()
+    flaws: list[Flaw] = []
+    texts: dict[str, str] = {}
+    personal = dict.fromkeys(_PERSONAL, 0)
+    languages: Counter[str] = Counter()
+    for batch in package.passages(["_id", "text"]):
+        words = lengths.add(batch["text"])
+        odd = batch.append_column("words", words).filter(
+            pc.or_(pc.equal(words, 0), pc.greater(words, LONG))
+        )
+        flaws += [
+            Flaw("long-passage", "", passage, f"{n:,} words")
+            if n
+            else Flaw("empty-passage", "", passage, "has no text")
+            for passage, n in rows_of(odd, "_id", "words")
+        ]
+        rows = rows_with(batch, "_id", ids)
+        texts.update(rows_of(rows, "_id", "text"))
+        for what, pattern in _PERSONAL.items():
+            personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
+        for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():
+            languages[language_of(text) or "not clear"] += 1
+    has_corpus = bool(package.corpus)
+    return Survey(
+        flaws,
+        texts,
+        personal if has_corpus else {},
+        dict(languages.most_common()),
+        lengths.table() if has_corpus else {},
+    )
 
 
-def overlapping(base: Base | Mapped, texts: dict[str, str], least: float) -> list[Flaw]:
-    """Negatives that share text literally with a relevant passage of their query.
+def suspects(base: Base | Mapped, texts: dict[str, str], least: float) -> Iterator[Flaw]:
+    """Negatives that are probably relevant, by what needs no model.
+
+    They nearly repeat a relevant passage of their query (MinHash), share text with one literally,
+    or contain a gold short answer.
 
     Args:
         base: mappings.
         texts: passages by id.
-        least: share of the shorter text's runs of five words; see engines.overlap.
+        least: share of the shorter text's runs of five words; see engines.text.overlap.
     """
-    cut: dict[str, Shingles] = {}
-    flaws = []
+    sketch = cache(lambda name: _sketch(texts[name]))
+    cut = cache(lambda name: shingles(texts[name]))
+    form = cache(lambda name: normalise_answer(texts[name]))
     for query, passage in mapped_negatives(base.negatives):
-        near = [r for r in base.relevant[query] if r in texts] if passage in texts else []
-        for name in (passage, *near) if near else ():
-            if name not in cut:
-                cut[name] = shingles(texts[name])
-        share, relevant = max(((shared(cut[passage], cut[r]), r) for r in near), default=(0.0, ""))
-        if share >= least:
-            flaws.append(Flaw("shared-text", query, passage, f"{share:.2f} shared with {relevant}"))
-    return flaws
-
-
-def answer_carriers(base: Base | Mapped, texts: dict[str, str]) -> list[Flaw]:
-    """Negatives that contain a gold short answer."""
-    forms: dict[str, str] = {}
-    flaws = []
-    for query, passage in mapped_negatives(base.negatives):
-        answers = base.answers[query]
-        if not answers or passage not in texts:
+        if passage not in texts:
             continue
-        if passage not in forms:
-            forms[passage] = normalise_answer(texts[passage])
-        if contains_answer(forms[passage], answers):
-            hit = next(a for a in answers if contains_answer(forms[passage], [a]))
-            flaws.append(Flaw("answer-in-negative", query, passage, f"holds {hit!r}"))
-    return flaws
-
-
-def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> list[Flaw]:
-    """Negatives that entail a gold answer of their query, by a judge."""
-    answers = _gold_texts(base)
-    pairs = {
-        (query, passage): [Pair(texts[passage], a) for a in answers[query]]
-        for query, passage in mapped_negatives(base.negatives)
-        if passage in texts and answers[query]
-    }
-    decisions = judge.ask(p for group in pairs.values() for p in group)
-    flaws = []
-    for (query, passage), group in pairs.items():
-        for pair in group:
-            decision = decisions[pair]
-            if not isinstance(decision, JudgeFailure) and decision.entailed:
-                text = pair.hypothesis[:60]
-                flaws.append(Flaw("judged-relevant", query, passage, f"entails {text!r}"))
+        relevant = [name for name in base.relevant[query] if name in texts]
+        for name in relevant:
+            if (likeness := sketch(passage).jaccard(sketch(name))) >= NEAR:
+                yield Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {name}")
                 break
-    return flaws
+        share, name = max(((shared(cut(passage), cut(r)), r) for r in relevant), default=(0.0, ""))
+        if share >= least:
+            yield Flaw("shared-text", query, passage, f"{share:.2f} shared with {name}")
+        answers = (a for a in base.answers[query] if contains_answer(form(passage), [a]))
+        if (hit := next(answers, None)) is not None:
+            yield Flaw("answer-in-negative", query, passage, f"holds {hit!r}")
 
 
-def _gold_texts(base: Base) -> dict[str, list[str]]:
+def _sketch(text: str) -> Any:
+    from datasketch import MinHash
+
+    words = _WORD.findall(text.lower())
+    grams = {" ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))}
+    sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
+    sketch.update_batch([s.encode() for s in sorted(grams)])
+    return sketch
+
+
+def verdicts(
+    negatives: Iterable[tuple[str, str]],
+    texts: dict[str, str],
+    hypotheses: dict[str, list[str]],
+    judge: JudgeSession,
+) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
+    """What a judge says of each negative: (hypothesis of its query, verdict), without failures.
+
+    Args:
+        negatives: (query, passage) of each.
+        texts: passages by id.
+        hypotheses: query to what a relevant passage entails.
+        judge: decides.
+    """
+    pairs_of = {
+        (query, passage): [Pair(texts[passage], h) for h in hypotheses[query] if passage in texts]
+        for query, passage in negatives
+    }
+    decisions = judge.ask(pair for pairs in pairs_of.values() for pair in pairs)
+    return {
+        negative: [(p.hypothesis, v) for p in pairs if isinstance(v := decisions[p], Verdict)]
+        for negative, pairs in pairs_of.items()
+    }
+
+
+def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
+    """Negatives that entail a gold answer of their query, by a judge."""
+    said = verdicts(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
+    for (query, passage), answers in said.items():
+        if (text := next((text for text, v in answers if v.entailed), None)) is not None:
+            yield Flaw("judged-relevant", query, passage, f"entails {text[:60]!r}")
+
+
+def gold_texts(base: Base) -> dict[str, list[str]]:
+    """Query to its gold answers; short ones behind the question."""
     texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
     for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
             texts_of[query].append(text)
-    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    questions = dict(rows_of(base.queries, "_id", "text"))
     for query, answers in base.answers.items():
         texts_of[query] += [f"{questions[query]} {a}" for a in answers if a not in texts_of[query]]
     return texts_of
 
 
-def texts_to_entail(base: Base) -> dict[str, list[str]]:
-    """What a relevant passage entails: a gold answer; without any, that it answers the question."""
-    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
-    return {
-        query: texts or [f"This text answers the question: {questions[query]}"]
-        for query, texts in _gold_texts(base).items()
-    }
-
-
 def cross_encoded(
-    base: Base,
-    texts: dict[str, str],
-    model: str,
-    threshold: float,
-    device: str,
-    runtime: Runtime = "torch",
+    base: Base, texts: dict[str, str], options: AuditOptions, device: str
 ) -> list[Flaw]:
     """Negatives that a cross-encoder finds relevant to their query.
 
@@ -167,15 +214,17 @@ def cross_encoded(
         InputError: the model cannot be had, or gives other than one score a pair.
     """
     require("sentence_transformers")
+    model = options.cross_encoder
+    assert model is not None
     located = find_model(model, None, "audit without --cross-encoder")
-    encoder = CrossEncoderReranker(model, located, device, runtime)
-    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    encoder = CrossEncoderReranker(model, located, device, options.runtime)
+    questions = dict(rows_of(base.queries, "_id", "text"))
     rows = [(q, p) for q, p in mapped_negatives(base.negatives) if p in texts]
     scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")
         for (q, p), s in zip(rows, scores, strict=True)
-        if s >= threshold
+        if s >= options.least_score
     ]
 
 
@@ -192,16 +241,13 @@ def leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
     for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
         if form in theirs:
             flaws.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
-    mine = {i: texts[i] for i in _relevant(base) if i in texts}
-    forms = set(_forms(text for _, text in other.texts(_relevant(other)).values()))
+    mine = {i: texts[i] for i in set().union(*base.relevant.values()) if i in texts}
+    relevant: set[str] = set().union(*other.relevant.values())
+    forms = set(_forms(text for _, text in other.texts(relevant).values()))
     for passage, form in zip(mine, _forms(mine.values()), strict=True):
         if form in forms:
             flaws.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
     return flaws
-
-
-def _relevant(base: Base) -> set[str]:
-    return {i for ids in base.relevant.values() for i in ids}
 
 
 def _forms(texts: Iterable[str]) -> list[str]:

@@ -1,7 +1,8 @@
-"""``audit``: all checks over one package, the estimate from labels, and the ratchet."""
+"""``audit``: all checks over one package, what labels tell, and the file of accepted flaws."""
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import msgspec
@@ -9,37 +10,83 @@ import msgspec
 from citeforge.builders.recipes.derive import Base, mapped_negatives
 from citeforge.engines.io.files import write_bytes
 from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import judge_session
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
-from citeforge.plugins.audit.cascade import AuditLabel, decide, summed_up
+from citeforge.plugins.audit.cascade import decide, estimate, summed_up
 from citeforge.plugins.audit.options import AuditOptions
-from citeforge.plugins.audit.survey import LONG, Survey, survey
-from citeforge.schemas.benchmarks.audit import (
-    NOT_MADE,
-    Audit,
-    Cascade,
-    Decided,
-    EstimatedShare,
-    Flaw,
-)
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Judging, RunOptions
+from citeforge.publish.card import write_card
+from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
+from citeforge.schemas.extras import extras_named
+from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.run import RunOptions
 
 FILE = "audit.json"
-TASK = "audit-negative"
 
 
+@dataclass(frozen=True, repr=False)
+class Audited(Displayed):
+    """What an audit came to.
+
+    Attributes:
+        result: what ``audit.json`` holds.
+        accepted: flaws written to the file of accepted ones; None where nobody asked for it.
+        new: with ``strict``, flaws that are not accepted.
+        stale: with ``strict``, accepted (kind, query, passage) that are gone.
+    """
+
+    result: Audit
+    accepted: int | None
+    new: list[Flaw]
+    stale: list[tuple[str, str, str]]
+
+    def _headline(self) -> str:
+        n_flaws = sum(map(len, self.result.flaws.values()))
+        return f"audit: {checks_made(self.result.checks)}, {n_flaws:,} flaws"
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [(kind, len(rows), rows[0].detail) for kind, rows in self.result.flaws.items()]
+        notes = [f"{check}: {how}" for check, how in self.result.checks.items()]
+        yield Table(["flaw", "rows", "the first one"], rows, notes=notes)
+
+
+@extras_named()
 def audit(
-    package: Package, options: AuditOptions, run: RunOptions | None = None
-) -> tuple[Audit, Survey]:
-    """Look for flaws.
+    benchmark: str | Path, options: AuditOptions | None = None, *, run: RunOptions | None = None
+) -> Audited:
+    """Look for flaws in a package: what ``citeforge audit`` does.
+
+    Writes ``audit.json`` into the package and renders its card again.
 
     Args:
-        package: one that verifies.
-        options: what is looked at besides.
-        run: where models run.
+        benchmark: folder of a package that verifies.
+        options: what is looked at besides the package.
+        run: where a judge and a cross-encoder run, what they may cost.
+
+    Raises:
+        InputError: not a package, or a file named in the options is at fault.
+        UsageError: there is no such judge.
+    """
+    options = options or AuditOptions()
+    path, known = options.known_flaws, set[tuple[str, str, str]]()
+    if path is not None and options.strict and not options.accept:
+        known = read_known(path)
+    package = Package(Path(benchmark))
+    result, survey = examine(package, options, run or RunOptions())
+    text = result.model_dump_json(indent=1) + "\n"
+    write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
+    every_flaw = [f for rows in result.flaws.values() for f in rows]
+    if path is not None and options.accept:
+        rows = (KnownFlaw(*f.key) for f in every_flaw)
+        write_bytes(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        return Audited(result, len(every_flaw), [], [])
+    return Audited(result, None, *(ratchet(every_flaw, known) if options.strict else ([], [])))
+
+
+def examine(package: Package, options: AuditOptions, run: RunOptions) -> tuple[Audit, flaws.Survey]:
+    """Look for flaws, and write nothing.
 
     Returns:
         (what is kept, all that the corpus told).
@@ -47,49 +94,41 @@ def audit(
     Raises:
         InputError: a file named in the options is at fault.
     """
-    run = run or RunOptions()
     judge = judge_session(options, run)
     strong = judge_session(Judging(judge=options.strong_judge), run)
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else mapped_negatives(base.negatives)
-    passages = {p for _, p in pairs}
+    relevant = [] if base is None else base.relevant.values()
+    survey = flaws.survey(package, {p for _, p in pairs}.union(*relevant))
+    every_flaw = [*survey.flaws, *flaws.odd_queries(package)]
+    checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
     if base is not None:
-        passages |= {i for ids in base.relevant.values() for i in ids}
-    surveyed = survey(package, passages)
-    every_flaw = [*surveyed.flaws, *flaws.odd_queries(package)]
-    checks = {"texts": f"empty, over {LONG} words, repeated queries"}
-    if base is not None:
-        for name, how, rows in _relevance(base, surveyed.texts, options, judge, run.device):
-            checks[name] = how
-            every_flaw += rows
-    by_kind: dict[str, list[Flaw]] = {}
-    for flaw in sorted(every_flaw):
-        by_kind.setdefault(flaw.kind, []).append(flaw)
-    cascade: Cascade | None = None
-    decisions: list[Decided] = []
-    if strong is not None and base is None:
-        checks["strong judge"] = f"{NOT_MADE}no passages"
-    elif strong is not None and base is not None:
-        cheap = _cheap(judge, options)
-        decided = decide(base, surveyed.texts, every_flaw, cheap, strong)
-        stages = [cheap, strong.judge.signature]
-        cascade, decisions = summed_up(base, decided, stages, options.labels)
-        checks["strong judge"] = strong.judge.signature
-    share = None
-    if options.labels is not None:
-        share = estimate(options.labels) if cascade is None else cascade.before
+        checks |= _checks(base, options, judge)
+        every_flaw += _relevance(base, survey.texts, options, judge, run)
+    if strong is not None:
+        made = strong.judge.signature if base is not None else f"{NOT_MADE}no passages"
+        checks["strong judge"] = made
     result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
-        flaws=by_kind,
+        flaws={kind: list(rows) for kind, rows in groupby(sorted(every_flaw), lambda f: f.kind)},
         negatives=len(pairs),
-        personal_data=surveyed.personal_data,
-        languages=surveyed.languages,
-        false_negatives=share,
-        cascade=cascade,
-        decisions=decisions,
+        personal_data=survey.personal_data,
+        languages=survey.languages,
     )
-    return result, surveyed
+    if strong is not None:
+        checks["strong judge"] = (
+            f"{NOT_MADE}no passages" if base is None else strong.judge.signature
+        )
+    if strong is not None and base is not None:
+        cheap = _cheap(judge, options)
+        decided = decide(base, survey.texts, every_flaw, cheap, strong)
+        stages = [cheap, strong.judge.signature]
+        result.cascade, result.decisions = summed_up(base, decided, stages, options.labels)
+    if options.labels is not None:
+        cascade = result.cascade
+        result.false_negatives = cascade.before if cascade else estimate(options.labels)
+    return result, survey
 
 
 def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
@@ -102,57 +141,41 @@ def _cheap(judge: JudgeSession | None, options: AuditOptions) -> str:
     return " + ".join(names)
 
 
+def _checks(base: Base, options: AuditOptions, judge: JudgeSession | None) -> dict[str, str]:
+    """What is looked at in passages and queries, and how."""
+    beside = "relevant against negative passages"
+    has_answers = any(base.answers.values())
+    checks = {
+        "near-duplicates": f"MinHash of word trigrams, {flaws.NEAR} and more, {beside}",
+        "shared text": f"runs of five words, {options.contained} and more of the shorter text, "
+        + beside,
+        "answers in negatives": "gold short answers, normalised"
+        if has_answers
+        else f"{NOT_MADE}no gold short answers",
+    }
+    if judge is not None:
+        checks["judge"] = judge.judge.signature
+    if (model := options.cross_encoder) is not None:
+        checks["cross-encoder"] = f"{Path(model).name}, score of {options.least_score} and more"
+    others = ", ".join(p.name for p in options.against)
+    return checks | {"leaks": others or f"{NOT_MADE}no other split given"}
+
+
 def _relevance(
     base: Base,
     texts: dict[str, str],
     options: AuditOptions,
     judge: JudgeSession | None,
-    device: str,
-) -> Iterator[tuple[str, str, list[Flaw]]]:
-    """Negatives that are probably relevant, and leaks: what was looked at, how, and the flaws."""
-    beside = "relevant against negative passages"
-    how = f"MinHash of word trigrams, {flaws.NEAR} and more, {beside}"
-    yield "near-duplicates", how, flaws.near_duplicates(base, texts)
-    how = f"runs of five words, {options.contained} and more of the shorter text, {beside}"
-    yield "shared text", how, flaws.overlapping(base, texts, options.contained)
-    has_answers = any(base.answers.values())
-    how = "gold short answers, normalised" if has_answers else f"{NOT_MADE}no gold short answers"
-    yield "answers in negatives", how, flaws.answer_carriers(base, texts)
+    run: RunOptions,
+) -> Iterator[Flaw]:
+    """Negatives that are probably relevant, and leaks."""
+    yield from flaws.suspects(base, texts, options.contained)
     if judge is not None:
-        yield "judge", judge.judge.signature, flaws.judged_relevant(base, texts, judge)
+        yield from flaws.judged_relevant(base, texts, judge)
     if options.cross_encoder is not None:
-        how = f"{Path(options.cross_encoder).name}, score of {options.least_score} and more"
-        yield (
-            "cross-encoder",
-            how,
-            flaws.cross_encoded(
-                base, texts, options.cross_encoder, options.least_score, device, options.runtime
-            ),
-        )
-    others = ", ".join(p.name for p in options.against)
-    leaks = [f for other in options.against for f in flaws.leaks(base, texts, Base(other))]
-    yield "leaks", others or f"{NOT_MADE}no other split given", leaks
-
-
-def estimate(labels: Path) -> EstimatedShare:
-    """Share of sampled negatives that annotators call relevant.
-
-    Raises:
-        InputError: no usable labels.
-    """
-    from scipy.stats import binomtest
-
-    rows = [r.label for _, r in read_rows(labels, AuditLabel)]
-    decided = Counter(r for r in rows if r in ("relevant", "not relevant"))
-    n = decided.total()
-    if n == 0:
-        wrote = f"what `citeforge labels import` of {TASK} wrote"
-        raise InputError("holds no labels", path=labels, allowed=wrote)
-    hits = decided["relevant"]
-    interval = binomtest(hits, n).proportion_ci(0.95, method="exact")
-    return EstimatedShare(
-        share=hits / n, low=float(interval.low), high=float(interval.high), n=n, by=labels.name
-    )
+        yield from flaws.cross_encoded(base, texts, options, run.device)
+    for other in options.against:
+        yield from flaws.leaks(base, texts, Base(other))
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):
@@ -178,12 +201,6 @@ def read_known(path: Path) -> set[tuple[str, str, str]]:
         InputError: a line is wrong.
     """
     return {(r.kind, r.query, r.passage) for _, r in read_rows(path, KnownFlaw)}
-
-
-def write_known(path: Path, rows: Sequence[Flaw]) -> None:
-    """Accept flaws; those who read the file add why."""
-    accepted = (KnownFlaw(f.kind, f.query, f.passage) for f in rows)
-    write_bytes(path, b"".join(msgspec.json.encode(k) + b"\n" for k in accepted))
 
 
 def ratchet(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from citeforge.engines.io.files import digest, storage_errors
-from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
+from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.alce.citations import strict_claims
 from citeforge.evaluator.measures.columns import Key
@@ -71,87 +71,66 @@ def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
     )  # fmt: skip
 
 
-class CitationClasses:
-    """Classes of citations, asked for in waves: a question is asked only where it decides.
+def citation_classes(
+    statements: Sequence[CitedStatement], judge: JudgeSession, search: Search
+) -> list[list[frozenset[int]]]:
+    """For every statement the classes that each citation may have: one, unless the judge failed.
 
-    First each statement with all that it cites, and with each citation alone. Where neither holds,
-    with the other passages shown; where none of these holds, with passages of the corpus.
+    The judge is asked in waves, and a question only where it decides: first each statement with all
+    that it cites, and with each citation alone. Where neither holds, with the other passages shown;
+    where none of these holds, with passages of the corpus. Citations of passages that are none come
+    last.
+
+    Args:
+        statements: with their texts.
+        judge: decides entailment.
+        search: finds passages of the corpus.
     """
+    judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
+    possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
+    unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
-    def __init__(self, judge: JudgeSession, search: Search) -> None:
-        """Ask a judge.
-
-        Args:
-            judge: decides entailment.
-            search: finds passages of the corpus.
-        """
-        self._judge, self._search = judge, search
-
-    def of(self, statements: Sequence[CitedStatement]) -> list[list[frozenset[int]]]:
-        """For every statement the classes that each citation may have: one, unless the judge
-        failed. Those of passages that are none come last."""
-        self._judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
-        self._judge.ask(Pair(t, s.text) for s, n in self._unsettled(statements, self._by_citation)
-                        for t in s.others[n])  # fmt: skip
-        rest = list(self._unsettled(statements, self._by_context))
-        most_shown = max((len(s.others[n]) + 1 for s, n in rest), default=0)
-        texts = list(dict.fromkeys(s.text for s, _ in rest))
-        near = self._search(texts, CANDIDATES + most_shown) if rest else {}
-        self._judge.ask(Pair(t, s.text) for s, _ in rest for t in _unseen(s, near))
-        return [
-            [
-                *(self._classes(s, n, _unseen(s, near)) for n in range(len(s.cited))),
-                *[frozenset({ABSENT})] * s.wrong,
-            ]
-            for s in statements
-        ]
-
-    @staticmethod
-    def _unsettled(
-        statements: Sequence[CitedStatement],
-        supports: Callable[[CitedStatement, int], bool | None],
-    ) -> Iterator[tuple[CitedStatement, int]]:
-        return ((s, n) for s in statements for n in range(len(s.cited)) if not supports(s, n))
-
-    def _decision(self, premise: str, statement: str) -> Decision:
-        pair = Pair(premise, statement)
-        return self._judge.ask([pair])[pair]
-
-    def _by_any(self, texts: Sequence[str], statement: str) -> bool | None:
-        """Whether one of the texts supports the statement; None where a failure leaves it open."""
-        decisions = [self._decision(text, statement) for text in texts]
-        if any(not isinstance(d, JudgeFailure) and d.entailed for d in decisions):
-            return True
-        return None if any(isinstance(d, JudgeFailure) for d in decisions) else False
-
-    def _by_citation(self, s: CitedStatement, n: int) -> bool | None:
-        return self._by_any((s.cited[n], s.together), s.text)
-
-    def _by_context(self, s: CitedStatement, n: int) -> bool | None:
-        return self._by_citation(s, n) or self._by_any(s.others[n], s.text)
-
-    def _classes(self, s: CitedStatement, n: int, corpus: Sequence[str]) -> frozenset[int]:
-        classes: set[int] = set()
-        questions: tuple[tuple[int, Callable[[], bool | None]], ...] = (
-            (RIGHT, lambda: self._by_citation(s, n)),
-            (SHOWN, lambda: self._by_any(s.others[n], s.text)),
-            (CORPUS, lambda: self._by_any(corpus, s.text)),
-            (CONTRADICTED, lambda: self._contradicts(s.cited[n], s.text)),
-            (NOTHING, lambda: True),
-        )
-        for number, holds in questions:
-            answer = holds()
+    def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
+        """Add a class to the citations of which it holds, or may hold; the latter stay open."""
+        for i, n in tuple(unsettled):
+            answer = holds(statements[i], n)
             if answer is not False:
-                classes.add(number)
+                possible[i][n].add(number)
             if answer:
-                break
-        return frozenset(classes)
+                del unsettled[i, n]
 
-    def _contradicts(self, premise: str, statement: str) -> bool | None:
-        decision = self._decision(premise, statement)
-        if isinstance(decision, JudgeFailure):
-            return None
-        return decision.support is not None and decision.support < 0
+    def settle_by(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
+        judge.ask(Pair(t, statements[i].text) for i, n in unsettled
+                  for t in premises(statements[i], n))  # fmt: skip
+        settle(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
+
+    settle_by(RIGHT, lambda s, n: (s.cited[n], s.together))
+    settle_by(SHOWN, lambda s, n: s.others[n])
+    most_shown = max((len(statements[i].others[n]) + 1 for i, n in unsettled), default=0)
+    texts = list(dict.fromkeys(statements[i].text for i, _ in unsettled))
+    near = search(texts, CANDIDATES + most_shown) if texts else {}
+    settle_by(CORPUS, lambda s, _: _unseen(s, near))
+    settle(CONTRADICTED, lambda s, n: _contradicts(judge, s.cited[n], s.text))
+    settle(NOTHING, lambda s, n: True)
+    return [
+        [*map(frozenset, classes), *[frozenset({ABSENT})] * s.wrong]
+        for s, classes in zip(statements, possible, strict=True)
+    ]
+
+
+def _any_entails(judge: JudgeSession, texts: Sequence[str], statement: str) -> bool | None:
+    """Whether one of the texts supports the statement; None where a failure leaves it open."""
+    decisions = judge.ask(Pair(text, statement) for text in texts).values()
+    if any(not isinstance(d, JudgeFailure) and d.entailed for d in decisions):
+        return True
+    return None if any(isinstance(d, JudgeFailure) for d in decisions) else False
+
+
+def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | None:
+    (decision,) = judge.ask([Pair(premise, statement)]).values()
+    if isinstance(decision, JudgeFailure):
+        return None
+    return decision.support is not None and decision.support < 0
 
 
 def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
@@ -168,7 +147,7 @@ def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     assert inputs.tools.judge is not None
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
     search = partial(_passages_for, inputs.benchmark, inputs.tools.options.embedder)
-    classes = CitationClasses(inputs.tools.judge, search).of(statements)
+    classes = citation_classes(statements, inputs.tools.judge, search)
     tells = getattr(inputs.tools.judge.judge, "tells_contradictions", False)
     shape = (len(inputs.runs), len(inputs.benchmark.query_ids))
     for name, numbers in (("Wrong", frozenset(_NAMES)),
