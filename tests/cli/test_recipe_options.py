@@ -15,7 +15,7 @@ from citeforge.cli.building import build
 from citeforge.cli.options import field_options, record_from
 from citeforge.engines.runner import runner_flags
 from citeforge.package.kinds import recipes
-from citeforge.plugins.bundles.recipes import DeflectionRecipe
+from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.schemas.benchmarks.licences import HUB_LICENCES
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import ALWAYS

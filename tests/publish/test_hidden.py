@@ -14,7 +14,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import score
 from citeforge.package.manifest import pretty_json
-from citeforge.plugins.bundles.recipes import DeflectionRecipe
+from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher

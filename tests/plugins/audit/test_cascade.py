@@ -91,10 +91,11 @@ def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audi
 def test_from_suspicion_to_a_build_without(
     package: Path, judge: str, tmp_path: Path, inline: Cli
 ) -> None:
-    result, told = audited(inline, package, judge)
-    assert result.cascade is not None
-    assert result.negatives == 3 * (5 + 4)
-    assert result.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
+    found, told = audited(inline, package, judge)
+    assert found.cascade is not None
+    assert found.checks["strong judge"] == found.cascade.stages[-1]
+    assert found.negatives == 3 * (5 + 4)
+    assert found.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
     assert "1 relevant, 6 cleared, 20 unsuspected" in told
     rows = {(d.query, d.passage): d for d in result.decisions}
     assert set(rows) == {(q, p) for q in DOCUMENTS for p in PIECES[q]}

@@ -8,9 +8,8 @@ import pytest
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.package.package import Package
-from citeforge.plugins.bundles.build import build_bundle
-from citeforge.plugins.bundles.recipes import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
-from citeforge.plugins.bundles.verify import wrong_bundle
+from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
+from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.recipes.mixture import Mixture

@@ -17,7 +17,7 @@ from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.build import build_bundle
-from citeforge.plugins.bundles.recipes import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
+from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.records import AuthorshipRecipe, KalmaRecipe, RunOptions

@@ -5,8 +5,9 @@ theirs. Who decided what is kept row by row. The share of negatives that are rel
 from labels that were drawn at random within strata, for suspects are few and hold most of them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import Final, Literal
@@ -28,6 +29,8 @@ CLEARED: Final = "cleared"
 UNSUSPECTED: Final = "unsuspected"
 PEOPLE = "people"
 
+Name = Literal["relevant", "cleared", "unsuspected"]
+"""Of a stratum: as the judges left a negative."""
 Rows = dict[tuple[str, str], Decided]
 """(query, passage) to what was decided."""
 
@@ -125,61 +128,50 @@ def summed_up(
     Raises:
         InputError: labels that were drawn within other strata, or of rows that are no negatives.
     """
-    sizes: dict[str, int] = dict.fromkeys((RELEVANT, CLEARED, UNSUSPECTED), 0)
-    there = set(mapped_negatives(base.negatives))
-    for pair in there:
-        sizes[stratum_of(rows, *pair)] += 1
+    stratum_of = {
+        pair: rows[pair].stratum if pair in rows else UNSUSPECTED
+        for pair in mapped_negatives(base.negatives)
+    }
+    names = (RELEVANT, CLEARED, UNSUSPECTED)
+    sizes = {name: sum(s == name for s in stratum_of.values()) for name in names}
     cascade = Cascade(stages=stages, strata=sizes)
     if labels is not None:
-        tally = _label(rows, there, labels)
+        tally = _label(rows, stratum_of, labels)
         cascade.stages.append(PEOPLE)
         cascade.labelled = tally
         strata = {
             name: Stratum(size, *tally.get(name, (0, 0))) for name, size in sizes.items() if size
         }
         cascade.before, cascade.after = _shares(strata, labels.name)
-    ordered = sorted(rows.values(), key=lambda r: (r.query, r.passage))
-    return cascade, ordered
+    return cascade, sorted(rows.values(), key=lambda r: (r.query, r.passage))
 
 
-def stratum_of(
-    rows: Rows, query: str, passage: str
-) -> Literal["relevant", "cleared", "unsuspected"]:
-    """Stratum of a negative, as the judges left it: labels change none."""
-    row = rows.get((query, passage))
-    return UNSUSPECTED if row is None else row.stratum
-
-
-def _label(rows: Rows, there: set[tuple[str, str]], path: Path) -> dict[str, tuple[int, int]]:
-    """Let people's labels decide; stratum to (labelled, relevant)."""
+def _label(
+    rows: Rows, stratum_of: Mapping[tuple[str, str], Name], path: Path
+) -> dict[str, tuple[int, int]]:
+    """Let people's labels decide; stratum to (labelled, relevant). Labels change no stratum."""
     tally: dict[str, tuple[int, int]] = {}
-    for line, row in read_rows(path, AuditLabel):
-        if row.label != RELEVANT and row.label != NOT_RELEVANT:
-            continue
+    for line, row in _labels(path):
         pair = (row.query_id, row.passage)
-        if pair not in there:
+        if pair not in stratum_of:
             raise InputError(
                 f"labels {row.passage!r} for {row.query_id!r}, which is no negative of it",
                 path=path, line=line, allowed="labels of this benchmark",
             )  # fmt: skip
-        stratum = stratum_of(rows, *pair)
+        stratum = stratum_of[pair]
         if row.stratum not in (None, stratum):
             raise InputError(
                 f"was drawn from the stratum {row.stratum!r}, and now lies in {stratum!r}",
                 path=path, line=line, field="stratum",
                 allowed="the judges of the audit before the export; or a new export",
             )  # fmt: skip
+        is_relevant = row.label == RELEVANT
         n, hits = tally.get(stratum, (0, 0))
-        tally[stratum] = (n + 1, hits + (row.label == RELEVANT))
-        before = rows.get(pair)
+        tally[stratum] = (n + 1, hits + is_relevant)
         rows[pair] = Decided(
-            query=pair[0], passage=pair[1], suspected=before.suspected if before else [],
-            by=PEOPLE, verdict=row.label, stratum=stratum,
-        )  # fmt: skip
-    if not tally:
-        raise InputError(
-            "holds no labels", path=path,
-            allowed="what `citeforge labels import` of audit-negative wrote",
+            query=row.query_id, passage=row.passage,
+            suspected=rows[pair].suspected if pair in rows else [],
+            by=PEOPLE, verdict=RELEVANT if is_relevant else NOT_RELEVANT, stratum=stratum,
         )  # fmt: skip
     return tally
 
@@ -191,8 +183,9 @@ def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, Esti
     people cleared among the others.
     """
     n = sum(s.labelled for s in strata.values())
+    estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)
     share, low, high = stratified(list(strata.values()))
-    before = EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+    before = estimated(share=share, low=low, high=high)
     others = [s for name, s in strata.items() if name != RELEVANT]
     dropped = strata.get(RELEVANT)
     cleared = 0 if dropped is None else dropped.labelled - dropped.hits
@@ -202,10 +195,9 @@ def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, Esti
     if not stays:
         return before, None
     if not total:
-        return before, EstimatedShare(share=0, low=0, high=0, n=n, by=by, method=METHOD)
-    ends = (max(0.0, (total * end - hits) / stays) for end in stratified(others))
-    share, low, high = ends
-    return before, EstimatedShare(share=share, low=low, high=high, n=n, by=by, method=METHOD)
+        return before, estimated(share=0, low=0, high=0)
+    share, low, high = (max(0.0, (total * end - hits) / stays) for end in stratified(others))
+    return before, estimated(share=share, low=low, high=high)
 
 
 METHOD = "stratified, Wilson's intervals combined (MOVER)"

@@ -1,20 +1,24 @@
-"""``build deflection|faithfulness|position``: the cells of an experiment, frozen."""
+"""``build deflection|faithfulness|position``: the cells of an experiment, and what must hold."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import ne
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pydantic import ValidationError
 
-from citeforge.builders.packaging.package import PackageWriter, corpus_stats
+from citeforge.builders.packaging.package import PackageWriter
+from citeforge.builders.packaging.stats import corpus_stats
+from citeforge.builders.packaging.verify import Problems
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.io.tables import rows_with
+from citeforge.package.package import Package
 from citeforge.plugins.bundles import design
-from citeforge.plugins.bundles.recipes import BundleRecipe, DeflectionRecipe
 from citeforge.schemas.benchmarks.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.tables import (
     CONTEXTS,
@@ -51,7 +55,7 @@ class Arranger:
         decoys: passages that were made, schema CORPUS.
     """
 
-    recipe: BundleRecipe
+    recipe: design.BundleRecipe
     base: Base
     counts: Counter[str] = field(default_factory=Counter)
     decoys: list[dict[str, Any]] = field(default_factory=list)
@@ -98,14 +102,14 @@ class Arranger:
         return name
 
 
-def build_bundle(recipe: BundleRecipe, run: RunOptions) -> Manifest:
+def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
     """Freeze the cells of a bundle.
 
     Raises:
         InputError: no query qualifies, or a folder is at fault.
     """
     base, cells = Base(recipe.benchmark), design.cells_of(recipe.kind, recipe.k)
-    refusals = recipe.refusals if isinstance(recipe, DeflectionRecipe) else None
+    refusals = recipe.refusals if isinstance(recipe, design.DeflectionRecipe) else None
     bundle = design.Bundle(name=recipe.kind, k=recipe.k, cells=cells, refusals=refusals)
     with building(recipe, run) as build:
         own = base.manifest
@@ -233,3 +237,41 @@ def _replaced(slots: Docs, gone: Docs, spare: Docs) -> Docs:
     """The slots with other passages in the places of some."""
     fillers: Iterator[dict[str, str]] = iter(spare)
     return [next(fillers) if doc in gone else doc for doc in slots]
+
+
+def wrong_bundle(package: Package) -> Problems:
+    """Cells that are not those of the manifest, or do not differ as they must."""
+    try:
+        bundle = design.bundle_of(package.manifest)
+    except (KeyError, ValidationError) as error:
+        yield "manifest.json", f"config.bundle cannot be read ({str(error).splitlines()[0]})"
+        return
+    if list(bundle.cells) != package.contexts:
+        yield "manifest.json", "the cells of config.bundle are not the context sets"
+        return
+    cells = {c: package.context_table(c)["docs"].to_pylist() for c in bundle.cells}
+    if len({len(rows) for rows in cells.values()}) != 1:
+        yield "contexts", "its cells are of different queries"
+        return
+    for row in range(len(package.query_ids)):
+        docs = {c: rows[row] for c, rows in cells.items()}
+        if wrong := _difference(docs):
+            yield f"contexts/{wrong[0]}", f"query {package.query_ids[row]!r}: {wrong[1]}"
+
+
+def _difference(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
+    (first_cell, first), *others = docs.items()
+    if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
+        return design.RELATED, "shows a relevant passage"
+    for shift, (cell, shown) in enumerate(others, start=1):
+        is_as_long = len(shown) == len(first)
+        if cell in (design.REMOVED, design.DECOY):
+            if not is_as_long or sum(map(ne, first, shown)) != 1:
+                return cell, "differs from original in other than one place"
+        elif design.rotation_name(0) in docs:
+            at = len(first) - shift
+            if shown != first[at:] + first[:at]:
+                return cell, "is no rotation of the first cell"
+        elif not is_as_long:
+            return first_cell, "shows another number of passages than the other cells"
+    return None

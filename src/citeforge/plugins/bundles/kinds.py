@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, ClassVar
 
 from citeforge.kinds.rage import RageKind
-from citeforge.plugins.bundles.recipes import (
+from citeforge.plugins.bundles.design import (
     BundleRecipe,
     DeflectionRecipe,
     FaithfulnessRecipe,
@@ -47,7 +47,7 @@ class BundleKind(RageKind):
         return read_bundle if reads == "bundle" else read_passages
 
     def problems(self, package: Package) -> Iterator[tuple[str, str]]:
-        from citeforge.plugins.bundles.verify import wrong_bundle
+        from citeforge.plugins.bundles.build import wrong_bundle
 
         yield from super().problems(package)
         yield from wrong_bundle(package)
