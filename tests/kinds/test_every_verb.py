@@ -17,7 +17,7 @@ from citeforge.evaluator.submissions.reader import read_answers
 from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
-from citeforge.plugins.audit.run import examine
+from citeforge.plugins.audit.run import find_flaws
 from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
@@ -74,7 +74,7 @@ def test_every_verb_or_a_reason(
     prompts = list(render_prompts(package, context, load_template(package.kind.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
-    found, seen = examine(package, AuditOptions(), RunOptions())
+    found, seen = find_flaws(package, AuditOptions(), RunOptions())
     assert found.benchmark_hash == package.hash
     assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)

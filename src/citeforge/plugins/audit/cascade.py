@@ -19,7 +19,7 @@ from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.statistics.intervals import wilson
-from citeforge.plugins.audit.flaws import gold_texts, verdicts
+from citeforge.plugins.audit.flaws import gold_texts, judge_negatives
 from citeforge.schemas.benchmarks.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
 
@@ -29,7 +29,7 @@ CLEARED: Final = "cleared"
 UNSUSPECTED: Final = "unsuspected"
 PEOPLE = "people"
 
-Name = Literal["relevant", "cleared", "unsuspected"]
+StratumName = Literal["relevant", "cleared", "unsuspected"]
 """Of a stratum: as the judges left a negative."""
 Rows = dict[tuple[str, str], Decided]
 """(query, passage) to what was decided."""
@@ -61,7 +61,7 @@ def decide(
     }
     suspects = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
     rows = {}
-    for (query, passage), said in verdicts(suspects, texts, hypotheses, strong).items():
+    for (query, passage), said in judge_negatives(suspects, texts, hypotheses, strong).items():
         row = Decided(query=query, passage=passage, suspected=suspected[query, passage], by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
@@ -147,7 +147,7 @@ def summed_up(
 
 
 def _label(
-    rows: Rows, stratum_of: Mapping[tuple[str, str], Name], path: Path
+    rows: Rows, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
     """Let people's labels decide; stratum to (labelled, relevant). Labels change no stratum."""
     tally: dict[str, tuple[int, int]] = {}

@@ -160,7 +160,7 @@ def _sketch(text: str) -> Any:
     return sketch
 
 
-def verdicts(
+def judge_negatives(
     negatives: Iterable[tuple[str, str]],
     texts: dict[str, str],
     hypotheses: dict[str, list[str]],
@@ -187,7 +187,7 @@ def verdicts(
 
 def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
     """Negatives that entail a gold answer of their query, by a judge."""
-    said = verdicts(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
+    said = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
     for (query, passage), answers in said.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
             yield Flaw("judged-relevant", query, passage, f"entails {text[:60]!r}")

@@ -74,7 +74,7 @@ def audit(
     if path is not None and options.strict and not options.accept:
         known = read_known(path)
     package = Package(Path(benchmark))
-    result, survey = examine(package, options, run or RunOptions())
+    result, survey = find_flaws(package, options, run or RunOptions())
     text = result.model_dump_json(indent=1) + "\n"
     write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
     every_flaw = [f for rows in result.flaws.values() for f in rows]
@@ -85,7 +85,9 @@ def audit(
     return Audited(result, None, *(ratchet(every_flaw, known) if options.strict else ([], [])))
 
 
-def examine(package: Package, options: AuditOptions, run: RunOptions) -> tuple[Audit, flaws.Survey]:
+def find_flaws(
+    package: Package, options: AuditOptions, run: RunOptions
+) -> tuple[Audit, flaws.Survey]:
     """Look for flaws, and write nothing.
 
     Returns:
