@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any, Protocol
 
+from pyoxigraph import Literal, NamedNode, RdfFormat, Store
+
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, read_errors
 from citeforge.engines.registry import Registry, expected
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
-from citeforge.kg.plain import PlainModel, Translated, is_translated, translate
+from citeforge.kg.plain import PlainModel, Translated, Translation, is_translated
 from citeforge.kg.values import Row, Term
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES
@@ -27,7 +29,7 @@ class SparqlEngine(Protocol):
         ...
 
 
-_FORMATS = {".nt": "N_TRIPLES", ".ttl": "TURTLE", ".turtle": "TURTLE"}
+_FORMATS = {".nt": RdfFormat.N_TRIPLES, ".ttl": RdfFormat.TURTLE, ".turtle": RdfFormat.TURTLE}
 
 
 class StoreEngine:
@@ -39,8 +41,6 @@ class StoreEngine:
         Raises:
             InputError: missing, of another format, or not well-formed; with the line.
         """
-        import pyoxigraph
-
         self.path = path
         bare = path.name.removesuffix(".gz")
         form = _FORMATS.get(Path(bare).suffix)
@@ -48,10 +48,10 @@ class StoreEngine:
             raise InputError(
                 "is of no known format", path=path, allowed=", ".join(_FORMATS) + ", also .gz"
             )
-        self._store = pyoxigraph.Store()
+        self._store = Store()
         try:
             with open_bytes(path) as file, read_errors(path):
-                self._store.bulk_load(input=file, format=getattr(pyoxigraph.RdfFormat, form))
+                self._store.bulk_load(input=file, format=form)
         except SyntaxError as error:
             raise InputError(
                 f"is not well-formed ({error.msg})", path=path, line=error.lineno
@@ -59,21 +59,14 @@ class StoreEngine:
         if len(self._store) == 0:
             raise InputError("holds no triples", path=path)
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether it holds RDF that is not in Wikidata's model."""
-        return not is_translated(self._store)
-
     def translate(self, model: PlainModel) -> Translated | None:
         """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
-        import pyoxigraph
-
         if is_translated(self._store):
             return None
-        translated = translate(self._store, model)
-        self._store = pyoxigraph.Store()
+        translated = Translation(self._store, model).result()
+        self._store = Store()
         lines = "".join(translated.lines).encode()
-        self._store.bulk_load(input=lines, format=pyoxigraph.RdfFormat.N_TRIPLES)
+        self._store.bulk_load(input=lines, format=RdfFormat.N_TRIPLES)
         return translated
 
     def identity(self) -> dict[str, Any]:
@@ -88,11 +81,9 @@ class StoreEngine:
 
 
 def _term(term: Any) -> Term:
-    import pyoxigraph
-
-    if isinstance(term, pyoxigraph.NamedNode):
+    if isinstance(term, NamedNode):
         return Term("uri", term.value)
-    if isinstance(term, pyoxigraph.Literal):
+    if isinstance(term, Literal):
         datatype = "" if term.language else term.datatype.value
         return Term("literal", term.value, term.language or "", datatype)
     return Term("bnode", str(term))

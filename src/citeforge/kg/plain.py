@@ -15,6 +15,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, ValidationInfo
+from pyoxigraph import Literal as RdfLiteral
+from pyoxigraph import NamedNode, Store
 
 from citeforge.kg.values import WIKIBASE, XSD, iri, is_iri, literal, precise_time
 from citeforge.schemas.record import FrozenRecord
@@ -110,26 +112,16 @@ class Translated:
     named: int = 0
 
 
-def is_translated(store: Any) -> bool:
+def is_translated(store: Store) -> bool:
     """Whether a graph is in Wikidata's model already, as a snapshot is."""
-    import pyoxigraph as ox
-
-    claims = store.quads_for_pattern(None, ox.NamedNode(WIKIBASE + "directClaim"), None)
+    claims = store.quads_for_pattern(None, NamedNode(WIKIBASE + "directClaim"), None)
     return next(iter(claims), None) is not None
 
 
-def translate(store: Any, model: PlainModel) -> Translated:
-    """All of a store that the mapping names, in time linear in that.
+class Translation:
+    """All of a store that the mapping names, in time linear in that."""
 
-    Args:
-        store: pyoxigraph.Store.
-        model: the mapping.
-    """
-    return _Translation(store, model).result()
-
-
-class _Translation:
-    def __init__(self, store: Any, model: PlainModel) -> None:
+    def __init__(self, store: Store, model: PlainModel) -> None:
         self.store, self.model = store, model
         self.counts: Counter[str] = Counter()
         self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
@@ -139,13 +131,15 @@ class _Translation:
         self.pids = {label: f"P{i}" for i, label in enumerate(labels, 1)}
         self.facts = list(self._facts())
         entities = {*self.instances, *(s for s, _, _ in self.facts)}
-        entities |= {o.value for _, _, o in self.facts if not _is_literal(o)}
+        entities |= {o.value for _, _, o in self.facts if not isinstance(o, RdfLiteral)}
         self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
 
     def result(self) -> Translated:
+        """The graph in Wikidata's model."""
         lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
         self._count_unmapped()
-        types = Counter(q.object.value for q in self._quads(_RDF_TYPE) if not _is_literal(q.object))
+        classes = (q.object for q in self._quads(_RDF_TYPE))
+        types = Counter(c.value for c in classes if not isinstance(c, RdfLiteral))
         return Translated(
             sorted(set(lines)), self.ids, self.counts,
             [name for name, _ in sorted(types.items(), key=lambda t: (-t[1], t[0]))],
@@ -153,16 +147,14 @@ class _Translation:
         )  # fmt: skip
 
     def _quads(self, predicate: str, value: str | None = None) -> Iterator[Any]:
-        import pyoxigraph as ox
-
-        of = None if value is None else ox.NamedNode(value)
-        return iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), of))
+        of = None if value is None else NamedNode(value)
+        return iter(self.store.quads_for_pattern(None, NamedNode(predicate), of))
 
     def _literals(self, predicate: str) -> dict[str, list[Any]]:
         """IRI to its literals of a predicate, sorted."""
         literals: dict[str, list[Any]] = {}
         for quad in self._quads(predicate):
-            if _is_named(quad.subject) and _is_literal(quad.object):
+            if isinstance(quad.subject, NamedNode) and isinstance(quad.object, RdfLiteral):
                 literals.setdefault(quad.subject.value, []).append(quad.object)
         for values in literals.values():
             values.sort(key=lambda v: (v.value, v.language or ""))
@@ -173,7 +165,7 @@ class _Translation:
         nameless = set()
         for name in self.model.classes:
             for quad in self._quads(_RDF_TYPE, name):
-                if _is_named(quad.subject):
+                if isinstance(quad.subject, NamedNode):
                     instances.add(quad.subject.value)
                 else:
                     nameless.add(str(quad.subject))
@@ -183,13 +175,14 @@ class _Translation:
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
         """(IRI, predicate, value) of what the mapping takes."""
+        subjects = self.instances | self.named
         for predicate, relation in self.model.relations.items():
             some = False
             for quad in self._quads(predicate):
                 some = True
-                if not _is_named(quad.subject):
+                if not isinstance(quad.subject, NamedNode):
                     self._count("facts left out: of an entity without an IRI")
-                elif quad.subject.value not in self.instances | self.named:
+                elif quad.subject.value not in subjects:
                     self._count("facts left out: of an entity without a label")
                 elif (why := self._misfit(quad.object, relation.values)) is not None:
                     self._count(f"values left out: {why}")
@@ -200,7 +193,7 @@ class _Translation:
 
     def _misfit(self, value: Any, value_type: str) -> str | None:
         """Why a value is not of a type of PlainRelation.values; None where it is."""
-        if _is_literal(value):
+        if isinstance(value, RdfLiteral):
             if value_type == "entity":
                 return "text where an entity is wanted"
             if value_type == "number" and not _is_number(value.value):
@@ -209,7 +202,7 @@ class _Translation:
             return "dates that are none" if is_date and _date(value.value) is None else None
         if value_type not in ("any", "entity"):
             return f"an entity where a {value_type} is wanted"
-        if not _is_named(value):
+        if not isinstance(value, NamedNode):
             return "entities without an IRI"
         if value.value not in self.named:
             return "IRIs without a label"
@@ -243,7 +236,7 @@ class _Translation:
         for subject, predicate, value in self.facts:
             relation = self.model.relations[predicate]
             qid, pid = self.ids[subject], self.pids[relation.label]
-            if not _is_literal(value):
+            if not isinstance(value, RdfLiteral):
                 yield _triple(_own(qid), DIRECT_IRI + pid, _own(self.ids[value.value]))
                 continue
             date = _date(value.value) if _is_date(value, relation.values) else None
@@ -257,12 +250,10 @@ class _Translation:
 
     def _count_unmapped(self) -> None:
         """Predicates of the classes' instances that the mapping does not name."""
-        import pyoxigraph as ox
-
         predicates = {_RDF_TYPE, *self.names, *self.model.relations}
         other: Counter[str] = Counter()
         for name in self.instances:
-            for quad in self.store.quads_for_pattern(ox.NamedNode(name), None, None):
+            for quad in self.store.quads_for_pattern(NamedNode(name), None, None):
                 other[quad.predicate.value] += quad.predicate.value not in predicates
         for predicate, n in sorted(other.items()):
             self._count(f"facts left out: the mapping does not name {predicate}", n)
@@ -278,18 +269,6 @@ def _own(name: str) -> str:
 
 def _triple(subject: str, predicate: str, value: str) -> str:
     return f"{subject} {iri(predicate)} {value} .\n"
-
-
-def _is_named(term: Any) -> bool:
-    import pyoxigraph as ox
-
-    return isinstance(term, ox.NamedNode)
-
-
-def _is_literal(term: Any) -> bool:
-    import pyoxigraph as ox
-
-    return isinstance(term, ox.Literal)
 
 
 def _is_date(value: Any, value_type: str) -> bool:

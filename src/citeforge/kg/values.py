@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 import msgspec
+import pyoxigraph
 
 from citeforge.schemas.errors import InputError
 
@@ -82,8 +83,6 @@ def iri(text: str) -> str:
 
 def is_iri(text: str) -> bool:
     """Whether it has a scheme and every character and escape is one that RFC 3987 knows."""
-    import pyoxigraph
-
     try:
         pyoxigraph.NamedNode(text)
     except ValueError:

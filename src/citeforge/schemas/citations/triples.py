@@ -12,9 +12,14 @@ from typing import NamedTuple
 from citeforge.schemas.benchmarks.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
 from citeforge.schemas.citations.grammar import Marker, Parsed
 
-_OPEN = re.compile(r"\[\s*(?:qid\s*:\s*)?(?P<qid>[QqLl]\d+)(?=\s*[,\]:])")
-_NA = re.compile(r"\[\s*NA\s*\]")
-_CITES = re.compile(rf"{_OPEN.pattern}|{_NA.pattern}")
+# White space is single spaces where these look.
+_CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:])|NA ?\])")
+_COLON = re.compile(r" ?: ?")
+_FACT_END = re.compile(r" ?[,\]]")
+_UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
+_UNKNOWN_FOLLOWS = re.compile(r"[^,:\[\]]{1,80}: ")
+_LONGEST_VALUE = 2000
+"""Characters of a value that the graph lacks."""
 _ALSO: dict[str, list[str]] = {}
 for _own, _wikidata in SAME_RELATIONS.items():
     _ALSO.setdefault(relation_key(_own), []).extend((_own, _wikidata))
@@ -26,11 +31,11 @@ def _spellings(relation: str) -> tuple[str, ...]:
 
 
 class _Fact(NamedTuple):
-    """What may be cited: a spelling of its relation, and the two as the graph has them."""
+    """What may be cited: its relation and value as they may be written, and as the graph has it."""
 
-    spelling: str
     relation: str
     value: str
+    key: Key
 
 
 def render(qid: str, facts: Iterable[tuple[str, str]]) -> str:
@@ -59,15 +64,16 @@ class TripleGrammar:
         labels = {NAME, *relations}
         for triple in triples:
             qid, name = triple.qid.upper(), squeeze(triple.name)
-            facts = self._facts.setdefault(qid, [])
-            facts += [_Fact(r, triple.relation, triple.value) for r in _spellings(triple.relation)]
+            facts, value = self._facts.setdefault(qid, []), squeeze(triple.value)
+            key = Key(qid, triple.relation, triple.value)
+            facts += [_Fact(squeeze(r), value, key) for r in _spellings(triple.relation)]
             if name not in self._names.setdefault(qid, set()):
                 self._names[qid].add(name)
-                facts.append(_Fact(NAME, NAME, name))
+                facts.append(_Fact(NAME, name, Key(qid, NAME, name)))
             labels.add(triple.relation)
         for facts in self._facts.values():
-            facts.sort(key=lambda f: -len(f.spelling + squeeze(f.value)))
-        labels = {spelling for relation in labels for spelling in _spellings(relation)}
+            facts.sort(key=lambda f: -len(f.relation + f.value))
+        labels = {squeeze(spelling) for relation in labels for spelling in _spellings(relation)}
         self._relations = sorted(labels, key=lambda r: (-len(r), r))
         self.brackets: list[list[Key]] = []
 
@@ -76,53 +82,54 @@ class TripleGrammar:
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
+        # Where the characters stand that are left when white space is squeezed.
+        places = [
+            i for i, c in enumerate(output) if not (c.isspace() and output[i - 1 : i].isspace())
+        ]
+        text = "".join(" " if output[i].isspace() else output[i] for i in places)
+        places.append(len(output))
         at = 0
-        while (start := output.find("[", at)) >= 0:
-            na = _NA.match(output, start)
-            if na is not None:
-                markers.append(Marker(na.start(), na.end(), (), is_na=True))
-                at = na.end()
-                continue
-            opening = _OPEN.match(output, start)
-            end = None if opening is None else self._bracket(output, opening)
-            if end is None:
-                if opening is not None:
-                    unparsed.append((start, opening.end()))
+        while (opening := _CITES.search(text, at)) is not None:
+            start, at = opening.span()
+            if opening["qid"] is None:
+                markers.append(Marker(places[start], places[at], (), is_na=True))
+            elif (end := self._bracket(text, opening)) is None:
+                unparsed.append((places[start], places[at]))
                 at = start + 1
-                continue
-            markers.append(Marker(start, end, (len(self.brackets) - 1,)))
-            at = end
+            else:
+                markers.append(Marker(places[start], places[end], (len(self.brackets) - 1,)))
+                at = end
         return Parsed(tuple(markers), tuple(unparsed))
 
-    def _bracket(self, output: str, opening: re.Match[str]) -> int | None:
+    def _bracket(self, text: str, opening: re.Match[str]) -> int | None:
         """Read one bracket; its end, or None when it never closes."""
         qid = opening["qid"].upper()
         citations: list[Key] = []
         at = opening.end()
         while True:
-            at = _spaces(output, at)
-            if at >= len(output):
+            at = _behind_space(text, at)
+            if at >= len(text):
                 return None
-            if output[at] in "[]":
+            if text[at] in "[]":
                 # A citation that begins inside another one ends it.
                 self.brackets.append(self._without_name(qid, citations) or [Key(qid, "", "")])
-                return at + (output[at] == "]")
-            if output[at] in ",:":
-                at = _spaces(output, at + 1)
-            step = self._known_fact(output, at, qid) or self._unknown_fact(output, at, qid)
+                return at + (text[at] == "]")
+            if text[at] in ",:":
+                at = _behind_space(text, at + 1)
+            step = self._known_fact(text, at, qid) or self._unknown_fact(text, at, qid)
             if step is None:
                 return None
             citation, at = step
             if citation is not None:
                 citations.append(citation)
 
-    def _known_fact(self, output: str, at: int, qid: str) -> tuple[Key, int] | None:
+    def _known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
         for fact in self._facts.get(qid, ()):
-            end = _match_relation(output, at, squeeze(fact.spelling))
-            if end is not None:
-                end = _match_squeezed(output, _spaces(output, end), squeeze(fact.value))
-            if end is not None and _after_spaces(output, end) in (",", "]"):
-                return Key(qid, fact.relation, fact.value), end
+            start = _behind_relation(text, at, fact.relation)
+            if start is not None and text.startswith(fact.value, start):
+                end = start + len(fact.value)
+                if _FACT_END.match(text, end):
+                    return fact.key, end
         return None
 
     def _without_name(self, qid: str, citations: list[Key]) -> list[Key]:
@@ -136,49 +143,45 @@ class TripleGrammar:
         ]
         return facts or citations
 
-    def _unknown_fact(self, output: str, at: int, qid: str) -> tuple[Key | None, int] | None:
+    def _unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
         """A fact that the graph lacks: a known relation first, else up to the first colon."""
-        relation = ""
-        body = at
-        for label in self._relations:
-            end = _match_relation(output, at, label)
-            if end is not None:
-                relation, body = label, end
-                break
-        else:
-            generic = re.compile(r"([^:\[\],]*):").match(output, at)
-            if generic is not None:
-                relation, body = squeeze(generic[1]), generic.end()
-        stop = self._stop(output, body)
-        if stop is None:
+        relation, start = self._known_relation(text, at) or ("", at)
+        if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
+            relation, start = unknown[1].strip(), unknown.end()
+        end = self._end_of_value(text, start)
+        if end is None:
             return None
-        text = squeeze(output[body:stop])
+        value = text[start:end].strip()
         if not relation:
-            return (Key(qid, text, "") if text else None), stop
-        return Key(qid, relation, text), stop
+            return (Key(qid, value, "") if value else None), end
+        return Key(qid, relation, value), end
 
-    def _stop(self, output: str, at: int) -> int | None:
+    def _known_relation(self, text: str, at: int) -> tuple[str, int] | None:
+        """The longest relation that stands at a place, and where its value starts."""
+        ends = ((r, _behind_relation(text, at, r)) for r in self._relations)
+        return next(((relation, end) for relation, end in ends if end is not None), None)
+
+    def _end_of_value(self, text: str, at: int) -> int | None:
         """Where a value ends: before ``, relation:`` or the closing bracket."""
         depth = 0
-        for position in range(at, min(len(output), at + 2000)):
-            char = output[position]
+        for place in range(at, min(len(text), at + _LONGEST_VALUE)):
+            char = text[place]
             if char == "[":
-                if depth == 0 and _CITES.match(output, position):
-                    return position
+                if depth == 0 and _CITES.match(text, place):
+                    return place
                 depth += 1
             elif char == "]":
                 if depth == 0:
-                    return position
+                    return place
                 depth -= 1
-            elif char == "," and depth == 0 and self._relation_follows(output, position + 1):
-                return position
+            elif char == "," and depth == 0 and self._relation_follows(text, place + 1):
+                return place
         return None
 
-    def _relation_follows(self, output: str, at: int) -> bool:
-        at = _spaces(output, at)
-        if any(_match_relation(output, at, relation) is not None for relation in self._relations):
-            return True
-        return re.compile(r"[^,:\[\]]{1,80}:\s").match(output, at) is not None
+    def _relation_follows(self, text: str, at: int) -> bool:
+        at = _behind_space(text, at)
+        known = self._known_relation(text, at)
+        return known is not None or _UNKNOWN_FOLLOWS.match(text, at) is not None
 
 
 def squeeze(text: str) -> str:
@@ -186,36 +189,13 @@ def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
-def _spaces(output: str, at: int) -> int:
-    while at < len(output) and output[at].isspace():
-        at += 1
-    return at
+def _behind_space(text: str, at: int) -> int:
+    return at + text.startswith(" ", at)
 
 
-def _after_spaces(output: str, at: int) -> str:
-    """The first character that is no white space; empty at the end."""
-    at = _spaces(output, at)
-    return output[at : at + 1]
-
-
-def _match_relation(output: str, at: int, relation: str) -> int | None:
-    """End of ``relation:`` at a place, in any case; None when it is not there."""
-    end = _match_squeezed(output, at, relation, folded=True)
-    if end is None or _after_spaces(output, end) != ":":
-        return None
-    return _spaces(output, end) + 1
-
-
-def _match_squeezed(output: str, at: int, text: str, folded: bool = False) -> int | None:
-    """End of ``text`` at a place, runs of white space being equal; None when it is not there."""
-    for number, word in enumerate(text.split(" ")):
-        if number:
-            following = _spaces(output, at)
-            if following == at:
-                return None
-            at = following
-        there = output[at : at + len(word)]
-        if there != word and not (folded and there.lower() == word.lower()):
-            return None
-        at += len(word)
-    return at
+def _behind_relation(text: str, at: int, relation: str) -> int | None:
+    """Where the value of ``relation:``, in any case, starts; None when that is not there."""
+    end = at + len(relation)
+    is_there = text[at:end].lower() == relation.lower()
+    colon = _COLON.match(text, end) if is_there else None
+    return None if colon is None else colon.end()
