@@ -7,8 +7,8 @@ rules ``strict2`` (docs/definitions.md#citations).
 
 import re
 import sys
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
@@ -57,7 +57,7 @@ _ESCAPED = rf"\\\[(?P<escaped>{_BODY})\\\]"
 _ALL = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER}"
 _FULL = re.compile(_ALL, re.IGNORECASE | re.DOTALL)
 _FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
-_RANGE = re.compile(rf"\]{_DASH}\[")
+_NOT_PLAIN = re.compile(rf"[`【］$\\]|\]\(|://|\]{_DASH}\[")
 _ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
 _SUSPECT = re.compile(
     r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
@@ -141,7 +141,7 @@ class Grammar:
             Markers with numbers as written. Numbers outside the context are kept, except four-digit
             ones such as years, whose marks count as unparsed. Never raises.
         """
-        if not _may_cite(output, self._round):
+        if not any(bracket in output for bracket in ("[【［(（" if self._round else "[【［")):
             return Parsed(())
         hidden: list[tuple[int, int]] = []
         markers: list[Marker] = []
@@ -180,15 +180,15 @@ class Grammar:
         brackets = output.count("[") + output.count("【") + output.count("［")
         if brackets > len(markers) + len(unparsed):
             spans = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            unparsed.extend(_outside(_SUSPECT.finditer(output), spans))
+            suspects = (match.span() for match in _SUSPECT.finditer(output))
+            unparsed.extend(span for span in suspects if not overlaps(span, spans))
             unparsed.sort()
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers])
         if lists:
-            starts = [start for start, _ in lists]
-            unparsed = [u for u in unparsed if not _within(u[0], lists, starts)]
+            unparsed = [u for u in unparsed if not overlaps((u[0], u[0] + 1), lists)]
             markers = [
                 Marker(m.start, m.end, (), m.is_na, is_listed=True)
-                if _within(m.start, lists, starts)
+                if overlaps((m.start, m.start + 1), lists)
                 else m
                 for m in markers
             ]
@@ -218,18 +218,8 @@ class Grammar:
 
     def needs_care(self, output: str) -> bool:
         """Whether an output may hold more than plain ``[n]``, each of them a citation."""
-        return (
-            self._round
-            or "`" in output
-            or "](" in output
-            or "://" in output
-            or "【" in output
-            or "$" in output
-            or "\\" in output
-            or "］" in output
-            or _RANGE.search(output) is not None
-            or may_hold_list(output)
-        )
+        is_plain_text = not self._round and _NOT_PLAIN.search(output) is None
+        return not is_plain_text or may_hold_list(output)
 
     def _numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
         """Numbers of one bracket, and whether every item of it could be read."""
@@ -247,30 +237,6 @@ class Grammar:
                 else:
                     numbers.append(number)
         return tuple(numbers), complete
-
-
-def _may_cite(output: str, with_round: bool) -> bool:
-    if "[" in output or "【" in output or "［" in output:
-        return True
-    return with_round and ("(" in output or "（" in output)
-
-
-def _within(place: int, spans: list[tuple[int, int]], starts: list[int]) -> bool:
-    at = bisect_right(starts, place) - 1
-    return at >= 0 and place < spans[at][1]
-
-
-def _outside(
-    matches: Iterable[re.Match[str]], spans: list[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """Spans of the matches that touch none of the sorted spans in ``spans``."""
-    at = 0
-    for match in matches:
-        start, end = match.span()
-        while at < len(spans) and spans[at][1] <= start:
-            at += 1
-        if at == len(spans) or spans[at][0] >= end:
-            yield (start, end)
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
@@ -331,11 +297,11 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     plain = [
         Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)
     ]  # fmt: skip
-    ends = [m.end for m in plain]
+    spans = [(m.start, m.end) for m in plain]
     others = [
         marker
         for marker in Grammar(base=0).parse(output, _ANY_SIZE).markers
-        if not marker.is_na and not _holds(marker, ends)
+        if not marker.is_na and not overlaps((marker.start, marker.end), spans)
     ]
     return tuple(sorted([*plain, *others], key=lambda m: m.start))
 
@@ -343,9 +309,3 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
 def is_plain(output: str, mark: Marker) -> bool:
     """Whether a mark is written ``[n]``."""
     return _PLAIN.fullmatch(output, mark.start, mark.end) is not None
-
-
-def _holds(marker: Marker, ends: Sequence[int]) -> bool:
-    """Whether a plain mark ends inside a marker."""
-    at = bisect_right(ends, marker.start)
-    return at < len(ends) and ends[at] <= marker.end
