@@ -2,25 +2,13 @@
 
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
-from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
-from citeforge.schemas.recipes.base import (
-    EMBEDDING,
-    ENDPOINT,
-    LOCAL_JUDGE,
-    RUNNER,
-    SECRET,
-    Hideable,
-    Judging,
-    Licensed,
-    Option,
-    Part,
-    Sourced,
-    Words,
-)
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part, Sourced
+from citeforge.schemas.recipes.option import Option, Words, distinct_of
+from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
 
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""
@@ -68,20 +56,16 @@ class Writing(Part):
     """What writes."""
     sub_claims: int = Field(0, ge=0)
     """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
-    condense: Annotated[Words, Option(metavar="summary,snippet", joined=True)] = ()
+    condense: Annotated[
+        Words,
+        distinct_of("form", CONDENSED_FORMS),
+        Option(metavar="summary,snippet", joined=True),
+    ] = ()
     """Summaries or snippets of candidates for each question; each also a context set."""
     condense_top: int = Field(20, ge=1)
     """First candidates of a question that are condensed."""
     condense_k: int = Field(10, ge=1)
     """Passages of a context of summaries or snippets."""
-
-    @field_validator("condense")
-    @classmethod
-    def _check_forms(cls, forms: tuple[str, ...]) -> tuple[str, ...]:
-        for form in forms:
-            if form not in CONDENSED_FORMS:
-                raise ValueError(str(UnknownValueError("form", form, CONDENSED_FORMS)))
-        return tuple(dict.fromkeys(forms))
 
     @model_validator(mode="after")
     def _writer_and_work(self) -> Self:

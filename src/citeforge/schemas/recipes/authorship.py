@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
-from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.recipes.base import ENDPOINT, RUNNER, Option, Part, Recipe, Words
+from citeforge.schemas.recipes.base import Part, Recipe
+from citeforge.schemas.recipes.option import Option, Words, distinct_of
+from citeforge.schemas.recipes.run import ENDPOINT, RUNNER
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),
@@ -52,7 +53,7 @@ class AuthorshipRecipe(Recipe):
     """Package; labels only."""
     twins: Annotated[Path | None, Option(input=True)] = None
     """From build twins."""
-    origins: Annotated[Words, Option(joined=True)] = ()
+    origins: Annotated[Words, distinct_of("pair of origins", ORIGINS), Option(joined=True)] = ()
     """Who wrote relevant and other passages: hh, hl, lh, ll (default: all; without twins hh)."""
     label_sets: Annotated[tuple[LabelSet | str, ...], Option("--label-set")] = ()
     """human_llm, person_machine, names, placebo; repeatable (default: human_llm and placebo)."""
@@ -74,14 +75,6 @@ class AuthorshipRecipe(Recipe):
                 "give --twins DIR, or --benchmark DIR for labels without rewritten texts"
             )
         return self
-
-    @field_validator("origins")
-    @classmethod
-    def _check_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        for name in origins:
-            if name not in ORIGINS:
-                raise ValueError(str(UnknownValueError("pair of origins", name, ORIGINS)))
-        return tuple(dict.fromkeys(origins))
 
     @property
     def start(self) -> Path:

@@ -10,17 +10,18 @@ the time of a short command.
 import ast
 import inspect
 import textwrap
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.record import FrozenRecord
 
@@ -99,6 +100,23 @@ def _pair(expected: str) -> BeforeValidator:
         return one, two
 
     return BeforeValidator(read)
+
+
+def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
+    """Words that are all among some names; repeats are dropped.
+
+    Args:
+        what: the kind of thing that a word names, for the error.
+        names: the legal ones.
+    """
+
+    def check(words: tuple[str, ...]) -> tuple[str, ...]:
+        for word in words:
+            if word not in names:
+                raise ValueError(str(UnknownValueError(what, word, names)))
+        return tuple(dict.fromkeys(words))
+
+    return AfterValidator(check)
 
 
 Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
