@@ -9,8 +9,8 @@ from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.jsonlines import open_bytes, read_errors
 from citeforge.engines.registry import Registry, expected
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
-from citeforge.kg.plain import PlainModel, Translated, Translation, is_translated
-from citeforge.kg.values import Row, Term
+from citeforge.kg.plain import PlainModel, Translated, Translation
+from citeforge.kg.values import WIKIBASE, Row, Term
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES
 from citeforge.schemas.models.choices import Choice
@@ -61,7 +61,7 @@ class StoreEngine:
 
     def translate(self, model: PlainModel) -> Translated | None:
         """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
-        if is_translated(self._store):
+        if self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}"):
             return None
         translated = Translation(self._store, model).result()
         self._store = Store()

@@ -112,12 +112,6 @@ class Translated:
     named: int = 0
 
 
-def is_translated(store: Store) -> bool:
-    """Whether a graph is in Wikidata's model already, as a snapshot is."""
-    claims = store.quads_for_pattern(None, NamedNode(WIKIBASE + "directClaim"), None)
-    return next(iter(claims), None) is not None
-
-
 class Translation:
     """All of a store that the mapping names, in time linear in that."""
 
