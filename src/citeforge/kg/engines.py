@@ -59,9 +59,14 @@ class StoreEngine:
         if len(self._store) == 0:
             raise InputError("holds no triples", path=path)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether it holds RDF that is not in Wikidata's model."""
+        return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
+
     def translate(self, model: PlainModel) -> Translated | None:
         """Put plain RDF into Wikidata's model; None where it is in that already (a snapshot)."""
-        if self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}"):
+        if not self.is_plain:
             return None
         translated = Translation(self._store, model).result()
         self._store = Store()
