@@ -239,7 +239,8 @@ def compare_pairs(
             on_error(error)
             by_pair.append([])
     rows = list(itertools.chain.from_iterable(by_pair))
-    p_values = _permutation_tests(rows, permutations_of(sum(not r.is_control for r in rows)))
+    patterns = permutations_of(sum(not r.is_control for r in rows))
+    p_values = permutation_tests([r.change for r in rows], patterns)
     holm_values = holm(
         [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
     )
@@ -305,19 +306,6 @@ class _Row:
     difference: Difference
     change: Floats
     is_control: bool
-
-
-def _permutation_tests(rows: Sequence[_Row], patterns: int) -> list[float]:
-    """p of each row; rows with as many queries share the draws."""
-    lengths: dict[int, list[int]] = {}
-    for i, row in enumerate(rows):
-        lengths.setdefault(len(row.change), []).append(i)
-    p_values = [math.nan] * len(rows)
-    for places in lengths.values():
-        tested = permutation_tests([rows[i].change for i in places], patterns)
-        for i, p in zip(places, tested, strict=True):
-            p_values[i] = p
-    return p_values
 
 
 def _rows(

@@ -53,10 +53,11 @@ def permutations_of(family: int) -> int:
 
 
 def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -> list[float]:
-    """Two-sided p of paired permutation tests of several measures over the same queries.
+    """Two-sided p of paired permutation tests of several measures.
 
     All sign patterns (scipy's test) where at most 13 differences are not zero. Else the drawn ones
-    and the observed; all measures share the draws, which makes one matrix product of them.
+    and the observed; measures over as many queries share the draws, which makes one matrix product
+    of them.
 
     Args:
         changes: differences of each measure, shape (queries,); NaN where not defined.
@@ -66,28 +67,26 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
         p-values; NaN without any difference that is defined.
     """
     values = [1.0 if np.any(~np.isnan(d)) else math.nan for d in changes]
-    drawn = []
+    by_length: dict[int, list[int]] = {}
     for i, d in enumerate(changes):
         moving = d[~np.isnan(d) & (d != 0)]
         if len(moving) > _MOST_EXACT:
-            drawn.append(i)
+            by_length.setdefault(len(d), []).append(i)
         elif len(moving):
             values[i] = _exact(moving)
-    if not drawn:
-        return values
-    matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
-    # Sums that are equal on paper differ by the order of addition.
-    bar = np.abs(matrix.sum(axis=0)) - 1e-9 * np.abs(matrix).sum(axis=0)
-    n = len(matrix)
-    rng = np.random.default_rng([_SEED, n, 1])
-    extreme = np.zeros(len(drawn), np.int64)
-    step = max(1, _SIGNS_AT_ONCE // max(n, len(drawn)))
-    for start in range(0, patterns, step):
-        size = min(step, patterns - start)
-        signs = rng.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) * 2 - 1
-        extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
-    for i, count in zip(drawn, extreme.tolist(), strict=True):
-        values[i] = (count + 1) / (patterns + 1)
+    for n, drawn in by_length.items():
+        matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
+        # Sums that are equal on paper differ by the order of addition.
+        bar = np.abs(matrix.sum(axis=0)) - 1e-9 * np.abs(matrix).sum(axis=0)
+        rng = np.random.default_rng([_SEED, n, 1])
+        extreme = np.zeros(len(drawn), np.int64)
+        step = max(1, _SIGNS_AT_ONCE // max(n, len(drawn)))
+        for start in range(0, patterns, step):
+            size = min(step, patterns - start)
+            signs = rng.integers(0, 2, (size, n), dtype=np.int8).astype(np.float64) * 2 - 1
+            extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
+        for i, count in zip(drawn, extreme.tolist(), strict=True):
+            values[i] = (count + 1) / (patterns + 1)
     return values
 
 

@@ -207,19 +207,8 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 
-def _read_own(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    return read_answers(path, on_error)
-
-
-def _own_origin(path: Path) -> Origin:
-    return Origin(read_header(path) or {})
-
-
 def _format(name: str, read: Callable[[Path, Benchmark], Lines]) -> Format:
-    def read_whole(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-        return read(path, benchmark)
-
-    return Format(name, read_whole)
+    return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark))
 
 
 _FORMATS = {
@@ -230,7 +219,11 @@ _FORMATS = {
         _format("attrieval", read_attrieval),
         _format("kalma", read_kalma_csv),
         _format("rage-toolkit", read_rage_toolkit),
-        Format(OURS, _read_own, origin=_own_origin),
+        Format(
+            OURS,
+            lambda path, benchmark, way, on_error: read_answers(path, on_error),
+            origin=lambda path: Origin(read_header(path) or {}),
+        ),
     )
 }
 """Formats of the papers, and ours; all others come with plugins."""

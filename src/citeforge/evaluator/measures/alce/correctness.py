@@ -162,10 +162,7 @@ def token_f1(prediction: str, answer: str) -> float:
     if not a or not b:
         return float(a == b)
     shared = sum((Counter(a) & Counter(b)).values())
-    if not shared:
-        return 0.0
-    p, r = shared / len(a), shared / len(b)
-    return 2 * p * r / (p + r)
+    return _f1(shared / len(a), shared / len(b))
 
 
 def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:

@@ -7,6 +7,7 @@ import numpy as np
 
 from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.measures.authorship.measures import comparison
+from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.benchmarks.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -150,7 +151,7 @@ def _by_cell(
     texts: _Texts,
     shows: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
-    """A row a cell that has one of the measures at least, by origins.
+    """A row a cell that has one of the measures at least, by origins as in the paper's tables.
 
     Args:
         files: score files.
@@ -160,7 +161,8 @@ def _by_cell(
     """
 
     def places(design: Design) -> Iterator[_Place]:
-        for cell in filter(shows, _ordered(design)):
+        origins = [c.origins for c in design.cells]
+        for cell in sorted(filter(shows, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
     return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
@@ -208,12 +210,6 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
 
-def _ordered(design: Design) -> list[Cell]:
-    """Cells by origins, in the order of the paper's rows."""
-    origins = list(dict.fromkeys(c.origins for c in design.cells))
-    return sorted(design.cells, key=lambda c: origins.index(c.origins))
-
-
 def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
     """Whether a mode beats its rivals significantly.
 
@@ -247,12 +243,8 @@ def _best(file: ScoreFile, cell: Cell, measure: str) -> bool:
 
 
 def _better(mine: MeasureScore, other: MeasureScore) -> bool:
-    pairs = [
-        (a, b)
-        for a, b in zip(mine.per_query, other.per_query, strict=True)
-        if a is not None and b is not None
-    ]
-    change = np.array([a - b for a, b in pairs], np.float64)
+    change = column(mine.per_query) - column(other.per_query)
+    change = change[~np.isnan(change)]
     return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
 
 

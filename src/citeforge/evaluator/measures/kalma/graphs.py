@@ -250,7 +250,10 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
     runs = [by_run[number] for number in sorted(by_run)]
     if is_strict:
         runs = [
-            {row: run.get(row) or _missing(row, graphs) for row, graphs in enumerate(shown)}
+            {
+                row: run.get(row) or ParsedAnswer(row, graphs, "", (), 0, 0, is_missing=True)
+                for row, graphs in enumerate(shown)
+            }
             for run in runs
         ]
     inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
@@ -282,10 +285,6 @@ def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:
             f"one of {', '.join(names)}"
         )
     return UnknownValueError("context", context, names)
-
-
-def _missing(row: int, graphs: ShownGraphs) -> ParsedAnswer:
-    return ParsedAnswer(row, graphs, "", (), 0, 0, is_missing=True)
 
 
 def _details(inputs: KalmaInputs) -> list[AnswerDetail]:

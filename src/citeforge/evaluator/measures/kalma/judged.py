@@ -110,20 +110,6 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
     return replies
 
 
-def answers_nothing(inputs: KalmaInputs, llm: Llm, pairs: Sequence[tuple[str, str]]) -> list[bool]:
-    """Whether each sentence answers no part of its question; a reply that says neither is counted.
-
-    Args:
-        inputs: what is measured.
-        llm: who is asked.
-        pairs: (question, sentence).
-    """
-    prompts = (_ANSWERS.format(question=q, sentence=s) for q, s in pairs)
-    replies = [r and r.strip().lower() for r in ask_llm(inputs, llm, prompts)]
-    inputs.n_failed += sum(r is not None and not r.startswith(("yes", "no")) for r in replies)
-    return [r is not None and r.startswith("no") for r in replies]
-
-
 def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Mean marks from 1 to 5, for the aspects of the measures.
 
@@ -260,7 +246,8 @@ def _answering_nothing(
 ) -> frozenset[tuple[str, str]]:
     """(question, statement) of [NA] statements that do not answer the question at all.
 
-    Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about.
+    Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about; a
+    reply that says neither is counted as failed.
     """
     if inputs.tools.llm is None:
         return frozenset()
@@ -271,8 +258,10 @@ def _answering_nothing(
         if normalise_em(c.text)
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    nothing = answers_nothing(inputs, inputs.tools.llm, list(pairs))
-    return frozenset(pair for pair, is_idle in zip(pairs, nothing, strict=True) if is_idle)
+    prompts = (_ANSWERS.format(question=q, sentence=s) for q, s in pairs)
+    replies = [r and r.strip().lower() for r in ask_llm(inputs, inputs.tools.llm, prompts)]
+    inputs.n_failed += sum(r is not None and not r.startswith(("yes", "no")) for r in replies)
+    return frozenset(p for p, r in zip(pairs, replies, strict=True) if r and r.startswith("no"))
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:
