@@ -123,7 +123,7 @@ def test_what_cannot_be_planned() -> None:
         effort_plan([by_judge("a", [1.0, 0.0], per_query=[1.0, None])], COSTS)
 
 
-def test_the_command(package: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_command(package: Path, tmp_path: Path, inline: Cli) -> None:
     ids = cf.load(package).query_ids
     rows = [
         {"query_id": q, "output": f"Two words [{1 + (i + run) % 3}].", "run": run}
@@ -131,7 +131,7 @@ def test_the_command(package: Path, tmp_path: Path, cli: Cli) -> None:
         for run in range(3)
     ]
     cf.score(rows, package, ["CiteP"]).save(tmp_path / "s.json")
-    done = cli("labels", "plan-effort", str(tmp_path / "s.json"), "--query-cost", "10")
+    done = inline("labels", "plan-effort", str(tmp_path / "s.json"), "--query-cost", "10")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert "made of: judges 1, runs 3, repeats 1, queries 30" in lines[1]
@@ -142,5 +142,5 @@ def test_the_command(package: Path, tmp_path: Path, cli: Cli) -> None:
     broken = json.loads((tmp_path / "s.json").read_text())
     broken["measures"][0]["variance"]["levels"] = {"runs": 3}
     (tmp_path / "broken.json").write_text(json.dumps(broken))
-    done = cli("labels", "plan-effort", str(tmp_path / "broken.json"))
+    done = inline("labels", "plan-effort", str(tmp_path / "broken.json"))
     assert done.returncode == 1 and "lists other sources than judges" in done.stderr

@@ -22,30 +22,22 @@ from citeforge.plugins.labels.planning import (
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Cli
+from conftest_plots import scored
 
 SIGNATURE = "ALCE.CitRec|p:strict|judge:lexical@1|v:1"
 
 
 def file(values: list[float | None], system: str = "a", **corrected: object) -> ScoreFile:
     """A score file of one judged measure."""
-    entry = {
-        "name": "ALCE.CitRec", "signature": SIGNATURE, "scale": 100, "value": 1.0, "low": None,
-        "high": None, "stderr": None, "interval": "none", "n": len(values), "n_undefined": 0,
-        "per_query": values,
-    }  # fmt: skip
+    file = scored(system, {"ALCE.CitRec": values})
+    (entry,) = file.measures
+    entry.signature, entry.scale = SIGNATURE, 100
     if corrected:
-        entry["corrected"] = Corrected(
+        entry.corrected = Corrected(
             value=1, low=1, high=1, stderr=1, method="ppi++", n_labels=1, signature=SIGNATURE,
             **corrected,  # type: ignore[arg-type]
         )  # fmt: skip
-    names = ("n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed")
-    counts = dict.fromkeys(names, 1)
-    return ScoreFile.model_validate({
-        "system": system, "submission": f"{system}.jsonl", "submission_sha256": "",
-        "counts": counts,
-        "benchmark": "b", "benchmark_hash": "", "protocol": "strict", "context": "c",
-        "query_ids": [f"q{i}" for i in range(len(values))], "measures": [entry],
-    })  # fmt: skip
+    return file
 
 
 @pytest.mark.parametrize("effect, sd, power", [(2, 20, 0.8), (5, 8, 0.9), (1, 0.5, 0.8)])
@@ -73,7 +65,7 @@ def test_plans_of_pairs_and_of_one_system() -> None:
     with pytest.raises(UnknownValueError):
         plan_queries([one], PlanOptions(effect=10, measure="CiteP"))
     with pytest.raises(InputError, match="list other queries"):
-        plan_queries([one, file([0.0])], PlanOptions(effect=10))
+        plan_queries([one, file([0.0, 1.0])], PlanOptions(effect=10))
 
 
 def test_half_widths_are_those_of_corrected_values() -> None:
@@ -100,8 +92,8 @@ def test_a_pilot_tells_what_the_judge_saves() -> None:
     people = rng.integers(0, 5, 200) / 4
     judged = np.clip(people + rng.normal(0, 0.1, 200), 0, 1)
     human = [float(v) if i < 30 else None for i, v in enumerate(people)]
-    scored = file(judged.tolist(), human=human, labelled=list(range(30)))
-    plan = plan_labels(scored, LabelPlanOptions(half_width=6))
+    pilot = file(judged.tolist(), human=human, labelled=list(range(30)))
+    plan = plan_labels(pilot, LabelPlanOptions(half_width=6))
     assert (plan.pilot, plan.n_answers) == (30, 200)
     assert plan.sd == pytest.approx(100 * np.std(people[:30], ddof=1))
     assert plan.alone is not None
@@ -149,19 +141,19 @@ def test_what_is_no_judged_measure() -> None:
         plan_labels(plain, LabelPlanOptions(half_width=5))
 
 
-def test_commands(cli: Cli, tmp_path: Path) -> None:
+def test_commands(inline: Cli, tmp_path: Path) -> None:
     values = [i % 5 / 4 for i in range(50)]
     (tmp_path / "a.json").write_text(file(list(values)).model_dump_json())
-    shown = cli("labels", "plan-queries", "a.json", "--effect", "5")
+    shown = inline("labels", "plan-queries", "a.json", "--effect", "5")
     assert shown.returncode == 0, shown.stderr
     assert "needed for 80%" in shown.stdout
-    shown = cli("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
+    shown = inline("labels", "plan", "a.json", "--half-width", "12", "--out", "plan.json")
     assert shown.returncode == 0, shown.stderr
     drawn = json.loads((tmp_path / "plan.json").read_text())
     assert f"plan.json: {len(drawn['queries'])} queries" in shown.stdout
     (tmp_path / "plan.json").write_text('{"queries": 3}')
     asked = ("labels", "export", "a.json", "--task", "utility", "--queries", "plan.json")
-    shown = cli(*asked, "--out", "x.csv")
+    shown = inline(*asked, "--out", "x.csv")
     assert shown.returncode == 1
     assert "plan.json: is no plan" in shown.stderr
-    assert cli(*asked, "--sample", "3", "--out", "x.csv").returncode == 2
+    assert inline(*asked, "--sample", "3", "--out", "x.csv").returncode == 2

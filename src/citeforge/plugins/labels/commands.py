@@ -24,7 +24,8 @@ from citeforge.plugins.labels.options import (
     MetaEvalOptions,
     PlanOptions,
 )
-from citeforge.schemas.command_options import JudgeOptions
+from citeforge.schemas.commands.command_options import JudgeOptions
+from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
 
 labels_options = add_options(field_options(LabelFiles))
@@ -47,7 +48,6 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     from citeforge.plugins.labels.correction import calibration
     from citeforge.plugins.labels.correction.calibration import render_calibration
     from citeforge.plugins.labels.judging import require_judge
-    from citeforge.schemas.errors import UsageError
 
     files = record_from(LabelFiles, parameters)
     if not files.labels:
@@ -80,7 +80,6 @@ def judge(
     table:FILE. With --verdicts no pair is asked twice, in any command.
     """
     from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
-    from citeforge.schemas.errors import FailuresError, UsageError
 
     judging, run = record_from(JudgeOptions, parameters), run_options(parameters)
     if dry_run:
@@ -134,7 +133,6 @@ def meta_eval(**parameters: Any) -> None:
         labelled_pairs,
     )
     from citeforge.plugins.labels.judging import require_judge
-    from citeforge.schemas.errors import FailuresError, UsageError
 
     if (options.benchmark is None) == (not options.labels):
         raise UsageError("give --benchmark, or --labels (with --scores, where the labels need it)")
@@ -171,7 +169,6 @@ def meta_eval(**parameters: Any) -> None:
 def _compare_orders(options: MetaEvalOptions) -> None:
     from citeforge.evaluator.statistics.compare import load_scores
     from citeforge.plugins.labels.agreement.system_order import compare_orders
-    from citeforge.schemas.errors import UsageError
 
     measure = options.measure
     if measure is None or not options.scores:
@@ -194,7 +191,6 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
         render_preferences,
         with_scores,
     )
-    from citeforge.schemas.errors import UsageError
 
     measure, files = options.measure, options.preferences
     if measure is None:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from citeforge.engines.io.report_table import Table
 from citeforge.evaluator.reports.withhold import require_values
@@ -11,7 +12,7 @@ from citeforge.evaluator.statistics.judges import over_judges, values_by_layer
 from citeforge.evaluator.statistics.variance import SOURCES, Components, shares_of, spread_at
 from citeforge.plugins.labels.options import EffortOptions
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
+from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _STEP_SHARE = 0.1
 """Share of queries, or labels, that a step adds; of all others it adds one."""
@@ -98,14 +99,21 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
     ])  # fmt: skip
     value, low, high = (scale * v for v in (value, low, high))
     components = {k: v * scale**2 for k, v in components.items()}
-    if len(files) == 1 and (variance := entries[0].variance) is not None:
-        value, low, high = (math.nan if v is None else v for v in _ends(entries[0]))
-        levels, components = {str(s): variance.levels[s] for s in SOURCES}, variance.components
+    if len(files) == 1 and (known := entries[0].variance) is not None:
+        ends = (entries[0].value, entries[0].low, entries[0].high)
+        value, low, high = (math.nan if v is None else v for v in ends)
+        levels, components = {str(s): known.levels[s] for s in SOURCES}, known.components
     if math.isnan(low) or levels["queries"] < 2:
         raise InputError(f"{name} has no interval", allowed="a measure with one, of some queries")
     corrected = entries[0].corrected if len(files) == 1 else None
-    half = _HalfWidth(components, levels, corrected)
-    now = dict(levels) | ({"labels": half.n_labels} if half.n_labels else {})
+    if corrected is None or corrected.stderr is None or not corrected.labelled:
+        now, half_at = dict(levels), partial(_half_width, components)
+    else:
+        weight = corrected.tuning or 0.0
+        judged = weight * spread_at(components, levels).stderr
+        of_labels = max(0.0, corrected.stderr**2 - judged**2) * corrected.n_labels
+        now = dict(levels) | {"labels": corrected.n_labels}
+        half_at = partial(_half_width, components, weight=weight, of_labels=of_labels)
     steps = []
     for source, n in now.items():
         if n > 1:
@@ -114,41 +122,32 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
             if then.get("labels", 0) > then["queries"]:
                 continue
             cost = _cost(then, options) - _cost(now, options)
-            after = half.at(then)
-            narrower = max(0.0, half.at(now) - after)
+            after = half_at(then)
+            narrower = max(0.0, half_at(now) - after)
             steps.append(Step(source, n, n + more, after, narrower, cost))
     steps.sort(key=lambda s: -s.per_cost)
     unknown = {s: why for s, why in _UNKNOWN.items() if now.get(s, 1) < 2}
     shares = shares_of(components, levels)
     return EffortPlan(
-        name, files[0].system, value, low, high, half.at(now), now, shares, steps, unknown
+        name, files[0].system, value, low, high, half_at(now), now, shares, steps, unknown
     )
 
 
-class _HalfWidth:
+def _half_width(
+    components: Components, levels: dict[str, int], weight: float = 1.0, of_labels: float = 0.0
+) -> float:
     """Half of the interval to expect of a value; of the corrected one where labels correct it.
 
-    The corrected value varies by the judge's, times its weight, and by the labels.
+    Args:
+        components: variance of the judge's value, by source.
+        levels: how many there are of every source.
+        weight: the judge's, in a corrected value.
+        of_labels: variance that one label gives a corrected value.
     """
-
-    def __init__(
-        self, components: Components, levels: dict[str, int], corrected: Corrected | None
-    ) -> None:
-        self._components, self.n_labels = components, 0
-        self._sources, self._weight, self._of_labels = list(levels), 1.0, 0.0
-        if corrected is not None and corrected.stderr is not None and corrected.labelled:
-            self.n_labels, self._weight = corrected.n_labels, corrected.tuning or 0.0
-            judged = self._weight * spread_at(components, levels).stderr
-            self._of_labels = max(0.0, corrected.stderr**2 - judged**2) * self.n_labels
-
-    def at(self, levels: dict[str, int]) -> float:
-        """With so many of every source."""
-        spread = spread_at(self._components, {s: levels[s] for s in self._sources})
-        judged = self._weight * quantile(spread.df) * spread.stderr
-        if not self.n_labels:
-            return judged
-        n = levels["labels"]
-        return math.hypot(judged, quantile(n - 1) * math.sqrt(self._of_labels / n))
+    spread = spread_at(components, {s: n for s, n in levels.items() if s != "labels"})
+    judged = weight * quantile(spread.df) * spread.stderr
+    n = levels.get("labels")
+    return judged if n is None else math.hypot(judged, quantile(n - 1) * math.sqrt(of_labels / n))
 
 
 def _cost(levels: dict[str, int], costs: EffortOptions) -> float:
@@ -159,10 +158,6 @@ def _cost(levels: dict[str, int], costs: EffortOptions) -> float:
         + answers * levels["judges"] * levels["repeats"] * costs.judging_cost
         + levels.get("labels", 0) * costs.label_cost
     )
-
-
-def _ends(entry: MeasureScore) -> tuple[float | None, float | None, float | None]:
-    return entry.value, entry.low, entry.high
 
 
 def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore]:

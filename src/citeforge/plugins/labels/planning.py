@@ -66,15 +66,20 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
     """
     require_values(files, "plan")
     plans = []
-    names = _names(files, options.measure)
-    pairs = list(itertools.combinations(files, 2)) or [(files[0], files[0])]
-    for first, second in pairs:
+    tables = [(f, {m.name: m for m in f.measures}) for f in files]
+    names = list(dict.fromkeys(name for _, entries in tables for name in entries))
+    if options.measure is not None:
+        if options.measure not in names:
+            raise UnknownValueError("measure", options.measure, names)
+        names = [options.measure]
+    pairs = list(itertools.combinations(tables, 2)) or [(tables[0], tables[0])]
+    for (first, of_first), (second, of_second) in pairs:
         if first.query_ids != second.query_ids:
             raise InputError(f"{first.system} and {second.system} list other queries")
         for name in names:
-            a, b = _entry(first, name), _entry(second, name)
-            if a is None or b is None:
+            if name not in of_first or name not in of_second:
                 continue
+            a, b = of_first[name], of_second[name]
             moved = a.scale * jackknife_pseudovalues(a) if first is second else change(a, b)
             defined = moved[~np.isnan(moved)]
             if len(defined) < 2:
@@ -265,19 +270,6 @@ def _draw(
     start = rng.random()
     places = {order[int((start + i) * len(ids) / size)] for i in range(size)}
     return [q for i, q in enumerate(ids) if i in places]
-
-
-def _names(files: Sequence[ScoreFile], measure: str | None) -> list[str]:
-    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    if measure is None:
-        return names
-    if measure not in names:
-        raise UnknownValueError("measure", measure, names)
-    return [measure]
-
-
-def _entry(file: ScoreFile, name: str) -> MeasureScore | None:
-    return next((m for m in file.measures if m.name == name), None)
 
 
 def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:

@@ -87,18 +87,18 @@ EXPERTQA = {
 }  # fmt: skip
 
 
-def test_both_commands_look_at_the_same_rows(cli: Cli, tmp_path: Path, package: Path) -> None:
+def test_both_commands_look_at_the_same_rows(inline: Cli, tmp_path: Path, package: Path) -> None:
     write_jsonl(tmp_path / "e.jsonl", [{**EXPERTQA, "question": f"q{i}"} for i in range(10)])
-    result = labelled_pairs([tmp_path / "e.jsonl"])
-    assert (len(result.pairs), result.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
-    measured = cli("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
+    found = labelled_pairs([tmp_path / "e.jsonl"])
+    assert (len(found.pairs), found.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
+    measured = inline("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
     assert measured.returncode == 0, measured.stderr
     assert "against 20 human labels" in measured.stdout
     assert "supported, by people        10 of 20" in measured.stdout
     assert "balanced accuracy           1.0000" in measured.stdout
     assert "macro-F1                    1.0000" in measured.stdout
     shutil.copytree(package, tmp_path / "copy")
-    kept = cli("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
+    kept = inline("labels", "calibrate", "copy", "--labels", "e.jsonl", "--judge", "lexical")
     assert kept.returncode == 0, kept.stderr
     assert "against 20 statements of 10 answers" in kept.stdout
     for line in result.lines():
@@ -159,14 +159,14 @@ def test_labels_that_are_none(tmp_path: Path) -> None:
         labelled_pairs([path], [])
 
 
-def test_yes_and_no_of_annotators(cli: Cli, tmp_path: Path, package: Path) -> None:
+def test_yes_and_no_of_annotators(inline: Cli, tmp_path: Path, package: Path) -> None:
     """One label of a statement that cites nothing is left out by both commands."""
     rows = [
         {"query_id": q, "output": "Io is a moon [1]. It is far. Io is a moon [2]."}
         for q in ("q01", "q02", "q03", "q04", "q05", "q06", "q07", "q08", "q09", "q10")
     ]
     write_jsonl(tmp_path / "s.jsonl", rows)
-    made = cli("score", "s.jsonl", "--benchmark", package, "--measures", "CiteP", "--details",
+    made = inline("score", "s.jsonl", "--benchmark", package, "--measures", "CiteP", "--details",
                "--out", "s.json")  # fmt: skip
     assert made.returncode == 0, made.stderr
     labels = [
@@ -175,10 +175,10 @@ def test_yes_and_no_of_annotators(cli: Cli, tmp_path: Path, package: Path) -> No
     ]  # fmt: skip
     write_jsonl(tmp_path / "l.jsonl", labels)
     options = ("--labels", "l.jsonl", "--scores", "s.json", "--judge", "lexical")
-    result = cli("labels", "meta-eval", *options)
-    assert result.returncode == 0, result.stderr
-    assert "supported, by people        10 of 20" in result.stdout
-    assert f"  left out  10: {UNCITED}" in result.stdout
+    found = inline("labels", "meta-eval", *options)
+    assert found.returncode == 0, found.stderr
+    assert "supported, by people        10 of 20" in found.stdout
+    assert f"  left out  10: {UNCITED}" in found.stdout
 
 
 CLAIM = {
@@ -209,17 +209,17 @@ def test_claims_with_references_stay_whole(tmp_path: Path, form: str) -> None:
     assert result.left_out == {UNCITED: 1, UNLABELLED: 1}
 
 
-def test_claims_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
+def test_claims_at_the_command_line(inline: Cli, tmp_path: Path) -> None:
     write_jsonl(
         tmp_path / "c.jsonl",
         [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
     )
-    result = cli(
+    found = inline(
         "labels", "meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical"
     )
-    assert result.returncode == 0, result.stderr
-    assert "against 2 human labels" in result.stdout
-    wrong = cli("labels", "meta-eval", "--judge", "lexical")
+    assert found.returncode == 0, found.stderr
+    assert "against 2 human labels" in found.stdout
+    wrong = inline("labels", "meta-eval", "--judge", "lexical")
     assert wrong.returncode == 2
     assert "give --benchmark, or --labels" in wrong.stderr
 

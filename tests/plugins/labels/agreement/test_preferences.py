@@ -21,8 +21,8 @@ from citeforge.plugins.labels.agreement.preferences import (
     with_scores,
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import Cli, write_jsonl
+from conftest_plots import scored
 
 Pair = tuple[float, float]
 
@@ -170,34 +170,21 @@ def test_order_and_repeats_change_no_figure(
     assert annotator_agreement([other, first]) == annotator_agreement([first, other])
 
 
-def files() -> list[ScoreFile]:
-    return [_score_file("s", [80.0, None]), _score_file("t", [40.0, 50.0])]
-
-
-def _score_file(system: str, values: list[float | None]) -> ScoreFile:
-    score = MeasureScore(
-        name="M", signature="M|p:strict", scale=100, value=None, low=None, high=None, stderr=None,
-        interval="none", n=len(values), n_undefined=0, per_query=values,
-    )  # fmt: skip
-    return ScoreFile(
-        system=system, submission="s", submission_sha256="", benchmark="b", benchmark_hash="",
-        protocol="strict", context="c", counts=Counts(n_queries=2, n_runs=1, n_answered=0,
-        n_missing=0, n_unparsed=0), query_ids=["q0", "q1"], measures=[score],
-    )  # fmt: skip
+FILES = [scored("s", {"M": [80.0, None, 60.0]}), scored("t", {"M": [40.0, 50.0, 60.0]})]
 
 
 def test_values_of_score_files() -> None:
     rows = [PreferencePair(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
-    assert [c.measure for c in with_scores(rows, files(), "M")] == [(80.0, 40.0), None]
+    assert [c.measure for c in with_scores(rows, FILES, "M")] == [(80.0, 40.0), None]
     with pytest.raises(UnknownValueError, match="measure"):
-        with_scores(rows, files(), "N")
+        with_scores(rows, FILES, "N")
     with pytest.raises(UnknownValueError, match="query"):
-        with_scores([PreferencePair("q9", ("s", "t"), (1, 0))], files(), "M")
+        with_scores([PreferencePair("q9", ("s", "t"), (1, 0))], FILES, "M")
     with pytest.raises(InputError, match="'u' has no score file"):
-        with_scores([PreferencePair("q0", ("s", "u"), (1, 0))], files(), "M")
+        with_scores([PreferencePair("q0", ("s", "u"), (1, 0))], FILES, "M")
 
 
-def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
+def test_at_the_command_line(inline: Cli, tmp_path: Path) -> None:
     for name, last in (("ann", [1, 0]), ("bob", [0, 1])):
         rows = [
             {"query_id": "q0", "systems": ["s", "t"], "preference": [1, 0], "m": [3, 1]},
@@ -205,22 +192,22 @@ def test_at_the_command_line(cli: Cli, tmp_path: Path) -> None:
         ]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
-    result = cli(*both, "--measure", "m")
-    assert result.returncode == 0, result.stderr
+    found = inline(*both, "--measure", "m")
+    assert found.returncode == 0, found.stderr
     write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
-    repeated = cli(*both, "--measure", "m").stdout.splitlines()
+    repeated = inline(*both, "--measure", "m").stdout.splitlines()
     repeated.remove("  left out  1: the row repeats another one")
     assert repeated == result.stdout.splitlines()
     lines = {words[0]: words[1:4] for x in result.stdout.splitlines() if (words := x.split())}
     assert lines["ann"] == ["2", "50.00", "0.000"]
     assert lines["bob"] == ["2", "100.00", "1.000"]
     assert lines["mean"][:2] == ["75.00", "0.500"]
-    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in result.stdout
-    assert "agreed" in cli(*both, "--measure", "m", "--agreed").stdout
-    wrong = cli(*both)
+    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in found.stdout
+    assert "agreed" in inline(*both, "--measure", "m", "--agreed").stdout
+    wrong = inline(*both)
     assert (wrong.returncode, "--preferences needs --measure" in wrong.stderr) == (2, True)
-    for file in files():
+    for file in FILES:
         (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
-    scored = cli(*both, "--measure", "M", "--scores", "s.json", "--scores", "t.json")
-    assert scored.returncode == 0, scored.stderr
-    assert "left out  2: M has no value of both answers" in scored.stdout
+    done = inline(*both, "--measure", "M", "--scores", "s.json", "--scores", "t.json")
+    assert done.returncode == 0, done.stderr
+    assert "left out  2: M has no value of both answers" in done.stdout

@@ -15,8 +15,9 @@ from citeforge.plugins.labels.agreement.system_order import (
     tau_ap,
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
-from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
+from citeforge.schemas.scores import ScoreFile
 from conftest import Cli
+from conftest_plots import scored
 
 TRUTH = np.array([4.0, 3.0, 2.0, 1.0])
 
@@ -48,22 +49,10 @@ def test_tau_ap_over_all_orders_is_kendalls_tau() -> None:
     assert sum(kendalltau(o, TRUTH).statistic for o in orders) == pytest.approx(0)
 
 
-def file(system: str, values: list[float | None], queries: int = 40) -> ScoreFile:
-    score = MeasureScore(
-        name="M", signature="M|p:strict", scale=100, value=None, low=None, high=None, stderr=None,
-        interval="none", n=len(values), n_undefined=0, per_query=values,
-    )  # fmt: skip
-    return ScoreFile(
-        system=system, submission="s", submission_sha256="", benchmark="b", benchmark_hash="",
-        protocol="strict", context="c", counts=Counts(n_queries=queries, n_runs=1, n_answered=0,
-        n_missing=0, n_unparsed=0), query_ids=[f"q{i}" for i in range(queries)], measures=[score],
-    )  # fmt: skip
-
-
 def side(levels: dict[str, float], noise: int) -> list[ScoreFile]:
     rng = np.random.default_rng(noise)
     return [
-        file(name, [float(v) for v in np.clip(rng.normal(level, 0.2, 40), 0, 1)])
+        scored(name, {"M": np.clip(rng.normal(level, 0.2, 40), 0, 1).tolist()})
         for name, level in levels.items()
     ]
 
@@ -99,7 +88,7 @@ def test_sides_that_do_not_fit() -> None:
         compare_orders(four, other, "M")
 
 
-def test_meta_eval_compares_orders(cli: Cli, tmp_path: Path) -> None:
+def test_meta_eval_compares_orders(inline: Cli, tmp_path: Path) -> None:
     levels = {"a": 0.8, "b": 0.6, "c": 0.4}
     words: list[str] = []
     for option, noise in (("--scores", 1), ("--against", 2)):
@@ -107,10 +96,10 @@ def test_meta_eval_compares_orders(cli: Cli, tmp_path: Path) -> None:
             path = tmp_path / f"{made.system}{noise}.json"
             path.write_text(made.model_dump_json())
             words += [option, path.name]
-    result = cli("labels", "meta-eval", *words, "--measure", "M")
-    assert result.returncode == 0, result.stderr
-    assert "3 systems ordered by M" in result.stdout
-    assert "gap-weighted tau    1.000" in result.stdout
-    wrong = cli("labels", "meta-eval", *words)
+    found = inline("labels", "meta-eval", *words, "--measure", "M")
+    assert found.returncode == 0, found.stderr
+    assert "3 systems ordered by M" in found.stdout
+    assert "gap-weighted tau    1.000" in found.stdout
+    wrong = inline("labels", "meta-eval", *words)
     assert wrong.returncode == 2
     assert "--measure" in wrong.stderr

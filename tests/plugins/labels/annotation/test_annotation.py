@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -93,16 +94,16 @@ def annotate_file(path: Path, out: Path, rule: Any) -> None:
         writer.writerows(rows)
 
 
-def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> None:
+def test_the_whole_way_round(inline: Cli, files: list[Path], tmp_path: Path) -> None:
     args = ("labels", "export", *files, "--task", "statement-support", "--sample", "6")
-    assert cli(*args, "--out", "a.csv").returncode == 0
+    assert inline(*args, "--out", "a.csv").returncode == 0
     annotate_file(tmp_path / "a.csv", tmp_path / "ann.csv", lambda r: "full")
     annotate_file(
         tmp_path / "a.csv",
         tmp_path / "bob.csv",
         lambda r: "full" if "Another" in r["statement"] else "not",
     )
-    result = cli(
+    result = inline(
         "labels", "import", "ann.csv", "bob.csv", "--key", "a.csv.key.json", "--out", "l.jsonl"
     )
     assert result.returncode == 0, result.stderr
@@ -113,10 +114,10 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
     assert rows[0]["labels"].keys() == {"ann", "bob"}
     assert {r["label"] for r in rows} == {"full", None}  # a tie has no majority
     beside = ("labels", "import", "ann.csv", "--key", "a.csv.key.json", "--benchmark", "facts")
-    assert cli(*beside).returncode == 0
+    assert inline(*beside).returncode == 0
     assert (tmp_path / "facts.labels" / "statement-support.jsonl").is_file()
-    assert cli(*beside[:-2]).returncode == 2
-    judged = cli(
+    assert inline(*beside[:-2]).returncode == 2
+    judged = inline(
         *("labels", "meta-eval", "--judge", "lexical", "--labels", "l.jsonl"),
         *("--scores", "one.json", "--scores", "two.json"),
     )
@@ -127,14 +128,16 @@ def test_the_whole_way_round(cli: Cli, files: list[Path], tmp_path: Path) -> Non
             json.dumps({**rows[0], "label": "full", **place}) + "\n"
         )
         scores = ("--scores", "one.json", "--scores", "two.json")
-        wrong = cli("labels", "meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores)
+        wrong = inline(
+            "labels", "meta-eval", "--judge", "lexical", "--labels", "bad.jsonl", *scores
+        )
         assert wrong.returncode == 1
         assert f"bad.jsonl:1: labels a {what} that no score file holds" in wrong.stderr
 
 
-def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
+def test_label_studio(inline: Cli, files: list[Path], tmp_path: Path) -> None:
     args = ("labels", "export", files[0], "--task", "utility", "--sample", "4", "--out", "a.json")
-    assert cli(*args).returncode == 0
+    assert inline(*args).returncode == 0
     tasks = json.loads((tmp_path / "a.json").read_text())
     assert set(tasks[0]["data"]) == {"item", "question", "answer"}
     assert '<Choice value="5"/>' in (tmp_path / "a.xml").read_text()
@@ -149,7 +152,7 @@ def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
         for task in tasks
     ]
     (tmp_path / "done.json").write_text(json.dumps(done))
-    result = cli("labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl")
+    result = inline("labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl")
     assert result.returncode == 0, result.stderr
     assert "4 items of utility, 2 annotators" in result.stdout
 
@@ -161,10 +164,12 @@ def test_label_studio(cli: Cli, files: list[Path], tmp_path: Path) -> None:
         (lambda r: r.update(item="x") or "1", "'x' was not exported"),
     ],
 )
-def test_wrong_labels(cli: Cli, files: list[Path], tmp_path: Path, rule: Any, message: str) -> None:
-    cli("labels", "export", files[0], "--task", "utility", "--sample", "2", "--out", "a.csv")
+def test_wrong_labels(
+    inline: Cli, files: list[Path], tmp_path: Path, rule: Any, message: str
+) -> None:
+    inline("labels", "export", files[0], "--task", "utility", "--sample", "2", "--out", "a.csv")
     annotate_file(tmp_path / "a.csv", tmp_path / "b.csv", rule)
-    result = cli("labels", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl")
+    result = inline("labels", "import", "b.csv", "--key", "a.csv.key.json", "--out", "l.jsonl")
     assert result.returncode == 1
     assert message in result.stderr
     assert not (tmp_path / "l.jsonl").exists()
@@ -234,9 +239,6 @@ def test_pearson_of_decisions_by_hand() -> None:
 @pytest.mark.parametrize("ordinal", [False, True])
 def test_krippendorff_alpha_is_that_of_the_package(ordinal: bool) -> None:
     """``krippendorff`` (fast-krippendorff), with annotators who skip items."""
-    import math
-    import random
-
     import krippendorff
 
     values = ["1", "2", "3", "4"]

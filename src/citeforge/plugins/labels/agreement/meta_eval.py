@@ -7,7 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.judging import premise, premise_text
 from citeforge.evaluator.statistics.compare import load_scores
@@ -214,24 +214,24 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
     """Ask the judge and compare."""
-    decisions = judge.ask(row.pair for row in labelled)
-    pairs: list[tuple[bool, bool]] = []
-    classes: list[tuple[str, str]] = []
-    failed = 0
-    for row in labelled:
-        decision = decisions[row.pair]
-        if isinstance(decision, JudgeFailure):
-            failed += 1
-        else:
-            pairs.append((row.supported, decision.entailed))
-            if row.contradicted is not None:
-                contradicts = (decision.support or 0) < 0
-                classes.append((
-                    _class(row.supported, row.contradicted), _class(decision.entailed, contradicts),
-                ))  # fmt: skip
+    decided = ask_labelled(labelled, judge)
+    pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
+    classes = [
+        (_class(row.supported, row.contradicted),
+         _class(verdict.entailed, (verdict.support or 0) < 0))
+        for row, verdict in decided if row.contradicted is not None
+    ]  # fmt: skip
     if all(human == SUPPORTED for human, _ in classes):
         classes = []  # "attributable" alone may be a label of two levels
-    return decision_quality(pairs, classes, failed)
+    return decision_quality(pairs, classes, len(labelled) - len(decided))
+
+
+def ask_labelled(
+    labelled: Sequence[LabelledPair], judge: JudgeSession
+) -> list[tuple[LabelledPair, Verdict]]:
+    """What the judge says of each; those that it failed on are left out."""
+    decisions = judge.ask(row.pair for row in labelled)
+    return [(r, d) for r in labelled if isinstance(d := decisions[r.pair], Verdict)]
 
 
 def decision_quality(

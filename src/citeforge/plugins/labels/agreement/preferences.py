@@ -19,13 +19,14 @@ import numpy as np
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.report_table import Table
-from citeforge.plugins.labels.agreement.system_order import kendall_tau_b
+from citeforge.plugins.labels.agreement.system_order import by_system, kendall_tau_b
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile
 
 PEOPLE = "preference"
 """Field of people's values, where no other is named."""
 Values = tuple[float, float]
+_OneOrNone = tuple[float | None, float | None]
 _FIELDS: Any = dict[str, Any]
 """A line whose fields the caller names."""
 
@@ -137,7 +138,7 @@ def read_preferences(
         try:
             names = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
-            by_measure = None if measure is None else _values(row, measure)
+            both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
         except msgspec.ValidationError as error:
             raise InputError(
                 f"is no comparison ({error})",
@@ -155,7 +156,9 @@ def read_preferences(
                 field=where,
                 allowed="query_id or question, and systems or models with two names",
             )
-        one = _sorted(PreferencePair(question, systems, values, by_measure))
+        one = PreferencePair(question, systems, values, _defined(both))
+        if systems[0] > systems[1]:
+            one = PreferencePair(question, systems[::-1], values[::-1], _defined(both[::-1]))
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
             raise InputError(
@@ -167,17 +170,10 @@ def read_preferences(
     return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
 
 
-def _values(row: Mapping[str, Any], field: str) -> Values | None:
-    values = msgspec.convert(row.get(field), tuple[float | None, float | None])
-    return None if None in values else msgspec.convert(values, Values)
-
-
-def _sorted(one: PreferencePair) -> PreferencePair:
-    if one.systems[0] < one.systems[1]:
-        return one
-    flipped = None if one.measure is None else (one.measure[1], one.measure[0])
-    systems, people = (one.systems[1], one.systems[0]), (one.people[1], one.people[0])
-    return PreferencePair(one.question, systems, people, flipped)
+def _defined(values: _OneOrNone) -> Values | None:
+    """The values of both; None where one has none."""
+    first, second = values
+    return None if first is None or second is None else (first, second)
 
 
 def with_scores(
@@ -186,15 +182,13 @@ def with_scores(
     """Comparisons with the values per query of score files, one file a system.
 
     Raises:
-        InputError: a compared system has no score file.
+        InputError: a compared system has no score file, or one has two.
         UnknownValueError: a file lacks the measure, or a query.
     """
-    values: dict[str, dict[str, float | None]] = {}
-    for file in scores:
-        by_name = {m.name: m for m in file.measures}
-        if measure not in by_name:
-            raise UnknownValueError("measure", measure, by_name)
-        values[file.system] = dict(zip(file.query_ids, by_name[measure].per_query, strict=True))
+    values = {
+        system: dict(zip(ids, per_query, strict=True))
+        for system, (ids, per_query) in by_system(scores, measure).items()
+    }
     scored = []
     for one in comparisons:
         absent = [s for s in one.systems if s not in values]
@@ -205,9 +199,8 @@ def with_scores(
         a, b = (values[s] for s in one.systems)
         if one.question not in a:
             raise UnknownValueError("query", one.question, a)
-        pair = (a[one.question], b.get(one.question))
-        known_values = None if None in pair else msgspec.convert(pair, Values)
-        scored.append(replace(one, measure=known_values))
+        both = (a[one.question], b.get(one.question))
+        scored.append(replace(one, measure=_defined(both)))
     return scored
 
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 import numpy as np
 
@@ -51,21 +50,13 @@ def spearman(judge: Floats, truth: Floats) -> float:
 def tau_ap(judge: Floats, truth: Floats) -> float:
     """Yilmaz et al. 2008: mistakes at the top weigh more.
 
-    For every system but the judge's first, the share of those above it that truth puts above it,
-    too; the mean of these, from -1 to 1. Systems that the judge ties stand in the order given, and
-    a pair that truth ties counts half.
+    For every system but the judge's first, the share of those above it that truth puts above it
+    less the share that it puts below; the mean of these. Systems that the judge ties stand in the
+    order given, and a pair that truth ties counts nothing.
     """
-    order = sorted(range(len(judge)), key=lambda i: -judge[i])
-    if len(order) < 2:
-        return math.nan
-    shares = []
-    for place, system in enumerate(order[1:], 1):
-        right = sum(
-            1.0 if truth[above] > truth[system] else 0.5 if truth[above] == truth[system] else 0.0
-            for above in order[:place]
-        )
-        shares.append(right / place)
-    return 2 * sum(shares) / len(shares) - 1
+    ordered = truth[np.argsort(-judge, kind="stable")]
+    signs = [np.sign(ordered[:i] - ordered[i]).mean() for i in range(1, len(ordered))]
+    return float(np.mean(signs)) if signs else math.nan
 
 
 def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
@@ -74,12 +65,9 @@ def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
     To swap systems that truth hardly tells apart costs hardly anything; pairs that the judge ties
     count nothing, and truth's ties weigh nothing.
     """
-    agreed = weight = 0.0
-    for a, b in combinations(range(len(truth)), 2):
-        gap = abs(truth[a] - truth[b])
-        agreed += gap * float(np.sign(judge[a] - judge[b]) * np.sign(truth[a] - truth[b]))
-        weight += gap
-    return agreed / weight if weight else math.nan
+    said, gaps = (np.subtract.outer(values, values) for values in (judge, truth))
+    weight = float(np.abs(gaps).sum())
+    return float((gaps * np.sign(said)).sum()) / weight if weight else math.nan
 
 
 CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
@@ -105,7 +93,7 @@ def compare_orders(
             twice.
         UnknownValueError: a file lacks the measure.
     """
-    ours, theirs = _by_system(judged, measure), _by_system(truth, measure)
+    ours, theirs = by_system(judged, measure), by_system(truth, measure)
     if set(ours) != set(theirs):
         odd = sorted(set(ours) ^ set(theirs))
         raise InputError(
@@ -116,7 +104,7 @@ def compare_orders(
     names = sorted(ours)
     if len({tuple(q) for q, _ in (*ours.values(), *theirs.values())}) > 1:
         raise InputError("the score files are about different queries")
-    a, b = (np.array([side[n][1] for n in names]) for side in (ours, theirs))
+    a, b = (np.array([column(side[n][1]) for n in names]) for side in (ours, theirs))
     rng = np.random.default_rng(_SEED)
     n = a.shape[1]
     draws = [rng.integers(0, n, n) for _ in range(RESAMPLES)]
@@ -131,13 +119,21 @@ def compare_orders(
     return correlations
 
 
-def _by_system(files: Sequence[ScoreFile], measure: str) -> dict[str, tuple[list[str], Floats]]:
-    by_system: dict[str, tuple[list[str], Floats]] = {}
+def by_system(
+    files: Sequence[ScoreFile], measure: str
+) -> dict[str, tuple[list[str], list[float | None]]]:
+    """System to its queries and its values on them.
+
+    Raises:
+        InputError: a system has two files.
+        UnknownValueError: a file lacks the measure.
+    """
+    values: dict[str, tuple[list[str], list[float | None]]] = {}
     for file in files:
-        by_name = {m.name: m for m in file.measures}
-        if measure not in by_name:
-            raise UnknownValueError("measure", measure, by_name)
-        if file.system in by_system:
+        entries = {m.name: m for m in file.measures}
+        if measure not in entries:
+            raise UnknownValueError("measure", measure, entries)
+        if file.system in values:
             raise InputError(f"the system {file.system!r} comes twice on one side")
-        by_system[file.system] = (file.query_ids, column(by_name[measure].per_query))
-    return by_system
+        values[file.system] = (file.query_ids, entries[measure].per_query)
+    return values

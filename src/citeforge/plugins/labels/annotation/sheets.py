@@ -22,7 +22,7 @@ from citeforge.package.manifest import AUDIT
 from citeforge.package.package import Package
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.benchmarks.tables import RELEVANT, UNSURE
+from citeforge.schemas.benchmarks.tables import UNSURE
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.scores import AnswerDetail, PassageDetail, ScoreFile
@@ -137,7 +137,7 @@ def _negative_items(
     if not drawn:
         raise InputError(f"has nothing for {task.name}", path=package.folder)
     texts = base.texts({p for _, p in drawn})
-    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
         title, text = texts[passage]
         texts_of_row = {
@@ -166,18 +166,16 @@ def sample_negatives(
     """
     pairs = mapped_negatives(base.negatives)
     if strata is None:
-        drawn = sample_ids(pairs, size, seed, "audit sample")
-    else:
-        by_name: dict[str, list[tuple[str, str]]] = {}
-        for pair in pairs:
-            by_name.setdefault(strata[pair], []).append(pair)
-        drawn, rest = [], size
-        # The smallest first: what they cannot fill goes to the others.
-        ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
-        for i, (name, mine) in enumerate(ordered):
-            n = min(len(mine), rest // (len(ordered) - i))
-            drawn += sample_ids(mine, n, seed, f"audit sample {name}")
-            rest -= n
+        return sample_ids(pairs, size, seed, "audit sample")
+    by_name: dict[str, list[tuple[str, str]]] = {}
+    for pair in pairs:
+        by_name.setdefault(strata[pair], []).append(pair)
+    drawn: list[tuple[str, str]] = []
+    # The smallest first: what they cannot fill goes to the others.
+    ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
+    for i, (name, mine) in enumerate(ordered):
+        share = (size - len(drawn)) // (len(ordered) - i)
+        drawn += sample_ids(mine, min(len(mine), share), seed, f"audit sample {name}")
     return drawn
 
 
@@ -208,8 +206,7 @@ def _twin_items(
         InputError: the benchmark has no twins.
     """
     base = Base(package.folder, package.manifest)
-    pairs = zip(base.twins["_id"].to_pylist(), base.twins["twin_id"].to_pylist(), strict=True)
-    twin_of = {human: twin for human, twin in pairs if twin}
+    twin_of = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
     if not twin_of:
         raise InputError(
             "has no twins", path=package.folder, allowed="what `citeforge build twins` made"
@@ -217,29 +214,28 @@ def _twin_items(
     size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
     is_relevant = task.name == "twin-relevant"
-    passages: dict[str, list[str]] = {q: [] for q in queries}
-    for name in base.manifest.contexts:
-        docs = base.context(name)
-        for query in queries:
-            passages[query] += [
-                d["corpus-id"] for d in docs[query] if (d["label"] == RELEVANT) == is_relevant
-            ]
-    texts = base.texts({i for ids in passages.values() for i in ids} | set(twin_of.values()))
-    questions = dict(zip(base.query_ids, base.queries["text"].to_pylist(), strict=True))
+    shown: dict[str, dict[str, str]] = {q: {} for q in queries}
+    for name in base.contexts:
+        for item in base.items(name):
+            shown.get(item.query_id, {}).update(
+                (p.id, p.text)
+                for p in item.passages
+                if p.is_relevant == is_relevant and p.id in twin_of
+            )
+    rewrites = base.texts(twin_of.values())
+    questions = dict(rows_of(base.queries, "_id", "text"))
     for query in queries:
-        for passage in dict.fromkeys(passages[query]):
-            if passage not in twin_of:
-                continue
-            where: dict[str, object] = {
-                "query_id": query, "passage": passage, "twin": twin_of[passage],
-            }  # fmt: skip
-            row = {
-                "question": questions[query],
-                "answer": "; ".join(base.answers[query]),
-                "original": texts[passage][1],
-                "rewritten": texts[twin_of[passage]][1],
-            }
-            yield where, row
+        for passage, text in shown[query].items():
+            twin = twin_of[passage]
+            yield (
+                {"query_id": query, "passage": passage, "twin": twin},
+                {
+                    "question": questions[query],
+                    "answer": "; ".join(base.answers[query]),
+                    "original": text,
+                    "rewritten": rewrites[twin][1],
+                },
+            )
 
 
 _MAKERS = {

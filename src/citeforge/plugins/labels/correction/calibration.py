@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from citeforge.engines.judge.records import JudgeFailure
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_key
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Range
-from citeforge.plugins.labels.agreement.meta_eval import LabelledPair
+from citeforge.plugins.labels.agreement.meta_eval import LabelledPair, ask_labelled
 from citeforge.plugins.labels.annotation.agreement import cohen_kappa
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
@@ -179,17 +178,12 @@ def calibrate(
     Raises:
         InputError: fewer than ten answers, or people say the same of all statements.
     """
-    decisions = judge.ask(row.pair for row in labelled)
+    decided = ask_labelled(labelled, judge)
     answers: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     systems: dict[str, list[bool]] = {}
-    failed = 0
-    for row in labelled:
-        decision = decisions[row.pair]
-        if isinstance(decision, JudgeFailure):
-            failed += 1
-            continue
-        answers.setdefault((row.system, row.answer), []).append((row.supported, decision.entailed))
-        systems.setdefault(row.system, []).append(row.supported == decision.entailed)
+    for row, verdict in decided:
+        answers.setdefault((row.system, row.answer), []).append((row.supported, verdict.entailed))
+        systems.setdefault(row.system, []).append(row.supported == verdict.entailed)
     pairs = [pair for group in answers.values() for pair in group]
     n_supported = sum(human for human, _ in pairs)
     if len(answers) < LEAST_LABELS or n_supported in (0, len(pairs)):
@@ -204,7 +198,7 @@ def calibrate(
         judge.judge.signature,
         len(pairs),
         len(answers),
-        failed,
+        len(labelled) - len(decided),
         rates_of(list(answers.values())),
         sum(a == b for a, b in pairs) / len(pairs),
         cohen_kappa(pairs),

@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.reports.entries import Row, displayed_value
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.reading import Reading
-from citeforge.evaluator.statistics.estimates import Measured, Sample
+from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.labels.correction.calibration import DRIFT, Rates, rogan_gladen
 from citeforge.plugins.labels.correction.ppi import (
@@ -91,28 +91,34 @@ class LabelCorrection(Correction):
             if name not in by_people or name not in nobody:
                 continue
             human, none = by_people[name], nobody[name]
-            units = _units(row.measured.sample, human, none, people, benchmark.clusters)
-            why = _why_not(units, people, row.measured.sample)
+            sample = row.measured.sample
+            units = _units(sample, human, none, people, benchmark.clusters)
+            why = _why_not(units, people, sample)
             if why:
                 warnings.append(f"{name} is not corrected: {why}")
                 continue
-            warnings += _unlike(name, units, row.measured.sample)
-            sample = row.measured.sample
+            warnings += _unlike(name, units, sample)
             within = row.measure.range
             value = powered(units, sample.combine, within=within)
             alone = powered(units, sample.combine, tuning=0.0, within=within)
             signed = replace(sign[name], correction=f"{PPI},n={value.n_labels}")
-            entry.corrected = _record(row.measure, value, PPI, signed).model_copy(
-                update={
-                    "tuning": round(value.tuning, 10),
-                    "labels_value": displayed_value(alone.value, entry.scale),
-                    "labels_low": displayed_value(_inside(alone.low, row.measure), entry.scale),
-                    "labels_high": displayed_value(_inside(alone.high, row.measure), entry.scale),
-                    "human": _label_values(human.sample, units),
-                    "labelled": np.flatnonzero(units.labelled).tolist(),
-                    **({} if entry.influence is None else _linear(units, sample, value.tuning)),
+            linear = {}
+            if entry.influence is not None:  # no mean: what answers stand with in differences
+                judged_parts, human_parts = linearised(units, sample.combine, value.tuning)
+                linear = {
+                    "linear_judged": judged_parts.tolist(),
+                    "linear_human": _by_labels(human_parts, units),
                 }
-            )
+            entry.corrected = _record(
+                row.measure, value, PPI, signed,
+                tuning=round(value.tuning, 10),
+                labels_value=displayed_value(alone.value, entry.scale),
+                labels_low=_displayed(alone.low, row.measure),
+                labels_high=_displayed(alone.high, row.measure),
+                human=_by_labels(human.sample.per_query[0], units),
+                labelled=np.flatnonzero(units.labelled).tolist(),
+                **linear,
+            )  # fmt: skip
         return list(dict.fromkeys(warnings))
 
 
@@ -276,19 +282,14 @@ def _why_not(units: Units, people: HumanLabels, sample: Sample) -> str:
         )
     if n < LEAST_LABELS:
         return f"{n} labelled answers; {LEAST_LABELS} are needed"
-    if _is_constant(units, sample):
+    values = sample.combine(units.human[units.labelled])
+    values = values[~np.isnan(values)]
+    if len(values) < 2 or np.ptp(values) < 1e-12:  # all (1 of 1, 2 of 2, …) are alike
         return (
             f"people say the same of all {n:,} labelled answers, which tells nothing of how "
             "much they vary; label more"
         )
     return ""
-
-
-def _is_constant(units: Units, sample: Sample) -> bool:
-    """Whether people say the same of all labelled answers: all (1 of 1, 2 of 2, …) are alike."""
-    values = sample.combine(units.human[units.labelled])
-    defined = values[~np.isnan(values)]
-    return len(defined) < 2 or bool(np.ptp(defined) < 1e-12)
 
 
 def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
@@ -315,38 +316,30 @@ def _unlike(name: str, units: Units, sample: Sample) -> list[str]:
     ]
 
 
-def _record(measure: Measure, estimate: Powered, method: str, signature: Signature) -> Corrected:
-    scale = measure.scale
+def _record(
+    measure: Measure, estimate: Powered, method: str, signature: Signature, **more: Any
+) -> Corrected:
     return Corrected(
-        value=displayed_value(_inside(estimate.value, measure), scale),
-        low=displayed_value(_inside(estimate.low, measure), scale),
-        high=displayed_value(_inside(estimate.high, measure), scale),
-        stderr=displayed_value(estimate.stderr, scale),
+        value=_displayed(estimate.value, measure),
+        low=_displayed(estimate.low, measure),
+        high=_displayed(estimate.high, measure),
+        stderr=displayed_value(estimate.stderr, measure.scale),
         df=None if math.isinf(estimate.df) else displayed_value(estimate.df, 1),
         method=method,
         n_labels=estimate.n_labels,
         signature=str(signature),
+        **more,
     )
 
 
-def _inside(value: float, measure: Measure) -> float:
-    """The nearest possible value: an estimate may leave a measure's range."""
+def _displayed(value: float, measure: Measure) -> float | None:
+    """The nearest possible value, as displayed: an estimate may leave a measure's range."""
     high = math.inf if measure.high is None else measure.high
-    return value if math.isnan(value) else min(max(value, measure.low), high)
+    inside = value if math.isnan(value) else min(max(value, measure.low), high)
+    return displayed_value(inside, measure.scale)
 
 
-def _linear(units: Units, sample: Sample, weight: float) -> dict[str, list[float | None]]:
-    """Of a measure that is no mean: what each answer stands with in corrected differences."""
-    judged, human = linearised(units, sample.combine, weight)
-    has_value = units.labelled | units.settled
-    people = [v if k else None for v, k in zip(human.tolist(), has_value.tolist(), strict=True)]
-    return {"linear_judged": judged.tolist(), "linear_human": people}
-
-
-def _label_values(sample: Sample, units: Units) -> list[float | None]:
-    """Values of the first run that people decided, or that need nobody; None elsewhere."""
-    has_value = units.labelled | units.settled
-    return [
-        float(v) if k and not math.isnan(v) else None
-        for v, k in zip(sample.per_query[0], has_value, strict=True)
-    ]
+def _by_labels(values: Floats, units: Units) -> list[float | None]:
+    """Values of answers that people decided, or that need nobody; None elsewhere."""
+    defined = (units.labelled | units.settled) & ~np.isnan(values)
+    return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]
