@@ -1,10 +1,12 @@
 """The pages of queries: passages by label, twins, sub-graphs, scores."""
 
+import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.pages import TEMPLATES
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from conftest import EXAMPLES, Cli
 from conftest_pages import expect, opened
@@ -36,6 +38,27 @@ def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
     assert kalma.locator("svg circle").count() > 5
     for result in (page, twins, kalma):
         assert result.problems == []
+
+
+def test_all_queries_are_listed_page_by_page(browser: Any, tmp_path: Path) -> None:
+    rows = [[f"q-{i}", f"q{i}", f"Query {i}"] for i in range(230)]
+    script = (TEMPLATES / "viewer.js").read_text()
+    body = "".join(f"<button id={i}>{i}</button>" for i in ("back", "next"))
+    (tmp_path / "x.html").write_text(
+        f"<input id=find><p id=count></p><ul id=found></ul>{body}"
+        f"<script type=application/json id=data>{json.dumps(rows)}</script>"
+        f"<script>{script}</script>"
+    )
+    page = opened(browser, tmp_path / "x.html")
+    page.locator("#next").click()
+    page.locator("#next").click()
+    expect(page.locator("#count")).to_have_text("230 of 230 queries, 201 to 230 shown")
+    expect(page.locator("#found li")).to_have_count(30)
+    expect(page.locator("#next")).to_be_disabled()
+    page.locator("#find").fill("Query 1")
+    expect(page.locator("#next")).to_be_visible()
+    page.locator("#find").fill("Query 229")
+    expect(page.locator("#next")).to_be_hidden()
 
 
 def test_a_graph_is_read_on_a_phone(browser: Any, other_sites: dict[str, Path]) -> None:

@@ -4,6 +4,7 @@ submissions stand behind."""
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_text
@@ -253,31 +254,22 @@ def build_leaderboard(
     config, all_boards = read_boards(Path(boards))
     refused: list[str] = []
     folder = Path(out or all_boards.site)
-    with growing_site(all_boards, load_backed({}, refused), folder, config) as site:
+    load = partial(backed_scores, added={}, refused=refused)
+    with growing_site(all_boards, load, folder, config) as site:
         return site, folder, refused
 
 
-def load_backed(added: Added, refused: list[str]) -> Load:
-    """What reads the scores of a board that submissions stand behind.
+def backed_scores(board: Board, added: Added, refused: list[str]) -> list[ScoreFile]:
+    """A board's scores that submissions stand behind, in the order of their files' names.
 
     Args:
+        board: of a leaderboard.
         added: score files that stand for what is there.
         refused: gets a line for each score file that is left out.
     """
-
-    def load(board: Board) -> Sequence[ScoreFile]:
-        files, faults = backed_scores(board, added)
-        refused.extend(faults)
-        return files
-
-    return load
-
-
-def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str]]:
-    """A board's scores in the order of their files' names, and what is wrong with the others."""
     folder = board.scores_folder
     scored = latest(read_history(board.history_file))
-    files, faults = [], []
+    files = []
     anew = {file.submission for path, file in added.items() if path.parent == folder}
     for path in sorted({*folder.glob("*.json"), *(p for p in added if p.parent == folder)}):
         if path in added:
@@ -286,7 +278,7 @@ def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str
         try:
             file = load_scores(path)
         except InputError as error:
-            faults.append(str(error))
+            refused.append(str(error))
             continue
         if file.submission in anew:  # of other context sets than now; these scores are to go
             continue
@@ -294,8 +286,8 @@ def backed_scores(board: Board, added: Added) -> tuple[list[ScoreFile], list[str
         if fault is None:
             files.append(file)
         else:
-            faults.append(f"{path}: {fault}")
-    return files, faults
+            refused.append(f"{path}: {fault}")
+    return files
 
 
 def _backing_fault(

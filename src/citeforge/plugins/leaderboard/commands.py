@@ -7,9 +7,28 @@ from typing import Any
 import click
 
 from citeforge.cli.command import path_argument, path_option
-from citeforge.cli.options import add_options, field_options, run_options
+from citeforge.cli.options import add_options, field_options, record_from, run_options
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
+from citeforge.schemas.errors import FailuresError, UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
+
+
+class SiteOptions(Part):
+    """What a site is built of."""
+
+    benchmark: Path | None = None
+    """Package, of a site of one."""
+    scores: Path | None = None
+    """Its folder of score files (*.json), one a system."""
+    boards: Path | None = None
+    """In place of these: leaderboard.yaml or its folder, with one benchmark or several."""
+    out: Path | None = None
+    """Folder of the site."""
+    title: str | None = None
+    """Title of the pages of one benchmark."""
+    gold: Path | None = None
+    """Gold half of publish --hide-gold: scores made with it are shown, and no label."""
 
 
 @click.group()
@@ -18,25 +37,8 @@ def leaderboard() -> None:
 
 
 @leaderboard.command("build")
-@path_option("--benchmark", help="Package, of a site of one.")
-@path_option("--scores", help="Its folder of score files (*.json), one a system.")
-@path_option(
-    "--boards",
-    help="In place of these: leaderboard.yaml or its folder, with one benchmark or several.",
-)
-@path_option("--out", help="Folder of the site.")
-@click.option("--title", help="Title of the pages of one benchmark.")
-@path_option(
-    "--gold", help="Gold half of publish --hide-gold: scores made with it are shown, and no label."
-)
-def build(
-    benchmark: Path | None,
-    scores: Path | None,
-    boards: Path | None,
-    out: Path | None,
-    title: str | None,
-    gold: Path | None,
-) -> None:
+@add_options(field_options(SiteOptions))
+def build(**given: Any) -> None:
     """Build the site. It needs no server: open index.html.
 
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
@@ -44,19 +46,20 @@ def build(
     """
     from citeforge.evaluator.reports.rows import systems_text
     from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
-    from citeforge.schemas.errors import UsageError
 
-    if boards is not None:
-        if benchmark or scores or title or gold:
+    site = record_from(SiteOptions, given)
+    if site.boards is not None:
+        if site.benchmark or site.scores or site.title or site.gold:
             raise UsageError(
                 "--boards: its file names benchmarks, scores, titles and gold; leave out "
                 "--benchmark, --scores, --title and --gold"
             )
-        done, out, refused = build_leaderboard(boards, out)
+        done, out, refused = build_leaderboard(site.boards, site.out)
     else:
-        if benchmark is None or scores is None or out is None:
+        if site.benchmark is None or site.scores is None or site.out is None:
             raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
-        done, refused = build_one(benchmark, scores, out, title, gold), []
+        out, refused = site.out, []
+        done = build_one(site.benchmark, site.scores, out, site.title, site.gold)
     click.echo(
         f"{out / 'index.html'}: {systems_text(done.systems, done.references)}, "
         f"{done.queries:,} queries, first page {done.index_bytes / 1e3:,.0f} kB"
@@ -109,7 +112,6 @@ def _tell(refused: Sequence[str]) -> None:
     Raises:
         FailuresError: there is something.
     """
-    from citeforge.schemas.errors import FailuresError
 
     if refused:
         raise FailuresError("\n".join(["the site is built without these:", *refused]))

@@ -11,7 +11,14 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.ranks import LEVEL, rank_intervals, towards_better
-from citeforge.plugins.leaderboard.ranking import COLUMNS, DIRECTIONS, View, about_text, definition
+from citeforge.plugins.leaderboard.ranking import (
+    COLUMNS,
+    DIRECTIONS,
+    View,
+    about_text,
+    definition,
+    hundredths,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -75,7 +82,13 @@ def board_column(
     files = tuple(f.model_copy(update={"answers": []}) for v in views for f in v.files)
     if not any(v.measures for v in views):
         return BoardColumn(folder, title, measure or "", "", 0, {}, slugs, None, files)
-    view = views[0] if context is None else _of_context(folder, views, context, config)
+    view = next((v for v in views if context in (None, v.files[0].context)), None)
+    if view is None:
+        raise InputError(
+            f"no system of {folder} was scored in the context {context!r}",
+            path=config, field="context",
+            allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
+        )  # fmt: skip
     main = view.main if measure is None else measure
     if main not in view.entries:
         raise InputError(
@@ -102,17 +115,6 @@ def board_column(
         folder, title, main, view.title, n_queries, cells, slugs, clusters, files,
         marked_name(view.files, main), " ".join(trivial_lines(view.files, [main])),
     )  # fmt: skip
-
-
-def _of_context(folder: str, views: Sequence[View], context: str, config: object) -> View:
-    view = next((v for v in views if v.files[0].context == context), None)
-    if view is None:
-        raise InputError(
-            f"no system of {folder} was scored in the context {context!r}",
-            path=config, field="context",
-            allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
-        )  # fmt: skip
-    return view
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
@@ -143,7 +145,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
             for c in columns
         ],
         "s": systems,
-        "r": [[_hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
+        "r": [[hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
         + [None for _ in references],
         "n": [ranks[i].n_missing for i in order]
         + [sum(n not in c.cells for c in columns) for n in systems[len(names) :]],
@@ -160,13 +162,13 @@ def _value(column: BoardColumn, name: str) -> float | None:
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
-def _cell(column: BoardColumn, name: str) -> list[int] | int:
+def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
     """Value and ends of its interval; whether there are other scores, where it has none."""
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
         return _THERE if name in column.slugs else 0
     ends = [] if entry.low is None or entry.high is None else [entry.low, entry.high]
-    return [_hundredths(x) for x in (entry.value, *ends)]
+    return [hundredths(x) for x in (entry.value, *ends)]
 
 
 def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
@@ -182,10 +184,6 @@ def _about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
         # Where one is not said, the sum is what it is at least.
         values["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
     return values
-
-
-def _hundredths(value: float) -> int:
-    return round(100 * value)
 
 
 @dataclass(frozen=True)
@@ -243,12 +241,12 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     size = len(columns[0].values)
     places, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
     for at, column in enumerate(columns):
-        defined = np.array([v is not None for v in column.values], bool)
+        values = np.array(column.values, np.float64)  # NaN for None
+        defined = ~np.isnan(values)
         n_known = int(defined.sum())
         # Who is missing shares the places behind all others, which is known for certain.
         places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
-        values = [v for v in column.values if v is not None]
-        places[at, defined] = rankdata([-v for v in values]) if values else 0.0
+        places[at, defined] = rankdata(-values[defined])
         intervals = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
         untold = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
         for i in np.flatnonzero(defined):

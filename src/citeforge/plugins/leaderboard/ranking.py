@@ -24,7 +24,6 @@ class View:
     Attributes:
         title: context and protocol.
         measures: names, in declared order.
-        signatures: recipe of each measure.
         files: one a system.
         slugs: file names of the systems' pages.
         entries: measure to entry of each system; None where there is none, or one that another
@@ -36,7 +35,6 @@ class View:
 
     title: str
     measures: tuple[str, ...]
-    signatures: dict[str, str]
     files: tuple[ScoreFile, ...]
     slugs: tuple[str, ...]
     entries: dict[str, list[MeasureScore | None]]
@@ -71,17 +69,14 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
     for (context, protocol), mine in keyed.items():
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
         names.sort(key=lambda n: declared_place(n.split("[")[0]))
-        signatures: dict[str, str] = {}
-        for file in mine:
-            for entry in file.measures:
-                signatures.setdefault(entry.name, entry.signature)
+        signatures = {m.name: m.signature for f in reversed(mine) for m in f.measures}
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: ranks_of(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
         main = next((n for n in (*_PREFERRED, *directed, *names) if n in names), "")
         views.append(
             View(
-                f"{context}, {protocol}", tuple(names), signatures, tuple(mine),
+                f"{context}, {protocol}", tuple(names), tuple(mine),
                 tuple(slugs[id(f)] for f in mine), entries, ranks, main,
             )
         )  # fmt: skip
@@ -107,7 +102,7 @@ def compact(view: View) -> dict[str, object]:
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
-        "v": [[e and _hundredths(e.value) for e in view.entries[n]] for n in view.measures],
+        "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [_interval(e) for e in view.entries.get(view.main, [])],
         "n": [f.counts.n_missing for f in view.files],
@@ -144,10 +139,11 @@ def rest(view: View) -> dict[str, object]:
 def _interval(entry: MeasureScore | None) -> list[int | None] | int:
     if entry is None or entry.low is None or entry.high is None:
         return 0
-    return [_hundredths(entry.low), _hundredths(entry.high)]
+    return [hundredths(entry.low), hundredths(entry.high)]
 
 
-def _hundredths(value: float | None) -> int | None:
+def hundredths(value: float | None) -> int | None:
+    """A number as the page carries it; None for none."""
     return None if value is None else round(100 * value)
 
 

@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from citeforge.engines.io.files import sha256_file, write_bytes, write_text
@@ -26,7 +27,7 @@ from citeforge.plugins.leaderboard.board_check import (
     write_history,
 )
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
-from citeforge.plugins.leaderboard.build import backed_scores, growing_site, load_backed
+from citeforge.plugins.leaderboard.build import backed_scores, growing_site
 from citeforge.plugins.leaderboard.pages import Site
 from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
@@ -161,7 +162,8 @@ def add_submissions(
         pending = _verdicts(paths, all_boards, board, replace)
         refused = [line for p in pending for line in _error_lines(p)]
         if only_check and not submissions:  # what else lies there stops no single submission
-            refused += [fault for b in all_boards.boards for fault in backed_scores(b, {})[1]]
+            for one in all_boards.boards:
+                backed_scores(one, {}, refused)
         n_wrong = sum(bool(p.findings.errors) for p in pending)
         if refused and (only_check or (submissions and n_wrong == len(pending))):
             summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
@@ -173,8 +175,8 @@ def add_submissions(
         _score(right, all_boards, run or RunOptions(), allow_judge_failures, refused)
         scored = [p for p in right if p.files]
         added = {path: file for p in scored for path, file in p.score_files().items()}
-        load_scores_of = load_backed(added, refused)
-        with growing_site(all_boards, load_scores_of, all_boards.site, config) as site:
+        load_backed = partial(backed_scores, added=added, refused=refused)
+        with growing_site(all_boards, load_backed, all_boards.site, config) as site:
             # The scores come first: whoever is killed here leaves the old site, and all of what
             # the next one needs.
             _keep(scored, all_boards)
@@ -213,33 +215,23 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
             allowed="another name",
         )  # fmt: skip
     pending = PendingSubmission(path, board)
-    target, scores = pending.target, pending.scores
-    twin = _twin(target)
-    if twin is not None:
-        raise InputError(
-            f"differs from {twin.name}, which {board.name} has, in case alone", path=path,
-            allowed="another name",
-        )  # fmt: skip
-    if target.exists() and not replace and sha256_file(target) != sha256_file(path):
+    if pending.target.exists() and not replace and sha256_file(pending.target) != sha256_file(path):
         raise InputError(
             f"is not the {path.name} that {board.name} has already", path=path,
             allowed="another name for another system, or --replace",
         )  # fmt: skip
-    rival = next((p for p in board.submissions_folder.glob(f"{scores.stem}.*")
-                  if p.name != path.name and bare_name(p) == scores.stem), None)  # fmt: skip
-    if rival is not None:
-        raise InputError(
-            f"would write over the scores of {rival.name} in {scores}", path=path,
-            allowed="another name",
-        )  # fmt: skip
+    folder = board.submissions_folder
+    for other in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if other.name == path.name:
+            continue
+        if other.name.casefold() == path.name.casefold():
+            fault = f"differs from {other.name}, which {board.name} has, in case alone"
+        elif bare_name(other) == bare_name(path):
+            fault = f"would write over the scores of {other.name} in {pending.scores}"
+        else:
+            continue
+        raise InputError(fault, path=path, allowed="another name")
     return pending
-
-
-def _twin(target: Path) -> Path | None:
-    """Another file of the folder whose name a file system without case takes for the same."""
-    folder, key = target.parent, target.name.casefold()
-    names = sorted(folder.iterdir()) if folder.is_dir() else []
-    return next((p for p in names if p.name != target.name and p.name.casefold() == key), None)
 
 
 def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
