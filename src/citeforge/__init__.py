@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.options import AuditOptions as AuditOptions
     from citeforge.plugins.audit.run import Audited as Audited
     from citeforge.plugins.audit.run import audit as audit
-    from citeforge.publish.export.registry import export as export
-    from citeforge.schemas.commands.command_options import ScoreOptions as ScoreOptions
+    from citeforge.publish.export import export as export
+    from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError

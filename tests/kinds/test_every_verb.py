@@ -18,7 +18,6 @@ from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.plugins.audit.run import find_flaws
-from citeforge.plugins.inspect.scoring import Scoring, Settings
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
@@ -28,8 +27,7 @@ from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.systems.run import run_system
 from conftest import EXAMPLES, Cli
 from scoring import score
@@ -74,9 +72,9 @@ def test_every_verb_or_a_reason(
     prompts = list(render_prompts(package, context, load_template(package.kind.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
-    found, seen = find_flaws(package, AuditOptions(), RunOptions())
-    assert found.benchmark_hash == package.hash
-    assert bool(seen.lengths) == bool(found.negatives) == bool(package.corpus)
+    result, seen = find_flaws(package, AuditOptions(), RunOptions())
+    assert result.benchmark_hash == package.hash
+    assert bool(seen.lengths) == bool(result.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)
     if kind == "rage":
         _hides(hidden_package, Package(hidden_package), tmp_path)

@@ -91,11 +91,11 @@ def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audi
 def test_from_suspicion_to_a_build_without(
     package: Path, judge: str, tmp_path: Path, inline: Cli
 ) -> None:
-    found, told = audited(inline, package, judge)
-    assert found.cascade is not None
-    assert found.checks["strong judge"] == found.cascade.stages[-1]
-    assert found.negatives == 3 * (5 + 4)
-    assert found.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
+    result, told = audited(inline, package, judge)
+    assert result.cascade is not None
+    assert result.checks["strong judge"] == result.cascade.stages[-1]
+    assert result.negatives == 3 * (5 + 4)
+    assert result.cascade.strata == {"relevant": 1, "cleared": 6, "unsuspected": 27 - 7}
     assert "1 relevant, 6 cleared, 20 unsuspected" in told
     rows = {(d.query, d.passage): d for d in result.decisions}
     assert set(rows) == {(q, p) for q in DOCUMENTS for p in PIECES[q]}
@@ -132,7 +132,7 @@ def test_from_suspicion_to_a_build_without(
     assert before is not None and after is not None
     assert result.false_negatives == before
     assert before.share == pytest.approx((1 * 1 + 6 * hits / 5 + 20 * 0) / 27)
-    # Without the one, and without what people found: of 26 - hits the rest of 6 hits / 5.
+    # Without the one, and without what people result: of 26 - hits the rest of 6 hits / 5.
     assert after.share == pytest.approx((6 * hits / 5 - hits) / (26 - hits))
     assert after.low <= after.share <= after.high <= before.high
     assert f"estimate {before.text} of the negatives are relevant (12 labelled" in told

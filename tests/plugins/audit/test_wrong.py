@@ -59,8 +59,8 @@ def classes(
     statement = CitedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
-    (found,) = citation_classes([statement], JudgeSession(judge), search)
-    return [set(c) for c in found], judge, searched
+    (result,) = citation_classes([statement], JudgeSession(judge), search)
+    return [set(c) for c in result], judge, searched
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ from citeforge.builders.authorship.labels import (
     require_enough,
 )
 from citeforge.builders.authorship.select import choose_contexts, find_candidates
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats, mapping_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building
 from citeforge.engines.io.files import sha256_file
@@ -121,7 +120,7 @@ def _write_tables(
     context_stats: Stats = {}
     for cell in design.cells:
         rows = {q: _as_written(docs, cell, twins) for q, docs in chosen.items()}
-        shown |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
+        pairs |= {(query, doc["corpus-id"]) for query, docs in rows.items() for doc in docs}
         stats = writer.add_contexts(cell.context, rows)
         context_stats = context_stats or stats  # all cells have the same labels in the same places
         if cell.labels is not None:

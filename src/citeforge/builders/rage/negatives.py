@@ -228,12 +228,12 @@ def count_far(
     Returns:
         How many were compared, and how many are not above, by their names in manifests.
     """
-    draw = distinct_below(search.size, _RANDOM, generator(seed, "nearness"), ())
+    draw = distinct_below(search.size, _RANDOM_PASSAGES, generator(seed, "nearness"), ())
     random = np.sort(np.array(draw, np.int64))
     rows_of_both = [row for row, passages in enumerate(mined) if passages and relevant[row]]
     far = 0
-    for start in range(0, len(rows_of_both), _QUERIES):
-        rows = np.array(rows_of_both[start : start + _QUERIES], np.int64)
+    for start in range(0, len(rows_of_both), _QUERIES_AT_ONCE):
+        rows = np.array(rows_of_both[start : start + _QUERIES_AT_ONCE], np.int64)
         pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
         levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
         positions = [np.array(relevant[row], np.int64) for row in rows]

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.packaging.stats import WordLengths
+from citeforge.builders.packaging.package import WordLengths
 from citeforge.builders.recipes.derive import Base, Docs, mapped_negatives
 from citeforge.builders.twins.facts import language_of
 from citeforge.engines.io.tables import rows_of, rows_with
@@ -22,7 +22,7 @@ from citeforge.engines.text.overlap import shared, shingles
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.benchmarks.audit import Flaw
-from citeforge.schemas.extras import require
+from citeforge.schemas.errors import require
 from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
 
 NEAR = 0.8
@@ -154,7 +154,10 @@ def _sketch(text: str) -> Any:
     from datasketch import MinHash
 
     words = _WORD.findall(text.lower())
-    grams = {" ".join(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))}
+    grams = {
+        " ".join(words[i : i + _SHINGLE_WORDS])
+        for i in range(max(1, len(words) - _SHINGLE_WORDS + 1))
+    }
     sketch = MinHash(num_perm=_PERMUTATIONS, seed=1)
     sketch.update_batch([s.encode() for s in sorted(grams)])
     return sketch

@@ -19,9 +19,8 @@ from citeforge.plugins.audit.cascade import decide, estimate, summed_up
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publish.card import write_card
 from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
-from citeforge.schemas.extras import extras_named
-from citeforge.schemas.recipes.base import Judging
-from citeforge.schemas.recipes.run import RunOptions
+from citeforge.schemas.errors import extras_named
+from citeforge.schemas.recipes.base import Judging, RunOptions
 
 FILE = "audit.json"
 

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pydantic import ValidationError
 
-from citeforge.builders.packaging.package import PackageWriter
-from citeforge.builders.packaging.stats import corpus_stats
+from citeforge.builders.packaging.package import PackageWriter, corpus_stats
 from citeforge.builders.packaging.verify import Problems
 from citeforge.builders.recipes.derive import Base, Docs
 from citeforge.builders.stages.build import Stats, building

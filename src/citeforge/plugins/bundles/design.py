@@ -8,8 +8,7 @@ from pydantic import Field, field_validator
 
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.models.refusals import checked_detector
-from citeforge.schemas.recipes.base import Recipe
-from citeforge.schemas.recipes.option import Option
+from citeforge.schemas.recipes.base import Option, Recipe
 from citeforge.schemas.record import FrozenRecord
 
 DEFLECTION = ANSWERABLE, PARTIAL, RELATED = ("answerable", "partial", "related")

@@ -24,7 +24,7 @@ from citeforge.plugins.labels.options import (
     MetaEvalOptions,
     PlanOptions,
 )
-from citeforge.schemas.commands.command_options import JudgeOptions
+from citeforge.schemas.command_options import JudgeOptions
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
 

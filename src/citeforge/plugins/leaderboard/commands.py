@@ -10,8 +10,7 @@ from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from, run_options
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.errors import FailuresError, UsageError
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.run import ENDPOINT, LOCAL_JUDGE, RUNNER, RunOptions
+from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, Part, RunOptions
 
 
 class SiteOptions(Part):

@@ -6,9 +6,21 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.tables import CONDENSED_FORMS
 from citeforge.schemas.models.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
-from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Part, Sourced
-from citeforge.schemas.recipes.option import Option, Words, distinct_of
-from citeforge.schemas.recipes.run import EMBEDDING, ENDPOINT, LOCAL_JUDGE, RUNNER, SECRET
+from citeforge.schemas.recipes.base import (
+    EMBEDDING,
+    ENDPOINT,
+    LOCAL_JUDGE,
+    RUNNER,
+    SECRET,
+    Hideable,
+    Judging,
+    Licensed,
+    Option,
+    Part,
+    Sourced,
+    Words,
+    distinct_of,
+)
 
 DEPTH = 100
 """Candidates a question (ALCE, section 4.1)."""

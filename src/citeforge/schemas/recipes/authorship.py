@@ -6,9 +6,15 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.benchmarks.authorship import LabelSet, Origin
-from citeforge.schemas.recipes.base import Part, Recipe
-from citeforge.schemas.recipes.option import Option, Words, distinct_of
-from citeforge.schemas.recipes.run import ENDPOINT, RUNNER
+from citeforge.schemas.recipes.base import (
+    ENDPOINT,
+    RUNNER,
+    Option,
+    Part,
+    Recipe,
+    Words,
+    distinct_of,
+)
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     "hh": ("human", "human"),

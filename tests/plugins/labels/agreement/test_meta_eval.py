@@ -89,8 +89,8 @@ EXPERTQA = {
 
 def test_both_commands_look_at_the_same_rows(inline: Cli, tmp_path: Path, package: Path) -> None:
     write_jsonl(tmp_path / "e.jsonl", [{**EXPERTQA, "question": f"q{i}"} for i in range(10)])
-    found = labelled_pairs([tmp_path / "e.jsonl"])
-    assert (len(found.pairs), found.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
+    result = labelled_pairs([tmp_path / "e.jsonl"])
+    assert (len(result.pairs), result.left_out) == (20, {UNLABELLED: 20, UNCITED: 20})
     measured = inline("labels", "meta-eval", "--labels", "e.jsonl", "--judge", "lexical")
     assert measured.returncode == 0, measured.stderr
     assert "against 20 human labels" in measured.stdout
@@ -175,10 +175,10 @@ def test_yes_and_no_of_annotators(inline: Cli, tmp_path: Path, package: Path) ->
     ]  # fmt: skip
     write_jsonl(tmp_path / "l.jsonl", labels)
     options = ("--labels", "l.jsonl", "--scores", "s.json", "--judge", "lexical")
-    found = inline("labels", "meta-eval", *options)
-    assert found.returncode == 0, found.stderr
-    assert "supported, by people        10 of 20" in found.stdout
-    assert f"  left out  10: {UNCITED}" in found.stdout
+    result = inline("labels", "meta-eval", *options)
+    assert result.returncode == 0, result.stderr
+    assert "supported, by people        10 of 20" in result.stdout
+    assert f"  left out  10: {UNCITED}" in result.stdout
 
 
 CLAIM = {
@@ -214,11 +214,11 @@ def test_claims_at_the_command_line(inline: Cli, tmp_path: Path) -> None:
         tmp_path / "c.jsonl",
         [CLAIM, {**CLAIM, "claim": "Io too.", "attribution_label": "not attributable"}],
     )
-    found = inline(
+    result = inline(
         "labels", "meta-eval", "--labels", "c.jsonl", "--format", "claims", "--judge", "lexical"
     )
-    assert found.returncode == 0, found.stderr
-    assert "against 2 human labels" in found.stdout
+    assert result.returncode == 0, result.stderr
+    assert "against 2 human labels" in result.stdout
     wrong = inline("labels", "meta-eval", "--judge", "lexical")
     assert wrong.returncode == 2
     assert "give --benchmark, or --labels" in wrong.stderr

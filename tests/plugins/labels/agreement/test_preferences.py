@@ -192,8 +192,8 @@ def test_at_the_command_line(inline: Cli, tmp_path: Path) -> None:
         ]
         write_jsonl(tmp_path / f"{name}.jsonl", rows)
     both = ("labels", "meta-eval", "--preferences", "ann.jsonl", "--preferences", "bob.jsonl")
-    found = inline(*both, "--measure", "m")
-    assert found.returncode == 0, found.stderr
+    result = inline(*both, "--measure", "m")
+    assert result.returncode == 0, result.stderr
     write_jsonl(tmp_path / "bob.jsonl", [*rows, *rows[:1]])
     repeated = inline(*both, "--measure", "m").stdout.splitlines()
     repeated.remove("  left out  1: the row repeats another one")
@@ -202,7 +202,7 @@ def test_at_the_command_line(inline: Cli, tmp_path: Path) -> None:
     assert lines["ann"] == ["2", "50.00", "0.000"]
     assert lines["bob"] == ["2", "100.00", "1.000"]
     assert lines["mean"][:2] == ["75.00", "0.500"]
-    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in found.stdout
+    assert "annotators agree on 50.00 % of 2 comparisons; 50.00 % with a half" in result.stdout
     assert "agreed" in inline(*both, "--measure", "m", "--agreed").stdout
     wrong = inline(*both)
     assert (wrong.returncode, "--preferences needs --measure" in wrong.stderr) == (2, True)

@@ -96,10 +96,10 @@ def test_meta_eval_compares_orders(inline: Cli, tmp_path: Path) -> None:
             path = tmp_path / f"{made.system}{noise}.json"
             path.write_text(made.model_dump_json())
             words += [option, path.name]
-    found = inline("labels", "meta-eval", *words, "--measure", "M")
-    assert found.returncode == 0, found.stderr
-    assert "3 systems ordered by M" in found.stdout
-    assert "gap-weighted tau    1.000" in found.stdout
+    result = inline("labels", "meta-eval", *words, "--measure", "M")
+    assert result.returncode == 0, result.stderr
+    assert "3 systems ordered by M" in result.stdout
+    assert "gap-weighted tau    1.000" in result.stdout
     wrong = inline("labels", "meta-eval", *words)
     assert wrong.returncode == 2
     assert "--measure" in wrong.stderr
