@@ -118,8 +118,9 @@ class Asker:
                 for name, result in results.items()
                 if isinstance(result, Failure)
             }
-            for name, reason in {**check(texts), **failures}.items():
-                text = texts.get(name, "")
+            reasons = {**check(texts), **failures}
+            for name in results:
+                reason, text = reasons[name], texts.get(name, "")
                 if reason is not None:
                     replies.refused[name].append(f"{reason}: {text}" if text else reason)
                     self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
