@@ -52,8 +52,8 @@ def decide(
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
-        if flaw.kind in SUSPECT:
-            suspected.setdefault((flaw.query, flaw.passage), []).append(flaw.kind)
+        if (reason := flaw.kind) in SUSPECT:
+            suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
     questions = dict(rows_of(base.queries, "_id", "text"))
     hypotheses = {
         query: answers or [f"This text answers the question: {questions[query]}"]

@@ -36,9 +36,9 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     mapped = flaws.Mapped(relevant, negative, dict(zip(ids, gold, strict=True)))
     suspects = list(flaws.suspects(mapped, texts, material.recipe.mining.contained))
     dropped = Counter(f.kind for f in suspects)
-    for kind in ("near-duplicate", "answer-in-negative", "shared-text"):
-        if dropped[kind]:
-            material.counts[f"suspect negatives dropped: {kind}"] = dropped[kind]
+    for reason in ("near-duplicate", "answer-in-negative", "shared-text"):
+        if dropped[reason]:
+            material.counts[f"suspect negatives dropped: {reason}"] = dropped[reason]
     return _without(mappings, {(f.query, f.passage) for f in suspects})
 
 

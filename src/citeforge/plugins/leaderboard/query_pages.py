@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import rows_of
-from citeforge.package.items import Passage
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
@@ -119,30 +118,58 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
         scored: context sets that systems were scored in; they are shown before others.
     """
     first = [name for name in package.contexts if name in scored]
-    return (_graph_pages if package.has_graphs else _passage_pages)(package, first)
+    if package.has_graphs:
+        return graph_pages(package, first)
+    has_labels = package.kind.tables["contexts"] == CONTEXTS
+    return (passage_pages if has_labels else item_pages)(package, first)
 
 
-def _passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Pages with passages: where they are labelled, with mining scores and what a twin changed."""
-    contexts = list(dict.fromkeys([*first, *package.contexts]))[:_CONTEXTS]
-    left_out = [n for n in package.contexts if n not in contexts]
-    answers: dict[str, list[str]] = {}
-    notes: dict[tuple[str, str], str] = {}
-    twins: dict[str, str] = {}
-    if package.kind.tables["contexts"] == CONTEXTS:
-        base = Base(package.folder, package.manifest)
-        contexts.sort(key=package.contexts.index)
-        answers, notes = base.answers, _mining_notes(base)
-        twin_of = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
-        texts = base.texts(twin_of.values())
-        twins = {human: texts[twin][1] for human, twin in twin_of.items()}
+def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with labelled passages, and what a twin changed.
+
+    Args:
+        package: a benchmark of passages.
+        first: context sets that are shown before others.
+    """
+    base = Base(package.folder, package.manifest)
+    names = list(dict.fromkeys([*first, *package.contexts]))[:_CONTEXTS]
+    contexts = {n: base.context(n) for n in package.contexts if n in names}
+    left_out = [n for n in package.contexts if n not in names]
+    twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
+    ids = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}
+    texts = base.texts(ids | {twin_of[i] for i in ids if i in twin_of} | set(twin_of))
+    of_human = {human: twin for twin, human in twin_of.items()}
+    notes = _mining_notes(base)
+    gold: dict[str, list[str]] = {}
+    for row in base.gold.to_pylist():
+        if row["text"]:
+            gold.setdefault(row["query_id"], []).append(row["text"])
+    for row in base.queries.to_pylist():
+        page = QueryPage(row["_id"], row["text"], left_out=left_out)
+        page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
+        for name, docs in contexts.items():
+            page.contexts[name] = [
+                _passage_view(base.grammar.base + i, row["_id"], d, texts, notes, of_human)
+                for i, d in enumerate(docs[row["_id"]])
+            ]
+        yield page
+
+
+def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages of any benchmark that shows passages: what its items say of them.
+
+    Args:
+        package: its contexts may lie in tables of their own sort.
+        first: context sets that are shown before others.
+    """
+    names = list(dict.fromkeys([*first, *package.contexts]))
+    contexts, left_out = names[:_CONTEXTS], names[_CONTEXTS:]
     for items in zip(*map(package.items, contexts), strict=True):
-        query = items[0].query_id
-        gold = [row.text for row in items[0].gold if row.text] + answers.get(query, [])
-        page = QueryPage(query, items[0].query, gold=gold[:10], left_out=left_out)
+        gold = [row.text for row in items[0].gold if row.text]
+        page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:
             page.contexts[item.context] = [
-                _passage_view(number, p, notes.get((query, p.id), ""), twins.get(p.id))
+                PassageView(number, p.id, p.title, p.text, *_words(p.label or UNJUDGED))
                 for number, p in enumerate(item.passages, package.grammar.base)
             ]
         yield page
@@ -158,13 +185,27 @@ def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
     return notes
 
 
-def _passage_view(number: int, passage: Passage, note: str, twin: str | None) -> PassageView:
-    label = passage.label or UNJUDGED
-    human, new = ((), ()) if twin is None else text_differences(passage.text, twin)
-    return PassageView(
-        number, passage.id, passage.title, passage.text, label.replace("_", " "),
-        label.replace("_", "-"), note, human, new,
-    )  # fmt: skip
+def _passage_view(
+    number: int,
+    query: str,
+    doc: dict[str, str],
+    texts: dict[str, tuple[str, str]],
+    notes: dict[tuple[str, str], str],
+    of_human: dict[str, str],
+) -> PassageView:
+    name = doc["corpus-id"]
+    title, text = texts[name]
+    human: tuple[Piece, ...] = ()
+    twin: tuple[Piece, ...] = ()
+    if name in of_human and of_human[name] in texts:
+        human, twin = text_differences(text, texts[of_human[name]][1])
+    note = notes.get((query, name), "")
+    return PassageView(number, name, title, text, *_words(doc["label"]), note, human, twin)
+
+
+def _words(label: str) -> tuple[str, str]:
+    """A label in words, and the class of its colour."""
+    return label.replace("_", " "), label.replace("_", "-")
 
 
 def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
@@ -180,8 +221,13 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
     return tuple(left), tuple(right)
 
 
-def _graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Pages with drawn sub-graphs."""
+def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+    """Pages with drawn sub-graphs.
+
+    Args:
+        package: a kalma benchmark.
+        first: context sets that are shown before others.
+    """
     usual = [n for n in package.contexts if n in _GRAPHS]
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _CONTEXTS)]
     left_out = [n for n in package.contexts if n not in contexts]
