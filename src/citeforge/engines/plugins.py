@@ -101,7 +101,7 @@ def require_return(value: T, expected: type | UnionType, function: Callable[...,
     name = f"{function.__module__}.{function.__qualname__}"
     raise InputError(
         f"{name} gave {value!r:.80}, which is no {getattr(expected, '__name__', expected)}",
-        allowed="mend the plugin that it is of",
+        allowed="mend the plugin that gives it",
     )
 
 

@@ -129,7 +129,7 @@ def _readable(
         if reason:
             raise InputError(
                 f"the system {name!r} gave the line {line!r:.80}: {reason}",
-                allowed="mend the plugin that it is of",
+                allowed="mend the plugin that gives it",
             )
         yield line
 

@@ -96,7 +96,7 @@ def nearest(
         shards: their vectors, in order.
         queries: unit vectors, shape (n queries, dimension).
         depth: how many.
-        nominate: what searches the vectors.
+        retrieve_candidates: what searches the vectors.
 
     Returns:
         Two arrays of shape (n queries, at most depth).

@@ -44,7 +44,7 @@ class ExactSearch:
 
     Attributes:
         size: passages.
-        rough: whether lists are settled by a measured margin and not by proof.
+        quantized: whether lists are settled by a measured margin and not by proof.
         margin: of rough scores.
     """
 
@@ -101,7 +101,7 @@ class TwoStageSearch:
 
     Attributes:
         size: passages.
-        rough: whether lists are settled by a measured margin and not by proof.
+        quantized: whether lists are settled by a measured margin and not by proof.
         margin: largest excess of an exact score over the rough one seen, times a factor for safety.
         embedded: passages with an exact vector.
     """

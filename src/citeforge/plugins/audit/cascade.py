@@ -61,15 +61,16 @@ def decide(
     }
     suspects = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
     rows = {}
-    for (query, passage), said in judge_negatives(suspects, texts, hypotheses, strong).items():
+    verdicts_of = judge_negatives(suspects, texts, hypotheses, strong)
+    for (query, passage), verdicts in verdicts_of.items():
         row = Decided(query=query, passage=passage, suspected=suspected[query, passage], by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
-        if not said:
+        if not verdicts:
             continue  # a judge that failed decided nothing: the suspicion stands
         row.by = strong.judge.signature
-        row.score = max((v.margin for _, v in said if v.margin is not None), default=None)
-        if not any(v.entailed for _, v in said):
+        row.score = max((v.margin for _, v in verdicts if v.margin is not None), default=None)
+        if not any(v.entailed for _, v in verdicts):
             row.verdict, row.stratum = NOT_RELEVANT, CLEARED
     return rows
 

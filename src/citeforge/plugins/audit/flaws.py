@@ -190,8 +190,8 @@ def judge_negatives(
 
 def judged_relevant(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
     """Negatives that entail a gold answer of their query, by a judge."""
-    said = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
-    for (query, passage), answers in said.items():
+    verdicts_of = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
+    for (query, passage), answers in verdicts_of.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
             yield Flaw("judged-relevant", query, passage, f"entails {text[:60]!r}")
 

@@ -107,8 +107,9 @@ def find_flaws(
         checks |= _checks(base, options, judge)
         every_flaw += _relevance(base, survey.texts, options, judge, run)
     if strong is not None:
-        made = strong.judge.signature if base is not None else f"{NOT_MADE}no passages"
-        checks["strong judge"] = made
+        checks["strong judge"] = (
+            f"{NOT_MADE}no passages" if base is None else strong.judge.signature
+        )
     result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
@@ -117,10 +118,6 @@ def find_flaws(
         personal_data=survey.personal_data,
         languages=survey.languages,
     )
-    if strong is not None:
-        checks["strong judge"] = (
-            f"{NOT_MADE}no passages" if base is None else strong.judge.signature
-        )
     if strong is not None and base is not None:
         cheap = _cheap(judge, options)
         decided = decide(base, survey.texts, every_flaw, cheap, strong)

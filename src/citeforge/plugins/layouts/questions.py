@@ -152,7 +152,7 @@ def write_items(
         questions: texts.
         graphs: sub-graphs of each.
         path: file to make.
-        empty: blank values of each, as :class:`Item` has them; none when it is empty.
+        empty: blank values of each, as ``KalmaItem`` has them; none when it is empty.
 
     Returns:
         Values that the layout cannot carry: it has one value a relation.

@@ -37,7 +37,7 @@ def leaderboard() -> None:
 
 @leaderboard.command("build")
 @add_options(field_options(SiteOptions))
-def build(**given: Any) -> None:
+def build(**parameters: Any) -> None:
     """Build the site. It needs no server: open index.html.
 
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
@@ -46,7 +46,7 @@ def build(**given: Any) -> None:
     from citeforge.evaluator.reports.rows import systems_text
     from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 
-    site = record_from(SiteOptions, given)
+    site = record_from(SiteOptions, parameters)
     if site.boards is not None:
         if site.benchmark or site.scores or site.title or site.gold:
             raise UsageError(

@@ -6,7 +6,7 @@ longest first, and only the rest is read by its punctuation.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from citeforge.schemas.benchmarks.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
@@ -14,6 +14,8 @@ from citeforge.schemas.citations.grammar import Marker, Parsed
 
 # White space is single spaces where these look.
 _CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:])|NA ?\])")
+_SPACE = re.compile(r"\s+")
+_CHARACTER_LEFT = re.compile(r"\S|\s+")
 _COLON = re.compile(r" ?: ?")
 _FACT_END = re.compile(r" ?[,\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
@@ -82,12 +84,10 @@ class TripleGrammar:
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        # Where the characters stand that are left when white space is squeezed.
-        places = [
-            i for i, c in enumerate(output) if not (c.isspace() and output[i - 1 : i].isspace())
-        ]
-        text = "".join(" " if output[i].isspace() else output[i] for i in places)
-        places.append(len(output))
+        text = _SPACE.sub(" ", output)
+        places: Sequence[int] = range(len(output) + 1)
+        if len(text) < len(output):  # where the characters stand that are left
+            places = [*(m.start() for m in _CHARACTER_LEFT.finditer(output)), len(output)]
         at = 0
         while (opening := _CITES.search(text, at)) is not None:
             start, at = opening.span()

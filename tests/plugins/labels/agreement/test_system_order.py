@@ -79,7 +79,7 @@ def test_sides_that_do_not_fit() -> None:
         compare_orders(four, four[:3], "M")
     with pytest.raises(InputError, match="2 systems have no order"):
         compare_orders(four[:2], four[:2], "M")
-    with pytest.raises(InputError, match="comes twice"):
+    with pytest.raises(InputError, match="has two score files"):
         compare_orders([*four, four[0]], four, "M")
     with pytest.raises(UnknownValueError, match="measure 'N'"):
         compare_orders(four, four, "N")

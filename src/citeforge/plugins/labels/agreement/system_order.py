@@ -134,6 +134,6 @@ def by_system(
         if measure not in entries:
             raise UnknownValueError("measure", measure, entries)
         if file.system in values:
-            raise InputError(f"the system {file.system!r} comes twice on one side")
+            raise InputError(f"the system {file.system!r} has two score files")
         values[file.system] = (file.query_ids, entries[measure].per_query)
     return values
