@@ -145,7 +145,7 @@ def names_with_several_homes() -> int:
 
 LIMITS = {
     "code lines": (lambda: house().code_lines, 47_722),
-    "code lines of the core": (lambda: house().core_lines, 29_857),
+    "code lines of the core": (lambda: house().core_lines, 29_858),
     "files in the largest circle": (largest_circle, 1),
     "arrows that run up the floors": (arrows_up, 0),
     "texts that name code": (lambda: house().texts, 0),
