@@ -42,6 +42,11 @@ EXPORTS = {
 """Plugin to an export that goes with it."""
 MODELS = {"offline_models": ("rage", "--llm", "offline")}
 """Plugin to a system that is run with a model of its own."""
+BUILT_WITH = {
+    "offline_models": (("--embedder", "openai:m"), "the embedder 'openai'"),
+    "trec": (("--candidates", "run:x.run"), "the retriever 'run'"),
+}
+"""Plugin to an option of builds, and what it names that goes with it."""
 SCRIPT = """
 import sys
 from importlib.machinery import PathFinder
@@ -104,8 +109,12 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
     ]
     if form:
         commands.append((["check", answers, "--benchmark", str(package), "--format", form], 1))
+    build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
+    if folder in BUILT_WITH:
+        words, _ = BUILT_WITH[folder]
+        (tmp_path / "x.run").touch()
+        commands.append(([*build, *words, "--out", str(tmp_path / "with")], 1))
     if folder == "audit":
-        build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
         plain = ["--candidates", "bm25", "--drop-suspects"]
         commands.append(([*build, *plain, "--out", str(tmp_path / "built")], 1))
     if folder == "labels":
@@ -135,7 +144,6 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         asked = ["--llm", "template", "--benchmark", str(package), "--out", out]
         commands.append((["run", system, *asked], 1))
     if folder == "offline_models":
-        build = ["build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--licence", "mit"]
         int8 = ["--embedder", "offline", "--compute", "int8", "--device", "cpu"]
         commands.append(([*build, *int8, "--out", str(tmp_path / "built")], 1))
     place = f"citeforge.plugins.{folder}"
@@ -155,6 +163,9 @@ def test_everything_else_works(package: Path, tmp_path: Path, folder: str) -> No
         assert "calibration of lexical@1 corrects nothing: the plugin that gives correct" in told
     if folder == "ray":
         assert "the plugin that gives --engine ray is not part of this copy" in done.stderr
+    if folder in BUILT_WITH:
+        _, what = BUILT_WITH[folder]
+        assert f"the plugin that gives {what} is not part of this copy" in done.stderr
     if folder == "offline_models":
         assert "the plugin that gives --compute int8 is not part of this copy" in done.stderr
     for command in theirs:
