@@ -24,8 +24,8 @@ _CONFIG: ConfigDict = {
 }
 _DOUBLE = re.compile(r"(?<!`)``(?!`)")
 _PATH = re.compile(r"^(#+ `)citeforge\.[\w.]*\.(\w+`)$", re.MULTILINE)
-# How a field is said on the command line is no part of its type.
-_OPTION = re.compile(r"Annotated\[(.*), Option\(.*?\)\]")
+# How a field is checked and said on the command line is no part of its type.
+_METADATA = re.compile(r"Annotated\[(.*?), \w+\(.*\)\]")
 _FIELD = re.compile(r"(?<=```python\n)\w+: .*(?=\n```)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#[^()]*\)")
 
@@ -58,6 +58,6 @@ def api_page(note: str) -> str:
             target = found.final_target if found.is_alias else found
             # Its links lead to anchors that a page of ours does not have.
             text = _LINK.sub(r"\1", render_object_docs(target, _CONFIG))
-            text = _FIELD.sub(lambda m: _OPTION.sub(r"\1", m[0]).replace("'", '"'), text)
+            text = _FIELD.sub(lambda m: _METADATA.sub(r"\1", m[0]).replace("'", '"'), text)
             parts.append("\n" + _PATH.sub(r"\1\2", _DOUBLE.sub("`", text)).strip() + "\n")
     return "".join(parts)
