@@ -6,8 +6,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import chdir
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import chdir, contextmanager
 from contextvars import copy_context
 from itertools import cycle
 from pathlib import Path
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest_pages import browser  # noqa: F401 - a fixture
 from servers import zygote
@@ -36,6 +37,7 @@ settings.register_profile(
     # `too_slow` is a limit in seconds.
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
+settings.register_profile("quick", settings.get_profile("citeforge"), max_examples=25)
 settings.register_profile(
     "fuzz", settings.get_profile("citeforge"), derandomize=False, max_examples=5000
 )
@@ -81,7 +83,24 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+class Ran(subprocess.CompletedProcess[str]):
+    """One run of a command in this process.
+
+    Attributes:
+        error: the error that ended it, with ``code``, ``path``, ``line`` and ``field``; None when
+            it ended otherwise.
+    """
+
+    error: CiteforgeError | None = None
+
+    @property
+    def code(self) -> str:
+        """Code of the error that ended the command; empty when it ended otherwise."""
+        return self.error.code if self.error else ""
+
+
 Cli = Callable[..., subprocess.CompletedProcess[str]]
+Inline = Callable[..., Ran]
 
 
 def pytest_configure() -> None:
@@ -110,30 +129,53 @@ def cli(tmp_path: Path) -> Cli:
 
 
 @pytest.fixture
-def inline(tmp_path: Path) -> Cli:
+def inline(tmp_path: Path) -> Inline:
     """The command as `cli` runs it, in this process: for tests of what it does and says.
 
     That it starts, ends and leaves nothing behind is what tests with `cli` show.
     """
 
-    def run(*args: object, **more: str) -> subprocess.CompletedProcess[str]:
+    def run(*args: object, **more: str) -> Ran:
         from citeforge.cli.main import main
 
         words = [str(arg) for arg in args]
         env = {"HF_HOME": str(tmp_path / "hf"), **more}
         code: object = 0
+        error: BaseException | None = None
         with chdir(tmp_path), CliRunner().isolation(env=env) as (out, err, _):
             try:
                 copy_context().run(main, words)
             except SystemExit as end:
-                code = end.code
+                code, error = end.code, end.__context__
             sys.stdout.flush()
             sys.stderr.flush()
         assert code is None or isinstance(code, int), code
         texts = (stream.getvalue().decode() for stream in (out, err))
-        return subprocess.CompletedProcess(["citeforge", *words], code or 0, *texts)
+        ran = Ran(["citeforge", *words], code or 0, *texts)
+        ran.error = error if isinstance(error, CiteforgeError) else None
+        return ran
 
     return run
+
+
+@contextmanager
+def refused(
+    code: str, kind: type[CiteforgeError] = CiteforgeError, **place: object
+) -> Iterator[pytest.ExceptionInfo[CiteforgeError]]:
+    """Expect an error by its code and its place; its words are asserted in one test alone.
+
+    Args:
+        code: ``error.code``.
+        kind: class of the error.
+        place: attributes that the error has: ``path``, ``line``, ``field``, ``value`` …; paths are
+            compared as texts.
+    """
+    with pytest.raises(kind) as caught:
+        yield caught
+    error = caught.value
+    there = {name: getattr(error, name) for name in place}
+    wanted = {n: str(v) if isinstance(v, Path) else v for n, v in place.items()}
+    assert (error.code, there) == (code, wanted), error
 
 
 T = TypeVar("T")

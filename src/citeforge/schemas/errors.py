@@ -3,6 +3,7 @@
 Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures.
 """
 
+import copyreg
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -39,9 +40,22 @@ def suggestion(value: str, choices: Iterable[str]) -> str:
 
 
 class CiteforgeError(Exception):
-    """Base of all errors that are the user's to mend; shown without a traceback."""
+    """Base of all errors that the user can correct; shown without a traceback.
+
+    Attributes:
+        code: short stable name of the kind of error, e.g. ``"duplicate-id"``; the wording of the
+            message may change, the code does not.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str, *, code: str = "") -> None:
+        self.code = code
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by the attributes: errors cross processes, whatever their constructors need."""
+        return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
 class InputError(CiteforgeError):
@@ -65,13 +79,14 @@ class InputError(CiteforgeError):
         line: int | None = None,
         field: str | None = None,
         allowed: str | None = None,
+        code: str = "",
     ) -> None:
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
         self.field = field
         self.allowed = allowed
-        super().__init__(self.render())
+        super().__init__(self.render(), code=code)
 
     def render(self) -> str:
         """The one line that the user reads."""
@@ -113,7 +128,7 @@ class UnknownValueError(UsageError):
         self.known = sorted(choices)
         hint = suggestion(value, self.known)
         others = f"`{command}` lists them all" if command else f"known: {', '.join(self.known)}"
-        super().__init__(f"unknown {what} {value!r}{hint}; {others}")
+        super().__init__(f"unknown {what} {value!r}{hint}; {others}", code="unknown-name")
 
 
 class MissingExtraError(UsageError):
@@ -124,7 +139,8 @@ class MissingExtraError(UsageError):
         self.extra = extra
         super().__init__(
             f"{purpose} needs the module {module!r}, which is not installed; "
-            f"install it with: pip install 'citeforge[{extra}]'"
+            f"install it with: pip install 'citeforge[{extra}]'",
+            code="missing-extra",
         )
 
 
