@@ -77,7 +77,7 @@ fuzz-files: $(STAMP)  ## damage every example file, run the commands that read i
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --seconds $(BUDGET) $(if $(SEED),--seed $(SEED))
 
 mutants: $(STAMP)  ## change lines of what scores, and see whether a test fails (MINUTES=120, ONLY='*.grammar.*')
-	-CITEFORGE_ZYGOTES= timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
+	-timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
 	@$(BIN)/mutmut results --all true | awk '/: (killed|survived|timeout|suspicious)/ \
 	  {sub(/\.x.*/, "", $$1); n[$$1]++; k[$$1] += !/survived/} \
 	  END {for (m in n) printf "%-45s %5.1f %% of %d killed\n", m, 100 * k[m] / n[m], n[m]}' | sort

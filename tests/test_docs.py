@@ -13,7 +13,6 @@ import pytest
 
 import citeforge
 from conftest import ROOT
-from servers import zygote
 from servers.hub import hub_server
 from servers.manuals import replies
 from servers.running import openai_server
@@ -75,10 +74,8 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Commands of this Python come first, `citeforge` forked from one that has done the imports."""
-    (folder / ".bin").mkdir()
-    zygote.stand_in(folder / ".bin")
-    paths = (folder / ".bin", Path(sys.executable).parent, os.environ["PATH"])
+    """Commands of this Python come first."""
+    paths = (Path(sys.executable).parent, os.environ["PATH"])
     return {
         **os.environ, "PATH": os.pathsep.join(map(str, paths)), "HF_HOME": str(folder / "hf")
     }  # fmt: skip
@@ -92,11 +89,7 @@ RAY = {"docs/scale.md"}
     "page", [pytest.param(p, marks=pytest.mark.ray if p in RAY else ()) for p in PAGES]
 )
 def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
-    """All `sh` blocks of a page, as one script in a fresh folder beside `examples`.
-
-    Each command is a process, forked from one that has done the imports; where a page sets what
-    imports read (docs/publish.md: HF_ENDPOINT), it is started as a user does.
-    """
+    """All `sh` blocks of a page, as one script in a fresh folder beside `examples`."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     script = "\n".join(blocks)
@@ -130,7 +123,9 @@ def test_the_python_pages_run(tmp_path: Path, page: str) -> None:
         cwd=tmp_path, env=env, capture_output=True, text=True,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
-    result = zygote.run_program(program, tmp_path, env)
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr[-3000:]
 
 
