@@ -18,10 +18,10 @@ import builtins, os, select, sys
 
 real = builtins.__import__
 
-def without(name, globals=None, *rest):
+def without(name, globals=None, locals=None, fromlist=(), level=0):
     if name in UNIX and (globals or {}).get("__name__", "").startswith("citeforge"):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    return real(name, globals, *rest)
+    return real(name, globals, locals, fromlist, level)
 
 import concurrent.futures, filelock, multiprocessing, tempfile, uuid  # they read os when imported
 builtins.__import__ = without
