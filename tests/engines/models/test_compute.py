@@ -11,6 +11,12 @@ VNNI = {"avx2", "avx_vnni"}
 PLAIN = {"avx2"}
 
 
+@pytest.fixture(autouse=True)
+def unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.mark.parametrize(
     ("flags", "installed", "expected"),
     [
@@ -24,21 +30,10 @@ PLAIN = {"avx2"}
 def test_auto(
     monkeypatch: pytest.MonkeyPatch, flags: set[str], installed: bool, expected: str
 ) -> None:
-    monkeypatch.delenv("ATEN_CPU_CAPABILITY", raising=False)
-    for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(compute, "abilities", lambda: flags)
     monkeypatch.setattr(compute, "find_spec", lambda name: object() if installed else None)
     assert choose_compute("auto", "cpu") == expected
     assert choose_compute("fp32", "cpu") == "fp32"
-
-
-def test_auto_takes_int8_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute, "abilities", lambda: VNNI)
-    monkeypatch.setattr(compute, "find_spec", lambda name: object())
-    for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
-        monkeypatch.delenv(name, raising=False)
-    assert choose_compute("auto", "cpu") == "int8"
 
 
 def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,6 +43,27 @@ def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     assert choose_compute("auto", "cpu") == "fp32"
     with pytest.raises(UsageError, match=r"does not multiply in bfloat16.*--compute fp32"):
         choose_compute("bf16", "cpu")
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        ({"DNNL_MAX_CPU_ISA": "AVX512_CORE_VNNI"}, "int8"),
+        ({"ONEDNN_MAX_CPU_ISA": "avx512_core_vnni"}, "int8"),
+        ({"ONEDNN_MAX_CPU_ISA": "AVX2"}, "fp32"),
+        ({"ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "DEFAULT"}, "fp32"),
+        ({"ONEDNN_MAX_CPU_ISA": "DEFAULT", "DNNL_MAX_CPU_ISA": "AVX2"}, "bf16"),
+        ({"ONEDNN_MAX_CPU_ISA": "", "DNNL_MAX_CPU_ISA": "AVX2"}, "fp32"),
+    ],
+)
+def test_limits_of_onednn_by_both_of_its_names(
+    monkeypatch: pytest.MonkeyPatch, limits: dict[str, str], expected: str
+) -> None:
+    for name, value in limits.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(compute, "abilities", lambda: BF16)
+    monkeypatch.setattr(compute, "find_spec", lambda name: object())
+    assert choose_compute("auto", "cpu") == expected
 
 
 def test_int8_needs_its_extra_and_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:

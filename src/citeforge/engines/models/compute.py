@@ -17,7 +17,7 @@ from citeforge.schemas.recipes.base import Chosen, Compute
 _DNNL_WITHOUT_BFLOAT16 = frozenset(
     "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
 )
-"""Values of ``DNNL_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
+"""Values of ``ONEDNN_MAX_CPU_ISA`` that take oneDNN's bfloat16 kernels away (CPU dispatcher control
 of its manual)."""
 _DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
 _INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
@@ -127,7 +127,7 @@ def _has_bfloat16(device: str) -> bool:
 def cpu_has_bfloat16() -> bool:
     """Whether matrices are multiplied in bfloat16 by this processor's hardware.
 
-    ``ATEN_CPU_CAPABILITY`` and ``DNNL_MAX_CPU_ISA`` can keep torch from what the processor has;
+    ``ATEN_CPU_CAPABILITY`` and ``ONEDNN_MAX_CPU_ISA`` can keep torch from what the processor has;
     bfloat16 would then be emulated, slower than float32.
     """
     if not {"avx512_bf16", "amx_bf16"} & abilities():
@@ -142,7 +142,9 @@ def cpu_has_vnni() -> bool:
 
 
 def _dnnl_limit() -> str:
-    return os.environ.get("DNNL_MAX_CPU_ISA", os.environ.get("ONEDNN_MAX_CPU_ISA", "")).upper()
+    # oneDNN reads its earlier name where the present one is missing or empty.
+    get = os.environ.get
+    return (get("ONEDNN_MAX_CPU_ISA") or get("DNNL_MAX_CPU_ISA") or "").upper()
 
 
 def abilities() -> set[str]:
