@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile 
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-all test-ray durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test test-all test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -60,6 +60,9 @@ test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray an
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
+
+processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has
+	PYTHONPATH=tests $(BIN)/python -m processors
 
 durations: $(STAMP)  ## measure how long each test takes, into tests/durations.json
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not ray' --junitxml=build/tests.xml

@@ -337,6 +337,7 @@ def test_inputs_without_gold_words_or_passages_are_told_of(tmp_path: Path) -> No
         build(tmp_path, source=items(tmp_path / "l.json", LONG))
 
 
+@pytest.mark.numeric
 def test_dense_retrieval_beside_bm25(tmp_path: Path) -> None:
     manifest = build(tmp_path, retrieving={"retrievers": ("dense", "bm25"), "depth": 3})
     result = Package(tmp_path / "out").candidates("dense")

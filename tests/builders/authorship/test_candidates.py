@@ -32,6 +32,7 @@ class Table:
         return self.vectors[[int(text) for text in texts]]
 
 
+@pytest.mark.numeric
 @settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),

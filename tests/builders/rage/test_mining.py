@@ -17,6 +17,8 @@ from citeforge.engines.search.two_stage import ExactSearch
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.rage import Mining
 
+pytestmark = pytest.mark.numeric
+
 
 def make_world(
     folder: Path, vectors: np.ndarray, ids: list[str]

@@ -36,6 +36,7 @@ def peer(folder: Path) -> Any:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("batch", [TEXTS, *([text] for text in TEXTS[1:])])
 def test_equal_to_the_bit(folder: Path, peer: Any, batch: list[str], dtype: torch.dtype) -> None:

@@ -136,6 +136,7 @@ def test_blocks_cover_everything_once(tmp_path: Path, vectors: np.ndarray, block
     assert np.allclose(np.linalg.norm(joined, axis=1), 1, atol=1e-6)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("block_rows", [7, 64, 1000])
 def test_search_equals_brute_force(tmp_path: Path, vectors: np.ndarray, block_rows: int) -> None:
     shards = write_shards(tmp_path, vectors, 90)
@@ -151,6 +152,7 @@ def test_search_equals_brute_force(tmp_path: Path, vectors: np.ndarray, block_ro
     assert np.array_equal(exact, np.round(exact, 6))
 
 
+@pytest.mark.numeric
 def test_rescoring_does_not_depend_on_company(tmp_path: Path, vectors: np.ndarray) -> None:
     shards = write_shards(tmp_path, vectors, 90)
     rows, positions = np.repeat(np.arange(20), 25), np.arange(500)

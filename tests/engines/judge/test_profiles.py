@@ -19,6 +19,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.judge_profile import Chunks
 
+pytestmark = pytest.mark.numeric
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
 HYPOTHESIS = "It opened in 1964. It stands in Arizona."
 WORDS = sorted({*f"{PREMISE} {HYPOTHESIS}".replace(".", " .").split(), "Yes", "No", "0", "1",

@@ -16,6 +16,7 @@ from citeforge.engines.search.two_stage import ExactSearch, TwoStageSearch
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.rage import Mining
 
+pytestmark = pytest.mark.numeric
 N, QUERIES, DIMENSION = 600, 20, 16
 
 

@@ -107,6 +107,7 @@ def test_paired_difference() -> None:
     assert d.p_permutation == d.p_holm == 1.0
 
 
+@pytest.mark.numeric
 def test_t_test_against_scipy() -> None:
     from scipy import stats
 
@@ -120,6 +121,7 @@ def permutation(d: Floats) -> float:
     return permutation_tests([d])[0]
 
 
+@pytest.mark.numeric
 def test_exact_permutations() -> None:
     # Of 2**5 sign patterns of five equal differences, two are as extreme as all plus.
     assert permutation(np.ones(5)) == 2 / 32
@@ -129,6 +131,7 @@ def test_exact_permutations() -> None:
     assert permutation(np.array([1.0, -1.0])) == 1.0
 
 
+@pytest.mark.numeric
 def test_drawn_permutations_agree_with_the_normal_approximation() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(0.15, 1, 400)
@@ -144,6 +147,7 @@ def test_holm_by_hand() -> None:
     assert math.isnan(holm([math.nan, 0.01])[0])
 
 
+@pytest.mark.numeric
 @given(st.lists(st.floats(0, 1), max_size=20))
 def test_holm_is_monotone(p_values: list[float]) -> None:
     adjusted = holm(p_values)
@@ -285,6 +289,7 @@ def test_measures_are_chosen_by_name_cell_or_family() -> None:
         compare_many(files, ["CAB.R"])
 
 
+@pytest.mark.numeric
 def test_permutations_against_scipy() -> None:
     from scipy import stats
 

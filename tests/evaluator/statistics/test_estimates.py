@@ -18,6 +18,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.intervals import Range
 
+pytestmark = pytest.mark.numeric
 NAN = math.nan
 
 

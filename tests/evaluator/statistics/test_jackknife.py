@@ -22,6 +22,8 @@ from citeforge.plugins.labels.correction.ranks import corrected_difference
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, ScoreFile
 from citeforge.schemas.signature import Signature
 
+pytestmark = pytest.mark.numeric
+
 
 def entry(name: str, sample: Sample) -> MeasureScore:
     measure = find_measure(name)

@@ -10,6 +10,8 @@ from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.ranks import rank_intervals, rank_text
 from citeforge.evaluator.statistics.significance import holm
 
+pytestmark = pytest.mark.numeric
+
 
 def slowly(columns: list[Floats]) -> list[tuple[int, int]]:
     """One test after the other, by scipy."""

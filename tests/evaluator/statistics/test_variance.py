@@ -30,6 +30,7 @@ def design(*levels: int, seed: int = 0) -> Floats:
     return values
 
 
+@pytest.mark.numeric
 def test_components_by_hand() -> None:
     result = spread_of(TABLE, ("runs", "queries"))
     # Means: runs 4 and 8, queries 2, 5 and 11, all 6.
@@ -85,6 +86,7 @@ def test_coverage_in_normal_theory(df: int, chance: float) -> None:
     assert 0.935 - 0.016 < shares.min() <= shares.max() < 0.965 + 0.016, shares
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("levels", [(1, 3, 1, 8), (1, 3, 4, 6), (3, 2, 1, 5), (3, 2, 2, 4)])
 def test_components_are_those_of_statsmodels(levels: tuple[int, ...]) -> None:
     """The expected mean squares, solved for the components, with statsmodels' analysis."""
@@ -133,6 +135,7 @@ def test_components_are_those_of_a_mixed_model() -> None:
     )
 
 
+@pytest.mark.numeric
 def test_a_plan_expects_what_is_seen() -> None:
     result = spread_of(design(3, 2, 2, 30), SOURCES)
     if min(result.components.values()) < 0:  # these count as 0 in a plan
@@ -143,6 +146,7 @@ def test_a_plan_expects_what_is_seen() -> None:
     assert only.stderr == pytest.approx(math.sqrt(4 / 8 + 9 / 6 + 1 / 48))
 
 
+@pytest.mark.numeric
 def test_repeats_of_a_judge_are_no_runs() -> None:
     layers = np.array([[1.0, 0.0, 0.5], [1.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.5, 0.0, 1.0]])
     sample = replace(mean_sample(layers), repeats=2, within=Range(0, 1))

@@ -9,6 +9,7 @@ import torch
 from citeforge.engines.llm.records import Request
 from citeforge.plugins.offline_models.choice import TokenChooser
 
+pytestmark = pytest.mark.numeric
 END = 0
 
 

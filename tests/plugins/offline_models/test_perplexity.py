@@ -14,6 +14,7 @@ from servers.tiny_nli import train_causal
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
 
 
+@pytest.mark.numeric
 def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

@@ -9,6 +9,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from citeforge.plugins.offline_models.packed import pack_linears
 from citeforge.plugins.offline_models.prefill import prefill_many
 
+pytestmark = pytest.mark.numeric
 SHARED = list(range(3, 40))
 TEXTS = [[*SHARED, 7, 8, 9, 10], [*SHARED, 11], [*SHARED, 12, 5, 13]]
 

@@ -61,6 +61,7 @@ def bert_config(size: int) -> object:
     )
 
 
+@pytest.mark.numeric
 def test_bertscore(tmp_path: Path) -> None:
     import torch
     from transformers import BertModel
@@ -90,6 +91,7 @@ def tiny_gpt2(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.numeric
 def test_mauve(tmp_path: Path) -> None:
     import random
 

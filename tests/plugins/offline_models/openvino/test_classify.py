@@ -18,6 +18,7 @@ from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer
 
 if not all(map(find_spec, ("openvino", "nncf", "sentence_transformers"))):
     pytest.skip("without the extra fast", allow_module_level=True)
+pytestmark = pytest.mark.numeric
 
 
 @pytest.fixture(autouse=True, scope="module")

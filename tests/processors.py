@@ -1,0 +1,123 @@
+"""Run the numeric tests in each kind of arithmetic that this processor has.
+
+``python -m processors`` (`make processors`) starts pytest once per setting of the variables by
+which libraries choose their kernels and threads, prints a table, and ends with 1 if a test failed.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from citeforge.engines.models.compute import abilities
+
+TESTS = Path(__file__).parent
+_AVX2 = {"avx2", "fma"}
+_AVX512 = _AVX2 | {"avx512f", "avx512bw", "avx512dq", "avx512vl"}
+_VNNI = _AVX512 | {"avx512_vnni"}
+NEEDED: dict[str, dict[str, set[str]]] = {
+    # Kernels of torch.
+    "ATEN_CPU_CAPABILITY": {"default": set(), "avx2": _AVX2, "avx512": _AVX512},
+    # Kernels of oneDNN, which torch and OpenVINO contain.
+    "ONEDNN_MAX_CPU_ISA": {
+        "AVX2": _AVX2,
+        "AVX512_CORE": _AVX512,
+        "AVX512_CORE_VNNI": _VNNI,
+        "AVX512_CORE_BF16": _VNNI | {"avx512_bf16"},
+        "DEFAULT": set(),
+    },
+    # Products of matrices in float32: OpenBLAS in NumPy, SciPy and FAISS, MKL in torch.
+    "OPENBLAS_CORETYPE": {"Nehalem": {"sse4_2"}, "Haswell": _AVX2},
+    "MKL_CBWR": {"COMPATIBLE": {"sse4_2"}},
+    "OMP_NUM_THREADS": {"1": set(), "2": set(), "3": set()},
+}
+"""Flags of the processor that each value of each variable needs."""
+
+Setting = Mapping[str, str]
+SETTINGS: list[Setting] = [
+    dict(word.split("=") for word in line.split())
+    for line in """\
+ONEDNN_MAX_CPU_ISA=DEFAULT OMP_NUM_THREADS=2
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_BF16 OMP_NUM_THREADS=3
+ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI OMP_NUM_THREADS=1
+ONEDNN_MAX_CPU_ISA=AVX512_CORE OMP_NUM_THREADS=2
+ONEDNN_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=3
+ATEN_CPU_CAPABILITY=avx512 ONEDNN_MAX_CPU_ISA=DEFAULT OMP_NUM_THREADS=1
+ATEN_CPU_CAPABILITY=avx2 OMP_NUM_THREADS=3
+ATEN_CPU_CAPABILITY=default OMP_NUM_THREADS=1
+ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell OMP_NUM_THREADS=2
+ATEN_CPU_CAPABILITY=default ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Nehalem MKL_CBWR=COMPATIBLE \
+OMP_NUM_THREADS=1""".splitlines()
+]
+"""Every value at least once; the last two are an older processor in full."""
+AT_ONCE = 2
+
+
+def environment(setting: Setting) -> dict[str, str]:
+    """Variables of a run: the setting, and no other limit."""
+    limits = {*NEEDED, "DNNL_MAX_CPU_ISA", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"}
+    free = {name: value for name, value in os.environ.items() if name not in limits}
+    # Otherwise torch takes no more threads than there are cores.
+    return {**free, "MKL_DYNAMIC": "FALSE", "CITEFORGE_HYPOTHESIS": "quick", **setting}
+
+
+def list_missing_flags(setting: Setting, flags: set[str]) -> list[str]:
+    """List the flags that a setting needs and a processor lacks."""
+    return sorted(set().union(*(NEEDED[n][v] for n, v in setting.items())) - flags)
+
+
+def run_tests(setting: Setting, files: Sequence[Path]) -> tuple[bool, str, float]:
+    """Run the numeric tests of some files; returns (green, output, seconds)."""
+    start = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "numeric"]
+    done = subprocess.run(
+        [*command, *map(str, files)], cwd=TESTS.parent, env=environment(setting),
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    return done.returncode == 0, done.stdout, time.monotonic() - start
+
+
+def run_settings(settings: Iterable[Setting], files: Sequence[Path], flags: set[str]) -> bool:
+    """Run the tests in each setting, and print a table.
+
+    Args:
+        settings: values of variables.
+        files: test files.
+        flags: of the processor; settings that need others are skipped.
+
+    Returns:
+        Whether no test failed, and tests ran in every setting.
+    """
+    names = {" ".join(f"{n}={v}" for n, v in setting.items()): setting for setting in settings}
+    width = max(map(len, names))
+    lacking = {name: list_missing_flags(setting, flags) for name, setting in names.items()}
+    able = {name: setting for name, setting in names.items() if not lacking[name]}
+    print(f"{'setting':{width}}  passed  failed  seconds", flush=True)
+    red = []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {name: pool.submit(run_tests, setting, files) for name, setting in able.items()}
+        for name, run in runs.items():
+            green, output, seconds = run.result()
+            last = output.rstrip().rpartition("\n")[2]
+            counts = {what: n for n, what in re.findall(r"(\d+) (passed|failed|error)", last)}
+            failed = int(counts.get("failed", 0)) + int(counts.get("error", 0))
+            print(
+                f"{name:{width}}  {counts.get('passed', '0'):>6}  {failed:>6}  {seconds:>7.0f}",
+                flush=True,
+            )
+            if not green:
+                red.append(f"\n{name}\n{output}")
+    for name, missing in lacking.items():
+        if missing:
+            print(f"{name:{width}}  skipped: this processor has no {', '.join(missing)}")
+    print("".join(red), end="")
+    return not red
+
+
+if __name__ == "__main__":
+    marked = [p for p in sorted(TESTS.rglob("test_*.py")) if "mark.numeric" in p.read_text()]
+    sys.exit(not run_settings(SETTINGS, marked, abilities()))
