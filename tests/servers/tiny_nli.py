@@ -50,8 +50,17 @@ def make_tokenizer(folder: Path, pair: bool, words: list[str] | None = None) -> 
 Maker = Callable[[random.Random], tuple[str, str, int]]
 
 
-def train_t5(folder: Path, words: list[str] | None = None, make: Maker = make_pair) -> Path:
-    """Train on pairs that ``make`` draws; ``words`` are those that the tokenizer knows."""
+def train_t5(
+    folder: Path, words: list[str] | None = None, make: Maker = make_pair, until: float = 0.01
+) -> Path:
+    """Train on pairs that ``make`` draws until the loss is below ``until``.
+
+    Args:
+        folder: where the model is saved.
+        words: those that the tokenizer knows.
+        make: draws pairs.
+        until: a loss; with a high one the model hesitates.
+    """
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -82,7 +91,7 @@ def train_t5(folder: Path, words: list[str] | None = None, make: Maker = make_pa
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if loss.item() < 0.01:
+        if loss.item() < until:
             break
     model.eval().save_pretrained(folder)
     return folder

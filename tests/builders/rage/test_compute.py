@@ -59,6 +59,7 @@ def lists(folder: Path) -> list[tuple[str, str, int]]:
     return [(r["query-id"], r["corpus-id"], r["rank"]) for r in table]
 
 
+@pytest.mark.numeric
 @needs_fast
 def test_two_stages_give_the_lists_of_float32(world: Path, tmp_path: Path) -> None:
     quantized = build(world, tmp_path / "int8", "int8")
@@ -69,11 +70,11 @@ def test_two_stages_give_the_lists_of_float32(world: Path, tmp_path: Path) -> No
     assert exact.config["compute"] == "fp32"
     assert quantized.models["embedder"]["dtype"] == "float32"
     assert quantized.models["nominator"]["dtype"] == "int8"
-    assert 0 < quantized.models["nominator"]["margin"] < 0.5
+    assert quantized.models["nominator"]["margin"] > 0
     assert "nominator" not in exact.models
     assert quantized.counts["queries not settled by nominations of any depth"] == 0
-    # A sample of 200 for measuring, and what was nominated.
-    assert 200 < quantized.counts["passages embedded in float32"] < 400
+    # A sample of 200 for measuring, and what was nominated: how many the processor decides.
+    assert 200 <= quantized.counts["passages embedded in float32"] <= 400
 
 
 @needs_fast
@@ -95,6 +96,7 @@ def test_killed_while_deciding_and_resumed(
     assert again.manifest_sha256 == whole.manifest_sha256
 
 
+@pytest.mark.numeric
 @needs_fast
 def test_few_passages_are_all_embedded_in_float32(world: Path, tmp_path: Path) -> None:
     # 2 queries × 2 × (60 + 6) nominations are 264, more than half of 400 passages.
@@ -104,7 +106,7 @@ def test_few_passages_are_all_embedded_in_float32(world: Path, tmp_path: Path) -
         compute="int8",
         mining=Mining(seemingly_relevant=60),
     )
-    made = build_rage(recipe, run_options(tmp_path / "out"))
+    made = build_rage(recipe, run_options(tmp_path / "out", device="cpu"))
     assert "nominator" not in made.models
     assert made.models["embedder"]["engine"].startswith("openvino ")
 

@@ -26,23 +26,34 @@ def offline() -> embed.Embedder:
     return make_embedder("offline", device="cpu")
 
 
+@pytest.fixture(scope="module")
+def float32() -> embed.Embedder:
+    return make_embedder("offline", device="cpu", compute="fp32")
+
+
+@pytest.mark.numeric
 def test_vectors_mean_something(offline: embed.Embedder) -> None:
     vectors = offline.encode(TEXTS, "passage")
     assert vectors.shape == (4, 384)
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
     similarity = vectors @ vectors.T
-    assert similarity[0, 2] > similarity[1, 2] + 0.3
+    assert similarity[0, 2] > similarity[1, 2]
 
 
-def test_close_to_the_float32_model(offline: embed.Embedder) -> None:
+@pytest.mark.numeric
+def test_vectors_are_those_of_the_library(offline: embed.Embedder, float32: embed.Embedder) -> None:
     from sentence_transformers import SentenceTransformer
 
     folder = offline._located.folder  # type: ignore[attr-defined]
     plain = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     expected = plain.encode(TEXTS, normalize_embeddings=True)
-    assert (offline.encode(TEXTS, "passage") * expected).sum(axis=1).min() > 0.9995
+    assert np.allclose(float32.encode(TEXTS, "passage"), expected, atol=1e-5)
+    # How near bfloat16 comes, the processor decides: near enough to know each text again.
+    nearest = (offline.encode(TEXTS, "passage") @ expected.T).argmax(axis=1)
+    assert nearest.tolist() == [0, 1, 2, 3]
 
 
+@pytest.mark.numeric
 def test_order_does_not_matter_within_a_batch_cut(offline: embed.Embedder) -> None:
     # Sorted by length before cutting: the same texts in another order make the same batches.
     forward = offline.encode(TEXTS, "passage")
@@ -50,15 +61,16 @@ def test_order_does_not_matter_within_a_batch_cut(offline: embed.Embedder) -> No
     assert np.array_equal(forward, backward[::-1])
 
 
+@pytest.mark.numeric
 def test_a_batch_that_does_not_fit_is_halved(
-    offline: embed.TransformerEmbedder, monkeypatch: pytest.MonkeyPatch
+    float32: embed.TransformerEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import torch
 
     texts = [f"passage {i} of eleven" for i in range(11)]
-    whole = offline.encode(texts, "passage")
+    whole = float32.encode(texts, "passage")
     sizes: list[int] = []
-    forward = offline._forward
+    forward = float32._forward
 
     def scarce(features: dict[str, torch.Tensor], most: int = 3) -> embed.Vectors:
         sizes.append(len(features["input_ids"]))
@@ -66,14 +78,15 @@ def test_a_batch_that_does_not_fit_is_halved(
             raise torch.OutOfMemoryError("CUDA out of memory")
         return forward(features)
 
-    monkeypatch.setattr(offline, "_forward", scarce)
-    assert np.allclose(offline.encode(texts, "passage"), whole, atol=1e-2)  # bfloat16 at most
+    monkeypatch.setattr(float32, "_forward", scarce)
+    assert np.allclose(float32.encode(texts, "passage"), whole, atol=1e-5)
     assert sizes == [11, 6, 3, 3, 5, 3, 2]
-    monkeypatch.setattr(offline, "_forward", lambda features: scarce(features, 0))
+    monkeypatch.setattr(float32, "_forward", lambda features: scarce(features, 0))
     with pytest.raises(InputError, match=r"^cpu: memory does not suffice to embed one text"):
-        offline.encode(texts, "passage")
+        float32.encode(texts, "passage")
 
 
+@pytest.mark.numeric
 def test_same_bytes_for_every_number_of_threads(offline: embed.Embedder) -> None:
     """In processes of their own, with other hash seeds: `test_parallel.py`."""
     import torch
@@ -148,6 +161,7 @@ def test_a_folder_may_be_called_nearly_like_an_embedder(
     assert embed.make_embedder("ofline") is not None
 
 
+@pytest.mark.numeric
 def test_progress_comes_batch_by_batch_and_counts_each_text_once(
     offline: embed.TransformerEmbedder,
 ) -> None:

@@ -50,6 +50,7 @@ def ask(folder: Path, asked: Sequence[Pair], **options: Any) -> list[Any]:
     return [result[p] for p in asked]
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("kind", ["t5", "classifier"])
 def test_both_verdicts_are_given_and_mean_something(
     kind: str, request: pytest.FixtureRequest
@@ -62,6 +63,7 @@ def test_both_verdicts_are_given_and_mean_something(
     assert right > 130
 
 
+@pytest.mark.numeric
 def test_one_decoder_step_agrees_with_free_generation(t5: Path) -> None:
     """What ALCE's code does: generate, and look whether "1" was written."""
     import torch
@@ -80,6 +82,7 @@ def test_one_decoder_step_agrees_with_free_generation(t5: Path) -> None:
     assert 0 < sum(written) < 80
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("kind", ["t5", "classifier"])
 def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureRequest) -> None:
     folder = request.getfixturevalue(kind)
@@ -91,6 +94,7 @@ def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureReque
             assert a.margin == pytest.approx(b.margin, abs=CLOSE_CALL["float32"] / 2)
 
 
+@pytest.mark.numeric
 def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from citeforge.engines.judge import hf
 
@@ -106,19 +110,18 @@ def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyP
     assert len(result) == 20
 
 
-def test_margins_of_bfloat16_move_less_than_its_rule_says(t5: Path) -> None:
-    asked = list(dict.fromkeys(pairs(100)))
-    exact = [v.margin for v in ask(t5, asked)]
-    for size in (16, 7, 1):
-        judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", dtype="bfloat16"))
-        encoded = judge._model.encode(asked)
-        cuts = range(0, len(asked), size)
-        raw = [m for i in cuts for m in judge._model.margins(encoded[i : i + size])]
-        moved = max(abs(m - e) for m, e in zip(raw, exact, strict=True))
-        # Further than float32's rule allows, and within that of bfloat16.
-        assert CLOSE_CALL["float32"] < moved < CLOSE_CALL["bfloat16"]
+@pytest.mark.numeric
+def test_verdicts_of_bfloat16_are_those_of_float32(tmp_path: Path) -> None:
+    """Of a model that hesitates: bfloat16 alone would turn a verdict here and there."""
+    folder = train_t5(tmp_path, until=0.37)
+    asked = list(dict.fromkeys(pairs(600)))
+    exact = ask(folder, asked)
+    quantized = ask(folder, asked, dtype="bfloat16")
+    assert [v.entailed for v in quantized] == [v.entailed for v in exact]
+    assert any(abs(v.margin) < CLOSE_CALL["bfloat16"] for v in exact)
 
 
+@pytest.mark.numeric
 def test_near_ties_of_bfloat16_are_asked_again_in_float32(t5: Path, tmp_path: Path) -> None:
     from transformers import AutoTokenizer, T5ForConditionalGeneration
 
@@ -157,6 +160,7 @@ def test_long_premises_are_cut_and_counted(kind: str, request: pytest.FixtureReq
     assert session.n_truncated == 2
 
 
+@pytest.mark.numeric
 def test_memory_that_runs_out_halves_the_batch(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -218,6 +222,7 @@ def test_classifiers_without_an_entailment_label(classifier: Path, tmp_path: Pat
     assert [v.entailed for v in named] == [v.entailed for v in ask(classifier, pairs(20))]
 
 
+@pytest.mark.numeric
 def test_the_threshold_moves_a_classifier(classifier: Path) -> None:
     asked = pairs(60)
     counts = [sum(v.entailed for v in ask(classifier, asked, threshold=t)) for t in (0.0, 0.5, 1.0)]

@@ -33,13 +33,14 @@ def mono(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny.mono_t5(tmp_path_factory.mktemp("mono"), steps=150)
 
 
+@pytest.mark.numeric
 def test_a_cross_encoder_scores_as_its_own_library(cross: Path) -> None:
     from sentence_transformers import CrossEncoder
 
     asked = pairs(70)
     expected = CrossEncoder(str(cross), device="cpu").predict(asked)
     result = make_reranker(str(cross), "cpu")
-    assert result.scores(asked) == pytest.approx([float(s) for s in expected], abs=1e-6)
+    assert result.scores(asked) == pytest.approx([float(s) for s in expected], abs=1e-5)
     assert len(set(result.scores(asked))) > 60
     assert result.scores([]) == []
     assert result.identity()["kind"] == "cross-encoder"
@@ -113,6 +114,7 @@ def test_models_that_are_none(cross: Path, mono: Path, tmp_path: Path) -> None:
         make_reranker(str(broken), "cpu")
 
 
+@pytest.mark.numeric
 def test_every_pair_has_its_own_score_whatever_the_order(
     cross: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -24,6 +24,7 @@ from citeforge.engines.search.exact import (
 )
 from citeforge.schemas.errors import InputError
 
+pytestmark = pytest.mark.numeric
 PRODUCTS: Callable[[Any], Any] = partial(TorchSearch, device="cpu")
 
 
@@ -104,9 +105,11 @@ EXACT = QUERIES.astype(np.float64) @ CORPUS.astype(np.float64).T
 @pytest.mark.parametrize("k", [1, 22, 400])
 def test_the_best_of_several_blocks(k: int) -> None:
     best = blockwise(PRODUCTS(QUERIES), k)
-    order = np.argsort(-EXACT, axis=1, kind="stable")[:, :k]
-    assert np.array_equal(best.where, order)
-    assert np.allclose(best.scores, np.take_along_axis(EXACT, order, axis=1), atol=1e-6)
+    # Some scores are nearer to each other than float32 can tell: either order is right.
+    found = np.take_along_axis(EXACT, best.where, axis=1)
+    assert np.allclose(found, -np.sort(-EXACT, axis=1)[:, :k], rtol=0, atol=1e-6)
+    assert np.allclose(best.scores, found, rtol=0, atol=1e-6)
+    assert all(len(set(row)) == k for row in best.where.tolist())
 
 
 def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +119,10 @@ def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -
     assert isinstance(choose_first_stage(queries, 1e6), Faiss)
 
 
-def test_the_number_of_queries_says_what_retrieves_candidates() -> None:
+def test_the_number_of_queries_says_what_retrieves_candidates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(search, "has_gpu", lambda: False)
     ways = [choose_first_stage(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 351, 352)]
     assert [type(w) for w in ways] == [Faiss, TorchSearch, TorchSearch, Faiss]
 
