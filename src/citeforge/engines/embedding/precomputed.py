@@ -129,7 +129,9 @@ def _table_shape(path: Path) -> tuple[int, int]:
         metadata = pq.read_metadata(path)
     column, schema = _column(path)
     if "_id" not in schema.names:
-        raise InputError("has no column _id", path=path, allowed=ALLOWED, code="missing-field")
+        raise InputError(
+            "is missing", path=path, field="_id", allowed=ALLOWED, code="missing-field"
+        )
     ids, kind = schema.field("_id").type, schema.field(column).type
     if pa.types.is_nested(ids):
         raise InputError(
@@ -156,7 +158,9 @@ def _column(path: Path) -> tuple[str, pa.Schema]:
     schema = read_schema(path)
     name = next((n for n in _COLUMNS if n in schema.names), None)
     if name is None:
-        raise InputError("has no column vector", path=path, allowed=ALLOWED, code="missing-field")
+        raise InputError(
+            "is missing", path=path, field="vector", allowed=ALLOWED, code="missing-field"
+        )
     kind = schema.field(name).type
     if not (any(is_of(kind) for is_of in _LISTS) and pa.types.is_floating(kind.value_type)):
         raise InputError(
