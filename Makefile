@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile 
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-ray exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test test-all test-ray durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -51,11 +51,19 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl
 	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical
 
-test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+test: $(STAMP)  ## run the quick tests (minutes)
+	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'
+
+test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray and every kind of arithmetic
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
+	$(MAKE) test-ray processors
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
+
+durations: $(STAMP)  ## measure how long each test takes, into tests/durations.json
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not ray' --junitxml=build/tests.xml
+	PYTHONPATH=tests $(BIN)/python -m durations build/tests.xml
 
 exhaustive: $(STAMP)  ## run the tests that take a sample of their points at all of them (minutes)
 	CITEFORGE_ALL_POINTS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m sampled

@@ -57,24 +57,27 @@ sys.dont_write_bytecode = False
 # The embedded LLM is taken out of its file once a checkout, not once a test, nor for the user.
 os.environ["HF_ASSETS_CACHE"] = str(ROOT / ".pytest_cache" / "assets")
 
-LONG = (
-    "test_docs.py", "real/", "test_resume.py", "test_extend.py", "torture/", "test_leaderboard.py",
-    "test_hub.py", "test_annotation.py", "test_attacker.py", "test_parallel.py", "test_inspect.py",
-)  # fmt: skip
-"""Files of 20 seconds of a processor and more, longest first: no worker is left with one at the
-end."""
+TIERS = pytest.StashKey[dict[str, str]]()
+"""Test function, as ``path::name``, to ``quick`` or ``slow``; quick if any parameter is."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, else the order of names. A real Ray is started on demand only."""
-    if not os.environ.get("CITEFORGE_RAY"):
-        skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
-        for item in items:
-            if item.get_closest_marker("ray"):
-                item.add_marker(skip)
-    items.sort(
-        key=lambda item: next((n for n, p in enumerate(LONG) if p in item.nodeid), len(LONG))
-    )
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note the tiers before `-m` leaves any out. A real Ray is started on demand only."""
+    tiers = config.stash[TIERS] = {}
+    skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
+    for item in items:
+        is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
+        name = item.nodeid.partition("[")[0]
+        if not is_slow or name not in tiers:
+            tiers[name] = "slow" if is_slow else "quick"
+        if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def tiers(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Tier of each collected test function, as in :data:`TIERS`."""
+    return request.config.stash[TIERS]
 
 
 def pytest_collection_finish() -> None:

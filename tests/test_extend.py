@@ -56,6 +56,7 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_every_plugin_of_the_page_works(tmp_path: Path) -> None:
     env = environment(tmp_path / "venv")
     for name, text in FILES.items():
