@@ -125,9 +125,10 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
             yield places.row(line, answer, context), answer
     if not is_any:
         raise InputError(
-            "holds no answer to this context set",
+            f"contains no answer to the context set {context!r}",
             path=submission.path,
-            allowed=f"context {context!r}",
+            allowed="name a context set that its lines answer: --context",
+            code="no-answers",
         )
 
 
@@ -144,15 +145,16 @@ def answers_by_cell(
         cell, is_any = answer.context, True
         if cell is None or cell not in cells:
             raise InputError(
-                "is missing" if cell is None else f"{cell!r} is no cell of the benchmark",
+                "is missing" if cell is None else f"{cell!r} is not a cell of the benchmark",
                 path=submission.path,
                 line=line,
                 field="context",
                 allowed=", ".join(cells),
+                code="missing-field" if cell is None else "unknown-context",
             )
         yield cell, places.row(line, answer, cell), answer
     if not is_any:
-        raise InputError("holds no answers", path=submission.path)
+        raise InputError("contains no answers", path=submission.path, code="no-answers")
 
 
 def require_cells_alone(
@@ -170,5 +172,6 @@ def require_cells_alone(
         own = benchmark.kind.default_measures[0]
         raise UsageError(
             f"{what}: {own} measures look at all cells at once; score the family {own} by "
-            "itself, and others with --context CELL --measures …"
+            "itself, and others with --context CELL --measures …",
+            code="conflicting-options",
         )

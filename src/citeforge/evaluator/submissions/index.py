@@ -99,6 +99,7 @@ class Submission:
                 line=1,
                 field="benchmark_hash",
                 allowed="score it against the benchmark that it answers",
+                code="wrong-benchmark",
             )
 
     @property
@@ -190,7 +191,9 @@ class Submission:
             return name
         if len(self.contexts) > 1:
             raise UsageError(
-                f"the answers are of several context sets; give --context {'|'.join(self.contexts)}"
+                "the answers are of several context sets; give --context "
+                + "|".join(self.contexts),
+                code="missing-option",
             )
         return self.contexts[0]
 
@@ -228,7 +231,8 @@ class Submission:
         if FULL in contexts:
             return [FULL]
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(contexts)}"
+            f"the benchmark has several context sets; give --context {'|'.join(contexts)}",
+            code="missing-option",
         )
 
     def answers(self) -> Iterator[tuple[int, SubmissionLine]]:
