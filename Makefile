@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile 
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-ray exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test test-all test-ray durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -51,11 +51,19 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge run random --benchmark out/kalma --out out/kalma-random.jsonl
 	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical
 
-test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder
+test: $(STAMP)  ## run the quick tests (minutes)
+	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'
+
+test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray and every kind of arithmetic
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
+	$(MAKE) test-ray processors
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray
+
+durations: $(STAMP)  ## measure how long each test takes, into tests/durations.json
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not ray' --junitxml=build/tests.xml
+	PYTHONPATH=tests $(BIN)/python -m durations build/tests.xml
 
 exhaustive: $(STAMP)  ## run the tests that take a sample of their points at all of them (minutes)
 	CITEFORGE_ALL_POINTS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -m sampled
@@ -77,7 +85,7 @@ fuzz-files: $(STAMP)  ## damage every example file, run the commands that read i
 	PYTHONPATH=tests $(BIN)/python -m fuzzing --seconds $(BUDGET) $(if $(SEED),--seed $(SEED))
 
 mutants: $(STAMP)  ## change lines of what scores, and see whether a test fails (MINUTES=120, ONLY='*.grammar.*')
-	-CITEFORGE_ZYGOTES= timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
+	-timeout --signal=INT $(MINUTES)m $(BIN)/mutmut run --max-children 1 $(if $(ONLY),'$(ONLY)')
 	@$(BIN)/mutmut results --all true | awk '/: (killed|survived|timeout|suspicious)/ \
 	  {sub(/\.x.*/, "", $$1); n[$$1]++; k[$$1] += !/survived/} \
 	  END {for (m in n) printf "%-45s %5.1f %% of %d killed\n", m, 100 * k[m] / n[m], n[m]}' | sort

@@ -6,10 +6,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
-from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,11 +17,11 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage.build import build_rage
+from citeforge.cli.main import main
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest_pages import browser  # noqa: F401 - a fixture
-from servers import zygote
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -58,24 +57,21 @@ sys.dont_write_bytecode = False
 # The embedded LLM is taken out of its file once a checkout, not once a test, nor for the user.
 os.environ["HF_ASSETS_CACHE"] = str(ROOT / ".pytest_cache" / "assets")
 
-LONG = (
-    "test_docs.py", "real/", "test_resume.py", "test_extend.py", "torture/", "test_leaderboard.py",
-    "test_hub.py", "test_annotation.py", "test_attacker.py", "test_parallel.py", "test_inspect.py",
-)  # fmt: skip
-"""Files of 20 seconds of a processor and more, longest first: no worker is left with one at the
-end."""
+TIERS = pytest.StashKey[dict[str, str]]()
+"""Test function, as ``path::name``, to ``quick`` or ``slow``; quick if any parameter is."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first, else the order of names. A real Ray is started on demand only."""
-    if not os.environ.get("CITEFORGE_RAY"):
-        skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
-        for item in items:
-            if item.get_closest_marker("ray"):
-                item.add_marker(skip)
-    items.sort(
-        key=lambda item: next((n for n, p in enumerate(LONG) if p in item.nodeid), len(LONG))
-    )
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Note the tiers before `-m` leaves any out. A real Ray is started on demand only."""
+    tiers = config.stash[TIERS] = {}
+    skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
+    for item in items:
+        is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
+        name = item.nodeid.partition("[")[0]
+        if not is_slow or name not in tiers:
+            tiers[name] = "slow" if is_slow else "quick"
+        if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
+            item.add_marker(skip)
 
 
 def pytest_collection_finish() -> None:
@@ -103,57 +99,52 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 Inline = Callable[..., Ran]
 
 
-def pytest_configure() -> None:
-    """Workers come later, and find what is made here in their environment."""
-    zygote.prepare()
+def run_process(
+    words: Sequence[object], folder: Path, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own."""
+    command = [sys.executable, "-m", "citeforge", *map(str, words)]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
 
 
-def pytest_unconfigure() -> None:
-    """Servers end by themselves."""
-    zygote.remove()
+def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) -> Ran:
+    """Run the command in this process."""
+    args = [str(word) for word in words]
+    code: object = 0
+    error: BaseException | None = None
+    with chdir(folder), CliRunner().isolation(env=env) as (out, err, _):
+        try:
+            copy_context().run(main, args)
+        except SystemExit as end:
+            code, error = end.code, end.__context__
+        sys.stdout.flush()
+        sys.stderr.flush()
+    assert code is None or isinstance(code, int), code
+    texts = (stream.getvalue().decode() for stream in (out, err))
+    ran = Ran(["citeforge", *args], code or 0, *texts)
+    ran.error = error if isinstance(error, CiteforgeError) else None
+    return ran
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Cli:
     """Run the real command in a process of its own; HF caches stay inside the test's folder.
 
-    One call after another comes from another server, with another seed of hashes.
+    For tests of signals, pipes, locales, terminals and imports; all others use `inline`.
     """
-    numbers = cycle((0, 1))
 
     def run(*args: object, **more: str) -> subprocess.CompletedProcess[str]:
-        env = {**os.environ, "HF_HOME": str(tmp_path / "hf"), **more}
-        return zygote.run([str(arg) for arg in args], tmp_path, env, next(numbers))
+        return run_process(args, tmp_path, {**os.environ, "HF_HOME": str(tmp_path / "hf"), **more})
 
     return run
 
 
 @pytest.fixture
 def inline(tmp_path: Path) -> Inline:
-    """The command as `cli` runs it, in this process: for tests of what it does and says.
-
-    That it starts, ends and leaves nothing behind is what tests with `cli` show.
-    """
+    """Run the command in this process, in the test's folder."""
 
     def run(*args: object, **more: str) -> Ran:
-        from citeforge.cli.main import main
-
-        words = [str(arg) for arg in args]
-        env = {"HF_HOME": str(tmp_path / "hf"), **more}
-        code: object = 0
-        error: BaseException | None = None
-        with chdir(tmp_path), CliRunner().isolation(env=env) as (out, err, _):
-            try:
-                copy_context().run(main, words)
-            except SystemExit as end:
-                code, error = end.code, end.__context__
-            sys.stdout.flush()
-            sys.stderr.flush()
-        assert code is None or isinstance(code, int), code
-        texts = (stream.getvalue().decode() for stream in (out, err))
-        ran = Ran(["citeforge", *words], code or 0, *texts)
-        ran.error = error if isinstance(error, CiteforgeError) else None
-        return ran
+        return run_inline(args, tmp_path, {"HF_HOME": str(tmp_path / "hf"), **more})
 
     return run
 

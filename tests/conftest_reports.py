@@ -1,6 +1,5 @@
 """Score files of a hostile system and a plain one."""
 
-import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,8 +11,7 @@ from citeforge.evaluator.reports.report import make_report
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.schemas.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
-from conftest import write_jsonl
-from servers import zygote
+from conftest import run_inline, write_jsonl
 
 HOSTILE = [
     "<script>document.title = 'owned'</script> [1].",
@@ -41,7 +39,7 @@ def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["run", "echo-relevant", *there, "--out", "echo.jsonl"],
         *(["score", f"{s}.jsonl", *there, *how, "--out", f"{s}.json"] for s in ("evil", "echo")),
     ):
-        result = zygote.run(words, folder, {**os.environ, "HF_HOME": str(folder / "hf")}, 0)
+        result = run_inline(words, folder, {"HF_HOME": str(folder / "hf")})
         assert result.returncode == 0, result.stderr
     return folder
 

@@ -4,6 +4,7 @@ import inspect
 import os
 import pydoc
 import re
+import shlex
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -12,8 +13,7 @@ from pathlib import Path
 import pytest
 
 import citeforge
-from conftest import ROOT
-from servers import zygote
+from conftest import ROOT, run_inline
 from servers.hub import hub_server
 from servers.manuals import replies
 from servers.running import openai_server
@@ -75,28 +75,43 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Commands of this Python come first, `citeforge` forked from one that has done the imports."""
-    (folder / ".bin").mkdir()
-    zygote.stand_in(folder / ".bin")
-    paths = (folder / ".bin", Path(sys.executable).parent, os.environ["PATH"])
+    """Commands of this Python come first."""
+    paths = (Path(sys.executable).parent, os.environ["PATH"])
     return {
         **os.environ, "PATH": os.pathsep.join(map(str, paths)), "HF_HOME": str(folder / "hf")
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/first-benchmark.md"])
+def test_the_commands_that_a_newcomer_types(
+    tmp_path: Path, page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The `citeforge` lines of a page, in this process; other lines with the shell."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
+    lines = "\n".join(blocks).replace("\\\n", " ").splitlines()
+    commands = [line for line in lines if line.startswith("citeforge ")]
+    assert len(commands) >= PAGES[page]
+    with ExitStack() as servers:
+        env = {"HF_HOME": str(tmp_path / "hf"), **outside(page, tmp_path, servers)}
+        for line in lines:
+            if line in commands:
+                ran = run_inline(shlex.split(line)[1:], tmp_path, env)
+                assert ran.returncode == 0, (line, ran.stderr)
+            else:
+                subprocess.run(line, shell=True, cwd=tmp_path, check=True)
 
 
 RAY = {"docs/scale.md"}
 """Pages whose commands start a Ray cluster."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [pytest.param(p, marks=pytest.mark.ray if p in RAY else ()) for p in PAGES]
 )
 def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
-    """All `sh` blocks of a page, as one script in a fresh folder beside `examples`.
-
-    Each command is a process, forked from one that has done the imports; where a page sets what
-    imports read (docs/publish.md: HF_ENDPOINT), it is started as a user does.
-    """
+    """All `sh` blocks of a page, as one script in a fresh folder beside `examples`."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     blocks = re.findall(r"```sh\n(.*?)```", (ROOT / page).read_text(), re.DOTALL)
     script = "\n".join(blocks)
@@ -114,6 +129,7 @@ def test_every_command_of_the_pages_runs(tmp_path: Path, page: str) -> None:
     assert result.returncode == 0, result.stderr[-3000:]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["library", "recipes"])
 def test_the_python_pages_run(tmp_path: Path, page: str) -> None:
     """The `sh` blocks of a page, then all its `python` blocks as one program."""
@@ -130,7 +146,9 @@ def test_the_python_pages_run(tmp_path: Path, page: str) -> None:
         cwd=tmp_path, env=env, capture_output=True, text=True,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr[-3000:]
-    result = zygote.run_program(program, tmp_path, env)
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
     assert result.returncode == 0, result.stderr[-3000:]
 
 

@@ -26,6 +26,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_world(tmp_path_factory.mktemp("fuzzing") / "world")
 
 
+@pytest.mark.slow
 def test_a_fixed_part(world: Path, tmp_path: Path) -> None:
     """Some damaged files of every kind: no traceback, no hang, and every message names a file."""
     session = Session(world, tmp_path, patience(60))
@@ -38,6 +39,7 @@ def test_a_fixed_part(world: Path, tmp_path: Path) -> None:
     assert session.counts["exit 1"] > session.counts["cases"] / 3
 
 
+@pytest.mark.slow
 def test_a_case_is_its_name(world: Path, tmp_path: Path) -> None:
     seen = []
     for name in ("first", "second"):
@@ -54,6 +56,7 @@ def test_a_case_is_its_name(world: Path, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_planted_bugs_are_found(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +82,7 @@ def test_planted_bugs_are_found(
     assert run(SystemExit(7)) == "exit code 7 of labels judge"
 
 
+@pytest.mark.slow
 def test_a_child_that_dies_or_hangs_is_noticed_and_replaced(tmp_path: Path) -> None:
     """By a pipe into which nobody writes, and by what the system does to greedy processes. The
     limit says what is a hang: nothing with the one, whatever has no answer yet with the other."""

@@ -11,6 +11,8 @@ from nbclient import NotebookClient
 from conftest import EXAMPLES
 from patience import patience
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
 
 

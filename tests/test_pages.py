@@ -54,6 +54,7 @@ def build_site(*folders: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path, browser: Any) -> None:
     result = build_site(tmp_path)
     assert result.returncode == 0, result.stderr

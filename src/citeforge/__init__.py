@@ -71,14 +71,7 @@ __all__ = sorted([*_MODULE_OF, "__version__"])
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
         raise AttributeError(f"module 'citeforge' has no attribute {name!r}")
-    try:
-        return getattr(import_module(_MODULE_OF[name]), name)
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith("citeforge.plugins"):
-            raise
-        from citeforge.engines.plugins import absent_plugin
-
-        raise absent_plugin(f"citeforge.{name}") from error
+    return getattr(import_module(_MODULE_OF[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -13,6 +13,8 @@ from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
 from conftest import Cli, real_data
 from scoring import score
 
+pytestmark = pytest.mark.slow
+
 LIST_HEADING = re.compile(
     r"\n(?:(?:In-?line )?[Cc]itations|References?|Contexts)(?: for the answer)?:\s"
 )

@@ -9,6 +9,8 @@ from citeforge.package.manifest import load_intact
 from conftest import Cli, real_data
 from servers.running import openai_server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("route", ["quotes and BM25", "mined negatives"])
 def test_label_only_benchmark_of_hagrid(inline: Cli, tmp_path: Path, route: str) -> None:

@@ -1,9 +1,12 @@
 """Corrected values on ExpertQA's human labels."""
 
+import pytest
 from benchmarks.expertqa import draw, read
 
 from citeforge.engines.judge.no_model import LexicalJudge
 from conftest import real_data
+
+pytestmark = pytest.mark.slow
 
 
 def test_corrected_intervals_cover_what_people_say() -> None:

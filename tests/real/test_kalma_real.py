@@ -3,9 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from citeforge.package.manifest import load_intact
 from conftest import Cli, real_data
 from servers.sparql import sparql_server
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_whole_route_on_real_people(cli: Cli, tmp_path: Path) -> None:

@@ -9,6 +9,8 @@ import pytest
 
 from conftest import EXAMPLES, real_data
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = EXAMPLES / "notebooks" / "compare-published-files.ipynb"
 
 

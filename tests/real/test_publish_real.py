@@ -13,6 +13,8 @@ from conftest_pages import expect
 from patience import patience
 from servers.hub import hub_server
 
+pytestmark = pytest.mark.slow
+
 REPO = "org/hagrid-gold"
 
 

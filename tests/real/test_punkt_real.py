@@ -11,6 +11,8 @@ from citeforge.engines.text.segmenters import PunktSegmenter
 from conftest import real_data
 from engines.text.test_punkt import write_punkt_tab
 
+pytestmark = pytest.mark.slow
+
 
 def real_texts() -> list[str]:
     """Outputs with citation marks, gold answers and passages, as they are."""

@@ -10,6 +10,8 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from conftest import Cli, real_data
 from servers.running import openai_server
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def data() -> Path:

@@ -1,10 +1,9 @@
 """Commands that are killed or limited while they run; each is a process of its own."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
-from subprocess import CompletedProcess
-
-from servers import zygote
 
 PROGRAM = '''
 import os, resource, signal, sys
@@ -32,7 +31,7 @@ main(ARGS)
 
 def run(
     args: list[str], folder: Path, largest: int = 0, die_at: tuple[Path, int] | None = None
-) -> CompletedProcess[str]:
+) -> subprocess.CompletedProcess[str]:
     """Run a command, whose files grow to so many bytes at most (0: any).
 
     ``die_at``: a folder, and which new file there the command does not live to make.
@@ -40,4 +39,5 @@ def run(
     place = die_at and (str(die_at[0]), die_at[1])
     program = f"ARGS, LARGEST, DIE_AT = {args!r}, {largest}, {place!r}\n{PROGRAM}"
     env = {**os.environ, "HF_HOME": str(folder / "hf")}
-    return zygote.run_program(program, folder, env)
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)

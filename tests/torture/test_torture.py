@@ -8,6 +8,8 @@ import pytest
 
 from torture.sweep import Torture, compiler, sample, small_disk, torture
 
+pytestmark = pytest.mark.slow
+
 KILLS = 1
 """Kills a command; `make torture` makes thousands."""
 

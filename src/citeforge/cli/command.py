@@ -45,14 +45,13 @@ def command_of_plugin(name: str) -> click.Command | None:
     """The command that a plugin gives under a name; None where none does.
 
     Raises:
-        InputError: the plugin is broken, or a built-in one that this copy lacks.
+        InputError: the plugin is broken.
         UsageError: two plugins give it.
     """
-    from citeforge.engines.plugins import find_typed, require_built_in, require_return
+    from citeforge.engines.plugins import find_typed, require_return
 
     command = find_typed("commands", name, Command, f"{name!r} of commands")
     if command is None:
-        require_built_in("commands", name, f"the command {name!r}")
         return None
     return require_return(command.load(), click.Command, command.load)
 

@@ -121,42 +121,16 @@ def entry_names(group: str) -> Iterator[tuple[str, str]]:
 
 def entries_of(group: str) -> tuple[PluginEntry, ...]:
     """Everything that plugins give to a group; nothing is imported."""
-    return tuple(e for e in _entries() if e.group == group and has_code(e))
+    return tuple(e for e in _entries() if e.group == group)
 
 
-def built_in(group: str, name: str, what: str) -> object:
-    """What a built-in plugin gives to a group, under a name that the core declares.
-
-    Arguments and errors are those of :func:`require_built_in`.
-    """
-    entry = find_entry(group, name)
-    if entry is None or entry[1]:
-        raise absent_plugin(what)
-    return entry[0]
-
-
-def require_built_in(group: str, name: str, what: str) -> None:
-    """Stop where a built-in plugin would give something, and this copy lacks its folder.
-
-    Args:
-        group: of GROUPS.
-        name: what is asked for.
-        what: it in words.
+def built_in(group: str, name: str) -> object:
+    """Load what a built-in plugin declares under a group and a name.
 
     Raises:
-        InputError: its folder is not there.
+        InputError: its import fails.
     """
-    for entry in _declared():
-        if (entry.group, entry.name, entry.origin) == (group, name, "") and not has_code(entry):
-            raise absent_plugin(what)
-
-
-def absent_plugin(what: str) -> InputError:
-    """The error of what a built-in plugin gives, where this copy lacks its folder."""
-    return InputError(
-        f"the plugin that gives {what} is not part of this copy",
-        allowed="the whole of citeforge: pip install citeforge",
-    )
+    return next(_loaded(e) for e in _declared() if (e.group, e.name, e.origin) == (group, name, ""))
 
 
 def _in_one_line(error: BaseException) -> str:
@@ -247,17 +221,6 @@ def _entries() -> list[PluginEntry]:
 @cache
 def _declared() -> tuple[PluginEntry, ...]:
     return tuple(sorted(entry_points(), key=lambda e: (e.group, e.name)))
-
-
-def has_code(entry: PluginEntry) -> bool:
-    """Whether the code of an entry is there: a copy may lack folders of built-in plugins."""
-    folder = entry.module.split(".")[:3]
-    return folder[:2] != ["citeforge", "plugins"] or _is_there(".".join(folder))
-
-
-@cache
-def _is_there(folder: str) -> bool:
-    return importlib.util.find_spec(folder) is not None
 
 
 def _files() -> list[tuple[tuple[PluginEntry, ...], str]]:

@@ -133,8 +133,7 @@ class Registry(Generic[D, T]):
         """A declaration with what makes it; of what a built-in plugin makes, the plugin's own."""
         if declared.factory:
             return declared
-        label = f"the {self.what} {declared.name!r}"
-        return cast(D, plugins.built_in(self.group, declared.name, label))
+        return cast(D, plugins.built_in(self.group, declared.name))
 
     def _nobody(self, spec: str) -> UsageError:
         error = self._unknown(spec)

@@ -128,7 +128,7 @@ def make_runner(run: RunOptions) -> Runner:
 
     Raises:
         UsageError: no such runner, options of another, or wrong ones.
-        InputError: the plugin that gives it is broken, or not part of this copy.
+        InputError: the plugin that defines it is broken.
     """
     runner = _find(run.engine)
     for other in run.engine_options:
@@ -153,7 +153,6 @@ def _find(name: str) -> type[Runner]:
     entry = plugins.find_entry(GROUP, name)
     if entry is not None:
         return _checked(*entry)
-    plugins.require_built_in(GROUP, name, f"--engine {name}")
     names = runner_names()
     raise UsageError(f"--engine {name!r}{suggestion(name, names)}: one of {', '.join(names)}")
 

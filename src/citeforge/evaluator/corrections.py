@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -73,62 +73,39 @@ class Correction(Protocol):
         """
 
 
-_ABSENT = plugins.absent_plugin("corrections")
-
-
-class Corrections:
-    """What corrects scores: entry ``labels`` of the group ``citeforge.corrections``.
-
-    This one corrects nothing: it stands in copies that lack the plugin.
-
-    Attributes:
-        absent: what to tell beside scores that were corrected elsewhere.
-    """
-
-    absent: tuple[str, ...] = (
-        f"differences and ranks of corrected values are not told: {_ABSENT}",
-    )
+class Corrections(Protocol):
+    """Corrections of scores, implemented by the built-in plugin ``labels``."""
 
     def by_labels(self, paths: Sequence[Path]) -> Correction:
-        """The correction by files of labels.
+        """Read the correction by files of labels.
 
         Raises:
-            InputError: a file is none, or labels nothing that a statement cites; or this copy lacks
-                the plugin.
+            InputError: a file holds no labels, or labels nothing that a statement cites.
         """
-        raise plugins.absent_plugin("--labels")
 
     def by_calibration(
         self, figures: Mapping[str, Any], judge: str
     ) -> tuple[Correction | None, str]:
-        """The correction by what a package keeps of a judge's errors, and what to warn of."""
-        return None, f"the benchmark's calibration of {judge} corrects nothing: {_ABSENT}"
+        """Make the correction from a package's error rates of a judge, with a warning or ""."""
 
     def difference(
         self, first: MeasureScore, second: MeasureScore, clusters: npt.NDArray[np.int64] | None
     ) -> CorrectedDifference | None:
-        """The paired difference on one measure; None where labels do not allow one.
+        """Compute the paired difference on one measure; None where labels do not allow one.
 
         Args:
             first: a system's entry.
             second: the other's.
             clusters: cluster of each query, where questions repeat.
         """
-        return None
 
     def notes(self, files: Sequence[ScoreFile]) -> Sequence[str]:
-        """How corrected values were made, and what they say of the order of systems."""
-        return self.absent
+        """Explain how corrected values were made, and what they imply for the order of systems."""
 
 
 def find_corrections() -> Corrections:
-    """What corrects scores in this copy.
-
-    Raises:
-        InputError: the plugin that should do it is broken.
-    """
-    what = "what corrects scores"
-    return plugins.find_typed("corrections", "labels", Corrections, what) or Corrections()
+    """Load the corrections of the built-in plugin ``labels``."""
+    return cast(Corrections, plugins.built_in("corrections", "labels"))
 
 
 def calibration_key(judge: str) -> str:

@@ -69,7 +69,6 @@ def _unknown(spec: str) -> UsageError:
     name, _, argument = spec.partition(":")
     names = [*DECLARATIONS, *dict(plugins.entry_names("sources"))]
     if argument and name not in names:
-        plugins.require_built_in("sources", name, f"the source {name!r}")
         return UnknownValueError("source", name, names)
     kinds = ", ".join(names)
     return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}")

@@ -178,7 +178,6 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     """
     kind = find_kind(manifest.kind)
     if kind is None:
-        plugins.require_built_in(_GROUP, manifest.kind, f"the kind of benchmark {manifest.kind!r}")
         raise InputError(
             f"is of the unknown kind {manifest.kind!r}",
             path=path,
@@ -199,15 +198,13 @@ def find_kind(name: str) -> Kind | None:
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
-    """The recipe of a kind; None where nobody gives the kind, or nothing builds it.
+    """Look up the recipe of a kind; None for an unknown kind and for one without a recipe.
 
     Raises:
-        InputError: the plugin that should give it is broken, or away.
-        UsageError: two plugins give it.
+        InputError: the plugin that defines the kind is broken.
+        UsageError: two plugins define it.
     """
     kind = find_kind(name)
-    if kind is None:
-        plugins.require_built_in(_GROUP, name, f"the kind of benchmark {name!r}")
     return None if kind is None else kind.recipe
 
 

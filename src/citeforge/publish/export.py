@@ -97,11 +97,10 @@ def find_export(name: str) -> Export:
 
     Raises:
         UnknownValueError: no such export.
-        InputError: it comes with a plugin that this installation lacks, or that is broken.
+        InputError: the plugin that defines it is broken.
     """
     if (theirs := plugins.find_typed(_GROUP, name, Export, "an export")) is not None:
         return theirs
-    plugins.require_built_in(_GROUP, name, f"the format {name!r}")
     raise UnknownValueError("format", name, origins())
 
 

@@ -94,7 +94,6 @@ DECLARED = (
 
 
 def _unknown(name: str) -> UsageError:
-    plugins.require_built_in("systems", name, f"the system {name!r}")
     others = dict(plugins.entry_names("systems"))
     return UnknownValueError("system", name, [*(s.name for s in DECLARED), *others])
 

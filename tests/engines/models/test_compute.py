@@ -4,7 +4,7 @@ import pytest
 
 from citeforge.engines.models import compute
 from citeforge.engines.models.compute import choose_compute
-from citeforge.schemas.errors import InputError, MissingExtraError, UsageError
+from citeforge.schemas.errors import MissingExtraError, UsageError
 
 BF16 = {"avx512f", "avx512_bf16", "avx512_vnni"}
 VNNI = {"avx2", "avx_vnni"}
@@ -33,17 +33,12 @@ def test_auto(
     assert choose_compute("fp32", "cpu") == "fp32"
 
 
-def test_auto_without_the_plugin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_takes_int8_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute, "abilities", lambda: VNNI)
     monkeypatch.setattr(compute, "find_spec", lambda name: object())
     for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
         monkeypatch.delenv(name, raising=False)
     assert choose_compute("auto", "cpu") == "int8"
-    monkeypatch.setattr(compute.plugins, "entries_of", lambda group: ())
-    assert choose_compute("auto", "cpu") == "fp32"
-    for option in ("--compute int8", "--runtime openvino"):
-        with pytest.raises(InputError, match=f"{option} is not part of this copy"):
-            compute.require_openvino("cpu", option)
 
 
 def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from citeforge.plugins.audit.cascade import estimate
 from citeforge.plugins.audit.run import ratchet, read_known
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
 from citeforge.schemas.errors import InputError
-from conftest import Cli, write_beir, write_jsonl
-from servers import zygote
+from conftest import Cli, run_inline, write_beir, write_jsonl
 
 LONG = "The bridge over the river was opened in the year 1937 by the mayor of the old town. "
 PASSAGES = {
@@ -40,7 +38,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "x.r"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--licence", "cc0-1.0"),
     ]
-    zygote.run(words, at, {**os.environ, "HF_HOME": str(at / "hf")}, 0).check_returncode()
+    run_inline(words, at, {"HF_HOME": str(at / "hf")}).check_returncode()
     return at
 
 

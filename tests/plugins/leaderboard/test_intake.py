@@ -5,6 +5,7 @@ import os
 import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -28,7 +29,6 @@ from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest import EXAMPLES, Cli, content
-from servers import zygote
 
 SYSTEMS = ("random", "echo-relevant", "top-1")
 
@@ -218,8 +218,8 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     for name, body in here.items():
         (bin_ / name).write_text(f"#!/bin/bash\n{body}\n")
         (bin_ / name).chmod(stat.S_IRWXU)
-    zygote.stand_in(bin_)
-    env = {**os.environ, "PATH": f"{bin_}:{os.environ['PATH']}", "SPACE": "org/board"}
+    path = os.pathsep.join([str(bin_), str(Path(sys.executable).parent), os.environ["PATH"]])
+    env = {**os.environ, "PATH": path, "SPACE": "org/board"}
 
     def git(*words: str) -> str:
         who = ("-c", "user.name=x", "-c", "user.email=x@localhost")

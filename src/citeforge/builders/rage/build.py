@@ -76,19 +76,10 @@ def build_rage(
 
 
 def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
-    """What takes the negatives out that the recipe drops: suspects, and what people decided on.
-
-    Raises:
-        InputError: this copy lacks the plugin that does it.
-    """
-    options = (
-        ("suspects", "--drop-suspects", recipe.drop_suspects),
-        ("decided", "--decided", recipe.decided is not None),
-    )
+    """What takes the negatives out that the recipe drops: suspects, and what people decided on."""
+    options = (("suspects", recipe.drop_suspects), ("decided", recipe.decided is not None))
     return [
-        cast(DropNegatives, built_in("negatives", name, option))
-        for name, option, is_asked in options
-        if is_asked
+        cast(DropNegatives, built_in("negatives", name)) for name, is_asked in options if is_asked
     ]
 
 

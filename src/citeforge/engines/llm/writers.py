@@ -167,7 +167,6 @@ class ReplayLlm:
 
     def identity(self) -> dict[str, Any]:
         # Not the file name: a rebuild from the store equals the build that wrote it.
-        plugins.require_built_in("llms", self.model, f"the LLM {self.model!r}")
         if (self.model, "") in plugins.entry_names("llms"):
             return LLMS.factory(self.model)(LlmSettings()).identity()
         return {"name": f"openai:{self.model}"}

@@ -90,12 +90,11 @@ def require_openvino(device: str, option: str) -> Accelerator:
 
     Raises:
         UsageError: the device is no CPU.
-        InputError: the plugin for it is not part of this copy.
         MissingExtraError: the extra ``fast`` is not there.
     """
     if device_of(device) != "cpu":
         raise UsageError(f"{option}: runs on a CPU, not on {device}; add --device cpu, or drop it")
-    openvino = cast(Accelerator, plugins.built_in("compute", "openvino", option))
+    openvino = cast(Accelerator, plugins.built_in("compute", "openvino"))
     for module in _LIBRARIES:
         require(module)
     return openvino

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Protocol, cast
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import write_bytes, write_text
@@ -64,53 +65,41 @@ def format_of(out: str | Path | None) -> str:
     return ENDINGS[ending]
 
 
-class Pages:
-    """What makes pages and plots: entry ``pages`` of the group ``citeforge.reports``.
-
-    This one makes none: it stands in copies that lack the plugin.
-    """
+class Pages(Protocol):
+    """Pages, plots and tables for papers, implemented by the built-in plugin ``plots``."""
 
     def report(
         self, files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions,
         audit: Audit | None,
     ) -> tuple[bytes, int]:  # fmt: skip
-        """A page, a plot, a plot's own report in any format, or a table with marks.
+        """Render a page, a plot, a plot's own report in any format, or a table with marks.
 
         Args:
             files: score files.
-            form: of the file.
-            out: beside which a page's data go where they are large; None to keep all in it.
-            options: what it shows.
-            audit: of the benchmark.
+            form: format of the file.
+            out: path beside which large data files of a page are written; None to embed them.
+            options: content and layout.
+            audit: audit of the benchmark.
 
         Returns:
             Content of the file, and the number of files written beside it.
 
         Raises:
-            UsageError: an option for another kind of file, or the files do not hold what it shows.
-            InputError: this copy lacks the plugin.
+            UsageError: an option of another kind of file, or the files lack what it shows.
             MissingExtraError: a plot without the extra ``report``.
         """
-        what = f"reports as {form}" if options.is_plain else "tables for papers"
-        raise plugins.absent_plugin(what)
 
     def explorer(self, files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-        """All answers, to be filtered and compared in a page.
+        """Render all answers, to be filtered and compared in a page.
 
         Returns:
-            A part of a page, and what lies beside the page, file name to content; empty where this
-            copy lacks the plugin.
+            A part of a page, and the files beside the page: name to content.
         """
-        return "", {}
 
 
 def find_pages() -> Pages:
-    """What makes pages and plots in this copy.
-
-    Raises:
-        InputError: the plugin that should make them is broken.
-    """
-    return plugins.find_typed("reports", "pages", Pages, "pages") or Pages()
+    """Load the pages of the built-in plugin ``plots``."""
+    return cast(Pages, plugins.built_in("reports", "pages"))
 
 
 FOR_AN_AUDIT = "--benchmark is for pages and Markdown"

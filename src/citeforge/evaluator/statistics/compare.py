@@ -175,8 +175,6 @@ def compare_many(
         reason = left_out[0] if left_out else "there is no pair of systems"
         raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
     cautions = caution_lines(files, names) + _run_lines(files, names)
-    if any(m.corrected for f in files for m in f.measures):
-        cautions += find_corrections().absent
     return Comparison(differences, left_out, cautions)
 
 

@@ -58,14 +58,13 @@ def find_format(name: str) -> Format:
 
     Raises:
         UnknownValueError: no such format.
-        InputError: it comes with a plugin that this installation lacks, or that is broken.
+        InputError: the plugin that defines it is broken.
     """
     base = name.partition(":")[0]
     if base in _FORMATS:
         return _FORMATS[base]
     if (theirs := plugins.find_typed("formats", base, Format, "a format")) is not None:
         return theirs
-    plugins.require_built_in("formats", base, f"the format {base!r}")
     raise UnknownValueError("format", name, {*_FORMATS, *dict(plugins.entry_names("formats"))})
 
 

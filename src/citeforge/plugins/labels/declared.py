@@ -14,8 +14,6 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 class LabelCorrections(Corrections):
     """Corrections by labels of people; all methods as the core describes them."""
 
-    absent = ()
-
     def by_labels(self, paths: Sequence[Path]) -> Correction:
         from citeforge.plugins.labels.correction.correct import LabelCorrection
         from citeforge.plugins.labels.files import read_labels

@@ -136,12 +136,11 @@ def write_pages(
 def _answers(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
-    """The page with all answers, its data in chunks; none where no score file carries answers,
-    or the plugin for it is not part of this copy."""
+    """Write the page of all answers, its data in chunks; False where no score file has answers."""
     answered = named_rows(references_last([f for f in files if f.answers]))
-    explorer, beside = find_pages().explorer(answered) if answered else ("", {})
-    if not explorer:
+    if not answered:
         return False
+    explorer, beside = find_pages().explorer(answered)
     page = templates.get_template("answers.html.j2").render(
         site=site | {"answers": True}, explorer=explorer
     )

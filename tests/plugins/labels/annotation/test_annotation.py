@@ -3,7 +3,6 @@
 import csv
 import json
 import math
-import os
 import random
 import shutil
 from pathlib import Path
@@ -23,8 +22,7 @@ from citeforge.plugins.labels.annotation.labels import majority
 from citeforge.plugins.labels.annotation.sheets import TASKS, export_sheet, find_task
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.errors import UnknownValueError
-from conftest import Cli
-from servers import zygote
+from conftest import Cli, run_inline
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +38,7 @@ def scored(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / f"{system}.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
         words = ["score", f"{system}.jsonl", "--benchmark", str(package), "--details"]
         words += ["--judge", "lexical", "--out", f"{system}.json"]
-        result = zygote.run(words, folder, {**os.environ, "HF_HOME": str(folder / "hf")}, 0)
+        result = run_inline(words, folder, {"HF_HOME": str(folder / "hf")})
         assert result.returncode == 0, result.stderr
     return folder
 

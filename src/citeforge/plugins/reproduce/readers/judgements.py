@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.plugins import require_built_in
 from citeforge.plugins.reproduce.readers.lists import ListOptions, read_fields
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UsageError
@@ -36,10 +35,8 @@ def read_judgements(
     """Agreement over everything that both sides judge; each label meets each value.
 
     Raises:
-        InputError: this copy lacks the plugin that compares judges with people.
         UsageError: nothing is judged by both sides, a field is not there, or is no number.
     """
-    require_built_in("commands", "labels", "comparisons of judges with people")
     choices = checked(JudgementOptions, **options)
     people = _values(files[0], *choices.people)
     if choices.judge is None:
@@ -136,12 +133,7 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Agreement and correlation, as the mean over annotators; each group of files is one.
-
-    Raises:
-        InputError: this copy lacks the plugin that compares preferences.
-    """
-    require_built_in("commands", "labels", "comparisons with the preferences of people")
+    """Agreement and correlation, as the mean over annotators; each group of files is one."""
     from citeforge.plugins.labels.agreement.preferences import (
         agreed,
         annotator_agreement,

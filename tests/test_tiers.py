@@ -1,0 +1,36 @@
+"""What `make test` runs is decided by measuring: `tests/durations.json`."""
+
+import json
+
+import pytest
+
+from conftest import TIERS
+from durations import FILE, rounded
+
+MOST_SECONDS = 10
+"""A quick function that took more has become slow; one of less may be in either tier."""
+
+
+def test_tests_that_take_long_are_marked_slow(request: pytest.FixtureRequest) -> None:
+    tiers = request.config.stash[TIERS]
+    seconds = json.loads(FILE.read_text())
+    wrong = [n for n, s in seconds.items() if s > MOST_SECONDS and tiers.get(n) == "quick"]
+    assert not wrong, f"mark them slow, or make them quicker: {wrong}"
+
+
+def test_no_duration_is_of_a_test_that_is_gone(request: pytest.FixtureRequest) -> None:
+    tiers = request.config.stash[TIERS]
+    files = {name.partition("::")[0] for name in tiers}
+    stale = [
+        name
+        for name in json.loads(FILE.read_text())
+        if name.partition("::")[0] in files and name not in tiers
+    ]
+    assert not stale, f"make durations, or take them out: {stale}"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(1.3, 1), (1.5, 2), (7.2, 10), (3.1, 2), (3.3, 5), (140, 100)]
+)
+def test_durations_are_kept_to_an_order_of_magnitude(seconds: float, expected: float) -> None:
+    assert rounded(seconds) == expected
