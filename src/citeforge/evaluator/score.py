@@ -194,7 +194,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         counts.n_premises_cut = judge.cuts()
     signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
     entries = make_entries(rows, signatures, clusters)
-    warnings = reading.warnings
+    warnings = [str(finding) for finding in reading.warnings]
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
         warnings += setup.correction.correct(submission, reading, entries, signed)

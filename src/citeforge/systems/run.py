@@ -133,7 +133,7 @@ def _readable(
         if reason:
             raise InputError(
                 f"the system {name!r} wrote the line {line!r:.80}: {reason}",
-                allowed="correct the plugin that defines it",
+                allowed="mend the plugin that defines it",
                 code="broken-plugin",
             )
         yield line

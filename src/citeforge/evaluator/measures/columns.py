@@ -150,7 +150,7 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
                 raise InputError(
                     f"{measure.name} of the query {item.query!r} is {defined:g}, and its range is "
                     f"{measure.low:g} to {measure.range.high:g}",
-                    allowed="correct the plugin that defines the measure",
+                    allowed="mend the plugin that defines the measure",
                     code="broken-plugin",
                 )
             return None if defined is None else (defined,)

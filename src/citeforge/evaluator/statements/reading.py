@@ -11,6 +11,7 @@ from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.tools import Tools
@@ -35,7 +36,7 @@ class Reading:
         tools: judge, segmenter and options that measures were computed with.
         grammar_of: a measure to how its citations are read, as its signature says it.
         options_of: a measure and the choices that it declares to those of its signature.
-        warnings: what makes it doubtful that the submission answers this benchmark.
+        warnings: signs that the submission answers another benchmark.
         details: answers of the first run in statements, in the order of the benchmark.
         n_failed: questions that failed, besides those to the judge.
         inputs: what labels of people are about; None where they are about nothing of it.
@@ -49,7 +50,7 @@ class Reading:
     tools: Tools
     grammar_of: Callable[[Measure], str]
     options_of: Callable[[Measure, str | None], str | None] = _as_declared
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     details: list[AnswerDetail] = field(default_factory=list)
     n_failed: int = 0
     inputs: Inputs | None = None
