@@ -74,6 +74,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(skip)
 
 
+@pytest.fixture
+def tiers(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Tier of each collected test function, as in :data:`TIERS`."""
+    return request.config.stash[TIERS]
+
+
 def pytest_collection_finish() -> None:
     """No search for garbage looks again at what was imported and collected."""
     gc.freeze()

@@ -22,6 +22,8 @@ from citeforge.schemas.errors import InputError
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
+_IS_POSIX = os.name == "posix"
+"""Windows renames no open file, and opens no folder."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
@@ -51,17 +53,24 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                # Named before it is closed, for that ends the hold: a sweep would take it.
-                if exclusive:
-                    with suppress(FileExistsError):
-                        path.hardlink_to(temporary)
-                    temporary.unlink()
-                else:
-                    temporary.replace(path)
+                # Closing ends the lock, and a sweep would remove the file: it is renamed before.
+                if _IS_POSIX:
+                    _rename(temporary, path, exclusive)
+            if not _IS_POSIX:
+                _rename(temporary, path, exclusive)
             sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
+    if not exclusive:
+        temporary.replace(path)
+        return
+    with suppress(FileExistsError):
+        path.hardlink_to(temporary)
+    temporary.unlink()
 
 
 @contextmanager
@@ -83,7 +92,7 @@ def _temporary(path: Path, mode: int) -> tuple[int, Path]:
     while True:
         # Not the whole name: a long one would get too long.
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
-        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):  # a file system without locks has no sweeps either
             lock_descriptor(handle, blocking=False)
         if name.exists():
@@ -131,6 +140,8 @@ def storage_error(error: OSError, path: Path | str | None) -> InputError:
 
 def sync_folder(folder: Path) -> None:
     """Make renames inside ``folder`` durable."""
+    if not _IS_POSIX:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -146,7 +146,8 @@ def _sign(handle: int) -> None:
     text = json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since})
     try:
         os.ftruncate(handle, 0)
-        os.pwrite(handle, text.encode(), 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, text.encode())
     except OSError as error:
         raise _UnsignedLockError(error.errno, error.strerror) from error
 

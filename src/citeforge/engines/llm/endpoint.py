@@ -25,6 +25,7 @@ from citeforge.schemas.errors import CiteforgeError, InputError
 
 _LARGEST_ROOM_BYTES = 256 << 20
 # Of an answer beside its request and text.
+_BLOCK = 1 << 20
 _ROW_OVERHEAD_BYTES = 64 << 10
 _HOPELESS = ("refused", "unauthorised", "exhausted")
 
@@ -220,7 +221,8 @@ class Keeping:
             self._handle, name = tempfile.mkstemp(prefix=f"{path.name}.spill.", dir=path.parent)
             self._path = Path(name)
             try:
-                os.posix_fallocate(self._handle, 0, max(1, room))
+                for start in range(0, max(1, room), _BLOCK):
+                    os.write(self._handle, bytes(min(_BLOCK, max(1, room) - start)))
             except OSError:
                 self.__exit__()
                 raise
@@ -266,9 +268,10 @@ class Keeping:
             InputError: it cannot be written even here.
         """
         with storage_errors(self._path):
+            os.lseek(self._handle, self._end, os.SEEK_SET)
             done = 0
             while done < len(line):
-                done += os.pwrite(self._handle, line[done:], self._end + done)
+                done += os.write(self._handle, line[done:])
             os.fsync(self._handle)
         self._end += len(line)
         self._n_kept += 1
