@@ -61,9 +61,9 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     result = find(submission, loaded, context, file_format)
     for kind, findings in (("error", result.errors), ("warning", result.warnings)):
-        for line, message in findings[:_MOST_PRINTED]:
-            place = f"{submission}:{line}" if line is not None else f"{submission}"
-            click.echo(f"{place}: {kind}: {message}")
+        for found in findings[:_MOST_PRINTED]:
+            place = f"{submission}" if found.line is None else f"{submission}:{found.line}"
+            click.echo(f"{place}: {kind}: {found}")
         if (rest := len(findings) - _MOST_PRINTED) > 0:
             click.echo(f"… and {rest:,} more {kind}s")
     click.echo(result.summary())
