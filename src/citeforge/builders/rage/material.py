@@ -93,6 +93,7 @@ class Material:
             line=line,
             field="corpus-id",
             allowed="add the passage, or pass --skip-dangling",
+            code="unknown-id",
         )
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:

@@ -78,7 +78,10 @@ def write_batches(
     files = _written(folder, batches, stage)
     if not files:
         raise InputError(
-            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+            "the corpus is empty",
+            path=source.info().spec,
+            allowed="at least one passage",
+            code="empty-file",
         )
     return files
 
