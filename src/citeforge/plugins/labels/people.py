@@ -122,7 +122,8 @@ def find_people(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
         row = rows.get(label.query, texts.get(label.query))
         if row is None or row not in items:
             raise label.wrong(
-                f"labels an answer to {label.query!r}, which {label.system} does not give",
+                "unknown-query",
+                f"labels an answer to {label.query!r}, which {label.system} does not answer",
                 "labels of answers to this benchmark's queries",
             )
         people.rows.add(row)
@@ -164,9 +165,10 @@ def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
     place = label.statement
     if place is None or not 0 <= place < len(claims):
         raise label.wrong(
-            f"labels statement {place}, and the answer of {label.system} to {label.query!r} has "
+            "out-of-range",
+            f"labels statement {place}; the answer of {label.system} to {label.query!r} has "
             f"{len(claims)}",
-            "labels of these very answers, segmented as they were for the annotators",
+            "labels of these answers, segmented as they were for the annotators",
         )
     return claims[place]
 
@@ -181,14 +183,16 @@ def _citation(label: Label, claim: Claim) -> int | None:
     if label.nth is not None:
         if label.nth >= len(claim.cited):
             raise label.wrong(
+                "out-of-range",
                 f"labels citation {label.nth + 1} of a statement that has {len(claim.cited)} "
-                f"({label.system}, {label.query!r})"
+                f"({label.system}, {label.query!r})",
             )
         return claim.cited[label.nth]
     if label.citation is not None and label.citation not in claim.cited:
         raise label.wrong(
+            "unknown-id",
             f"labels a citation of passage {label.citation} (from 0), which statement "
-            f"{label.statement} of {label.system} to {label.query!r} does not cite"
+            f"{label.statement} of {label.system} to {label.query!r} does not cite",
         )
     return label.citation
 

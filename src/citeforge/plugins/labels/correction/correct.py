@@ -77,8 +77,9 @@ class LabelCorrection(Correction):
         benchmark, inputs = submission.benchmark, reading.inputs
         if inputs is None:
             raise UsageError(
-                "--labels: people label statements that cite passages; "
-                f"{benchmark.manifest.name} shows {benchmark.kind.shows}"
+                "--labels is for statements that cite passages; "
+                f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
+                code="wrong-kind",
             )
         people = find_people(mine, inputs)
         by_people = _by_people(inputs, judged, people)
