@@ -374,7 +374,7 @@ GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothe
         (["supported: ['1']", "partial: ['2']"], "wrong-value", "only a json-llm"),
         (["supported: ['1']", "field: x"], "wrong-value", "field: the member of"),
         (["supported: ['1']", "colour: red"], "unknown-field", "colour"),
-        (["supported: ['1']", "threshold: 2"], "wrong-value", "threshold"),
+        (["supported: ['1']", "threshold: 2"], "out-of-range", "threshold"),
         (["supported: ['1'"], "bad-yaml", ""),
     ],
 )

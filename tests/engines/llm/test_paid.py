@@ -113,10 +113,10 @@ def full_disk_story(server: Running, path: Path, limit: int, size: int) -> str:
 
 def test_a_store_that_takes_no_more(tmp_path: Path) -> None:
     """SQLite's own limit on pages ends as a full disk does."""
-    path, size = tmp_path / "s.db", 20_000
+    path, size = tmp_path / "s.db", 4_000
     with openai_server(tmp_path / "log") as server:
         with ReplayStore(path) as store, refused("disk-full") as caught:
-            store.rows("PRAGMA max_page_count=60")
+            store.rows("PRAGMA max_page_count=24")
             options = ClientOptions(server.url, concurrency=4)
             OpenAiLlm("m", store, options).complete(requests(size))
         assert "paid answers are kept in" in str(caught.value)
