@@ -212,7 +212,7 @@ def test_replay_asks_nobody_and_names_what_is_missing(
     replay = make_llm(f"replay:{tmp_path / 's.db'}")
     assert replay.complete(requests) == first
     assert replay.identity() == {"name": "openai:m"}
-    with refused("missing-answers", path=tmp_path / "s.db") as caught:
+    with refused("not-stored", path=tmp_path / "s.db") as caught:
         replay.complete([*requests, ask("new")])
     assert "1 of 6 answers of m are missing (first request: 'new'…)" in str(caught.value)
 

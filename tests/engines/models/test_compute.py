@@ -33,14 +33,6 @@ def test_auto(
     assert choose_compute("fp32", "cpu") == "fp32"
 
 
-def test_auto_takes_int8_with_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compute, "abilities", lambda: VNNI)
-    monkeypatch.setattr(compute, "find_spec", lambda name: object())
-    for name in ("DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"):
-        monkeypatch.delenv(name, raising=False)
-    assert choose_compute("auto", "cpu") == "int8"
-
-
 def test_bfloat16_hidden_from_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compute, "abilities", lambda: BF16)
     monkeypatch.setattr(compute, "find_spec", lambda name: None)
