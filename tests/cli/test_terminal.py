@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.io.textfiles import harmless, original
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline
 
 V1 = ROOT / "tests" / "golden" / "v1"
 ENCODINGS = ("latin-1", "ascii")
@@ -115,12 +115,12 @@ def test_cells_start_no_formula_and_come_back(cell: str) -> None:
     assert original(harmless(cell)) == cell
 
 
-def test_a_report_holds_no_formula(cli: Cli, tmp_path: Path) -> None:
+def test_a_report_holds_no_formula(inline: Inline, tmp_path: Path) -> None:
     content = json.loads((V1 / "scores.json").read_text())
     content["system"] = '=HYPERLINK("http://x")'
     content["measures"][0]["value"] = -1.5
     (tmp_path / "s.json").write_text(json.dumps(content))
-    result = cli("report", "s.json", "--out", "r.csv")
+    result = inline("report", "s.json", "--out", "r.csv")
     assert result.returncode == 0, result.stderr
     with (tmp_path / "r.csv").open(newline="") as file:
         row = next(csv.DictReader(file))
