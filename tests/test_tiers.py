@@ -4,22 +4,19 @@ import json
 
 import pytest
 
-from conftest import TIERS
 from durations import FILE, rounded
 
 MOST_SECONDS = 10
 """A quick function that took more has become slow; one of less may be in either tier."""
 
 
-def test_tests_that_take_long_are_marked_slow(request: pytest.FixtureRequest) -> None:
-    tiers = request.config.stash[TIERS]
+def test_tests_that_take_long_are_marked_slow(tiers: dict[str, str]) -> None:
     seconds = json.loads(FILE.read_text())
     wrong = [n for n, s in seconds.items() if s > MOST_SECONDS and tiers.get(n) == "quick"]
     assert not wrong, f"mark them slow, or make them quicker: {wrong}"
 
 
-def test_no_duration_is_of_a_test_that_is_gone(request: pytest.FixtureRequest) -> None:
-    tiers = request.config.stash[TIERS]
+def test_no_duration_is_of_a_test_that_is_gone(tiers: dict[str, str]) -> None:
     files = {name.partition("::")[0] for name in tiers}
     stale = [
         name

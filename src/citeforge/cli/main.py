@@ -196,9 +196,14 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _reader_left() -> bool:
-    """Whether the reader of our output (head, less) has seen enough; other pipes break, too."""
+    """Whether the reader of our output (head, less) has seen enough; other pipes break, too.
+
+    Windows cannot tell, and only the reader is likely.
+    """
     import select
 
+    if not hasattr(select, "poll"):
+        return True
     streams = select.poll()
     for stream in (1, 2):
         streams.register(stream, 0)

@@ -18,10 +18,12 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.io.jsonlines import json_fault, require_unique_names
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
+_IS_POSIX = os.name == "posix"
+"""Windows renames no open file, and opens no folder."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
@@ -51,17 +53,24 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                # Named before it is closed, for that ends the hold: a sweep would take it.
-                if exclusive:
-                    with suppress(FileExistsError):
-                        path.hardlink_to(temporary)
-                    temporary.unlink()
-                else:
-                    temporary.replace(path)
+                # Closing ends the lock, and a sweep would remove the file: it is renamed before.
+                if _IS_POSIX:
+                    _rename(temporary, path, exclusive)
+            if not _IS_POSIX:
+                _rename(temporary, path, exclusive)
             sync_folder(path.parent)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
+    if not exclusive:
+        temporary.replace(path)
+        return
+    with suppress(FileExistsError):
+        path.hardlink_to(temporary)
+    temporary.unlink()
 
 
 @contextmanager
@@ -83,7 +92,7 @@ def _temporary(path: Path, mode: int) -> tuple[int, Path]:
     while True:
         # Not the whole name: a long one would get too long.
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
-        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):  # a file system without locks has no sweeps either
             lock_descriptor(handle, blocking=False)
         if name.exists():
@@ -113,24 +122,28 @@ def sweep(folder: Path) -> None:
 
 
 def storage_error(error: OSError, path: Path | str | None) -> InputError:
-    """Turn an operating-system error at ``path`` into one clear line."""
+    """Describe an operating system's error at ``path`` in one line."""
     if error.errno in _FULL:
         return InputError(
             f"the disk is full or a size limit is reached ({error.strerror})",
             path=path,
             allowed="free some space and run the same command again",
+            code="disk-full",
         )
     if error.errno == errno.ENOENT:
-        return InputError("is gone, or was never there", path=error.filename or path)
+        return InputError("does not exist", path=error.filename or path, code="missing-file")
     return InputError(
         f"cannot be written: {error.strerror or error}",
         path=path,
         allowed="a place that you may write to",
+        code="storage",
     )
 
 
 def sync_folder(folder: Path) -> None:
     """Make renames inside ``folder`` durable."""
+    if not _IS_POSIX:
+        return
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -169,7 +182,7 @@ def sha256_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise read_error(error, path) from error
 
 
 def digest_folder(folder: Path) -> str:
@@ -188,7 +201,7 @@ def read_json(path: Path) -> Any:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise read_error(error, path) from error
     return parse_json(content.removeprefix(codecs.BOM_UTF8), path)
 
 
@@ -205,12 +218,14 @@ def parse_json(content: bytes, path: Path) -> Any:
         return value
     except UnicodeDecodeError as error:
         place = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error
+        raise InputError(
+            f"is not UTF-8 (byte {error.start})", path=path, line=place, code="bad-encoding"
+        ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
         fault = json_fault(content, error)
-        raise InputError(f"is not JSON ({fault})", path=path, line=line) from error
+        raise InputError(f"is not JSON ({fault})", path=path, line=line, code="bad-json") from error
 
 
 def remove_tree(path: Path) -> None:

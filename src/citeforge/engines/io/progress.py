@@ -4,7 +4,6 @@ Lines are written by a thread of their own: work that is stuck, or slow to do it
 what somebody who reads a log wants to know of.
 """
 
-import resource
 import sys
 import time
 from collections.abc import Iterator
@@ -42,7 +41,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
         unit: plural noun for the items.
         rate: items a second since the start; None before the first.
         seconds_left: at that rate; None when it is not known.
-        peak_mb: most memory that the process has held so far, in MB.
+        peak_mb: peak memory of the process so far, in MB; None on Windows.
     """
 
     stage: str
@@ -52,7 +51,7 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
     unit: str
     rate: float | None
     seconds_left: int | None
-    peak_mb: int
+    peak_mb: int | None
 
     def __str__(self) -> str:
         name = self.stage if self.note is None else f"{self.stage} · {self.note}"
@@ -63,7 +62,9 @@ class Line(msgspec.Struct, kw_only=True, frozen=True):
             parts.append(f"{self.rate:,.{digits}f} a second")
         if self.seconds_left is not None:
             parts.append(f"{timedelta(seconds=self.seconds_left)} left")
-        return ", ".join([*parts, f"peak memory {self.peak_mb:,} MB"])
+        if self.peak_mb is not None:
+            parts.append(f"peak memory {self.peak_mb:,} MB")
+        return ", ".join(parts)
 
 
 class Lines:
@@ -117,8 +118,6 @@ class Lines:
         rest = None
         if rate is not None and self.total is not None:
             rest = round(max(0, self.total - self.done) / rate)
-        # Linux counts in KiB, macOS in bytes.
-        unit = 1 if sys.platform == "darwin" else 1024
         return Line(
             stage=self.stage,
             note=self.note,
@@ -127,8 +126,18 @@ class Lines:
             unit=self.unit,
             rate=None if rate is None else float(f"{rate:.6g}"),
             seconds_left=rest,
-            peak_mb=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000,
+            peak_mb=_peak_mb(),
         )
+
+
+def _peak_mb() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000
 
 
 @contextmanager

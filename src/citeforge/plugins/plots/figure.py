@@ -2,7 +2,6 @@
 
 import json
 import re
-import resource
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -113,6 +112,10 @@ class Figure:
 
 def hindrance() -> str | None:
     """Why nothing can be drawn in this process; None where it can."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limits
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
         return None

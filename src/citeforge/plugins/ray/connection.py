@@ -69,7 +69,7 @@ def connect(options: RayOptions) -> Any:
         if address is None:
             ray.init(
                 address="local",  # else the latest that somebody started here is taken
-                num_cpus=len(os.sched_getaffinity(0)),
+                num_cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
                 include_dashboard=False,
                 object_store_memory=STORE_BYTES,
                 _node_ip_address="127.0.0.1",
