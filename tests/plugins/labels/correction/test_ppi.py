@@ -107,7 +107,7 @@ def test_clusters_count_once() -> None:
 def test_harmonic_means_are_covered() -> None:
     """Two measures of the same answers, the judge biased: 150 draws of 60 labels."""
     rng = np.random.default_rng(5)
-    size = 100_000
+    size = 20_000
     p, r = rng.binomial(3, 0.6, size) / 3, rng.binomial(4, 0.8, size) / 4
     jp, jr = (np.where(rng.random(size) < 0.7, x, 0.0) for x in (p, r))
     human, judged = harmonic_sample(p[None], r[None]), harmonic_sample(jp[None], jr[None])
