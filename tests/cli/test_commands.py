@@ -89,7 +89,7 @@ def test_check_exits_with_1_on_errors_and_0_on_warnings(
     path.write_text('{"query_id": "q77", "output": "[1]"}\n')
     wrong = cli("check", path, "--benchmark", package)
     assert wrong.returncode == 1
-    assert "s.jsonl:1: error: query_id 'q77' is not in the benchmark" in wrong.stdout
+    assert "s.jsonl:1: error: query_id: 'q77' is not in the benchmark" in wrong.stdout
 
 
 def test_several_submissions_make_one_table(cli: Cli, package: Path, tmp_path: Path) -> None:

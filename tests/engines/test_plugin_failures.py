@@ -234,7 +234,7 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         (
             "systems", 'Choice("odd", "", "", lambda *_: ["hi"])',
             "run odd --benchmark {package} --out s.jsonl",
-            "the system 'odd' gave the line 'hi': Expected `object`, got `str`",
+            "the system 'odd' wrote the line 'hi': Expected `object`, got `str`",
         ),
         (
             "systems", 'Choice("odd", "", "", lambda *_: [{"query_id": "q21", "output": 5}])',

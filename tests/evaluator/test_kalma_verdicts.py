@@ -21,7 +21,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 from scoring import score
 
 PEOPLE = [
@@ -59,7 +59,7 @@ def test_gold_of_graphs_that_were_not_retrieved(package: Path) -> None:
     assert stats["years of birth"] == "45 BCE to 1804"
 
 
-def test_gold_is_kept_on_the_way_out_and_back(cli: Cli, tmp_path: Path) -> None:
+def test_gold_is_kept_on_the_way_out_and_back(inline: Inline, tmp_path: Path) -> None:
     graphs, gold = files(tmp_path)
     build = ("build", "kalma", "--source")
     for args in (
@@ -68,13 +68,13 @@ def test_gold_is_kept_on_the_way_out_and_back(cli: Cli, tmp_path: Path) -> None:
         ("export", "kalma", "one", "--out", "out"),
         (*build, "kalma:out/specific.json", "--gold", "out/gold.json", "--out", "two"),
     ):
-        result = cli(*args)
+        result = inline(*args)
         assert result.returncode == 0, (args, result.stderr)
     one, two = Benchmark(tmp_path / "one").manifest, Benchmark(tmp_path / "two").manifest
     assert one.benchmark_hash == two.benchmark_hash
     later = json.loads((tmp_path / "out" / "gold_no_round1.json").read_text())
     assert [len(mine) for _, mine in later] == [2, 1, 1]
-    assert cli(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
+    assert inline(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
 
 
 def lines(package: Path) -> list[dict[str, Any]]:

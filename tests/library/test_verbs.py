@@ -175,7 +175,7 @@ def test_llm(inline: Cli, package: Path, tmp_path: Path) -> None:
     assert out.read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     assert (done.answers, *done.counts.values()) == (len(requests), 1, 1)
     assert "(1 cut at --max-answer 512, 1 empty)" in made.stdout
-    with pytest.raises(UsageError, match="only openai: models are asked"):
+    with pytest.raises(UsageError, match="costs nothing"):
         plan_prompts(prompts, options, cf.RunOptions(out=out))
     assert export_store(tmp_path / "a.db", tmp_path / "a.jsonl") == len(requests)
     assert import_store(tmp_path / "b.db", tmp_path / "a.jsonl") == (len(requests), 0)

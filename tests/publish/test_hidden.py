@@ -196,7 +196,7 @@ def test_a_perfect_system_says_that_a_public_half_has_no_gold(
     halves: tuple[Path, Path], tmp_path: Path
 ) -> None:
     out = tmp_path / "s.jsonl"
-    with pytest.raises(InputError, match=r"echo-relevant needs gold.*a public half holds no gold"):
+    with pytest.raises(InputError, match=r"echo-relevant needs gold.*a public half has no gold"):
         run_system("echo-relevant", Benchmark(halves[0]), [], 1, 0, out)
     assert not out.exists()
 

@@ -11,7 +11,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
-from conftest import Cli
+from conftest import Inline
 
 Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
@@ -204,19 +204,19 @@ def test_trec_rag_2025(tmp_path: Path, benchmark: Benchmark) -> None:
     assert answer.output == "Io. [2][1][3]"
 
 
-def test_scores_say_what_was_read(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path) -> None:
     items = [{"question": Q01, "output": "Io [1].", "docs": [{"title": "", "text": "Io."}]}]
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     args = ("score", "r.json", "--benchmark", package, "--judge", "lexical")
-    result = cli(*args, "--measures", "ALCE.CitRec")
+    result = inline(*args, "--measures", "ALCE.CitRec")
     assert result.returncode == 0, result.stderr
     assert "r read as alce" in result.stdout.replace("r.json", "r")
-    assert cli(*args, "--format", "nonsense").returncode == 2
-    checked = cli("check", "r.json", "--benchmark", package)
+    assert inline(*args, "--format", "nonsense").returncode == 2
+    checked = inline("check", "r.json", "--benchmark", package)
     assert checked.returncode == 0, checked.stderr
     assert "1 answer read, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
-    wrong = cli("check", "r.json", "--benchmark", package)
+    wrong = inline("check", "r.json", "--benchmark", package)
     assert wrong.returncode == 1
     assert "is not in the benchmark" in wrong.stdout

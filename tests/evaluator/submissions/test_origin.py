@@ -17,7 +17,7 @@ from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from citeforge.systems.llm.answering import read_prompts, requests_of
-from conftest import EXAMPLES, ROOT, Cli
+from conftest import EXAMPLES, ROOT, Inline
 from scoring import score
 
 
@@ -34,10 +34,10 @@ def lines_of(path: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
+def answered(inline: Inline, folder: Path, package: Path, wrong: str | None) -> Path:
     """The submission of a model that cites the first relevant passage of each prompt; for one query
     it cites a passage that is not relevant."""
-    assert cli("export", "prompts", package, "--out", "p.jsonl").returncode == 0
+    assert inline("export", "prompts", package, "--out", "p.jsonl").returncode == 0
     benchmark = Benchmark(package)
     table = benchmark.context("mix")
     rows = read_prompts(folder / "p.jsonl")
@@ -49,13 +49,13 @@ def answered(cli: Cli, folder: Path, package: Path, wrong: str | None) -> Path:
             others = set(range(table.sizes[at])) - relevant
             cited = 1 + min(others if row.query_id == wrong else relevant)
             store.keep(request.key("m"), request.payload("m"), 0, LlmReply(f"So it is [{cited}]."))
-    made = cli("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
+    made = inline("llm", "run", "p.jsonl", "--llm", "replay:made.db", "--out", "s.jsonl")
     assert made.returncode == 0, made.stderr
     return folder / "s.jsonl"
 
 
 def test_the_same_names_and_other_contexts(
-    cli: Cli, package: Path, other: Path, tmp_path: Path
+    inline: Inline, package: Path, other: Path, tmp_path: Path
 ) -> None:
     path = answered(cli, tmp_path, package, wrong="q07")
     here, there = Benchmark(package), Benchmark(other)
@@ -71,7 +71,7 @@ def test_the_same_names_and_other_contexts(
     assert score(path, here, select(["CiteP"])).warnings == []
     assert check(path, here).warnings == []
     for command in ("score", "check"):
-        result = cli(command, path, "--benchmark", other)
+        result = inline(command, path, "--benchmark", other)
         assert result.returncode == 1, command
         for folder in (here, there):
             assert folder.manifest.benchmark_hash[:16] in result.stdout + result.stderr, command
@@ -84,11 +84,11 @@ def test_the_same_names_and_other_contexts(
     assert found.value < 50
     assert "the header has no benchmark_hash" in result.warnings[0]
     assert "the header has no benchmark_hash" in check(bare, there).warnings[0][1]
-    shown = cli("score", bare, "--benchmark", other)
+    shown = inline("score", bare, "--benchmark", other)
     assert "warning: bare.jsonl: the header has no benchmark_hash" in shown.stderr
 
 
-def test_authorship_of_another_k(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_authorship_of_another_k(inline: Inline, package: Path, tmp_path: Path) -> None:
     """Cells have the same names whatever k is; a bias of one k is none of another's."""
     for words in (
         ("llm", "import", "t.db", ROOT / "examples/twins/replay.jsonl"),
@@ -98,12 +98,12 @@ def test_authorship_of_another_k(cli: Cli, package: Path, tmp_path: Path) -> Non
         ("run", "label-follower", "--benchmark", "six", "--out", "six.jsonl"),
         ("run", "label-follower", "--benchmark", "three", "--out", "three.jsonl"),
     ):
-        result = cli(*words)
+        result = inline(*words)
         assert result.returncode == 0, result.stderr
     six, three = Benchmark(tmp_path / "six"), Benchmark(tmp_path / "three")
     assert list(six.manifest.contexts) == list(three.manifest.contexts)
     for command in ("score", "check"):
-        result = cli(command, "six.jsonl", "--benchmark", "three")
+        result = inline(command, "six.jsonl", "--benchmark", "three")
         assert result.returncode == 1, command
         said = result.stdout + result.stderr
         assert six.manifest.benchmark_hash[:16] in said
@@ -126,10 +126,10 @@ def test_authorship_of_another_k(cli: Cli, package: Path, tmp_path: Path) -> Non
 
 
 def test_prompts_of_two_benchmarks_are_not_one_submission(
-    cli: Cli, package: Path, other: Path, tmp_path: Path
+    inline: Inline, package: Path, other: Path, tmp_path: Path
 ) -> None:
-    cli("export", "prompts", package, "--out", "a.jsonl")
-    cli("export", "prompts", other, "--out", "b.jsonl")
+    inline("export", "prompts", package, "--out", "a.jsonl")
+    inline("export", "prompts", other, "--out", "b.jsonl")
     both = tmp_path / "both.jsonl"
     both.write_text((tmp_path / "a.jsonl").read_text() + (tmp_path / "b.jsonl").read_text())
     with pytest.raises(InputError, match="the lines before are of facts with hash") as caught:
@@ -188,14 +188,14 @@ def test_how_far_citations_reach() -> None:
     assert one.warnings() == []
 
 
-def test_graphs(cli: Cli, tmp_path: Path) -> None:
+def test_graphs(inline: Inline, tmp_path: Path) -> None:
     """A KaLMA submission without a hash whose triples are not shown here."""
     graph = EXAMPLES / "people" / "graph.ttl"
     for words in (
         ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
         ("run", "echo-relevant", "--benchmark", "k", "--out", "s.jsonl"),
     ):
-        made = cli(*words)
+        made = inline(*words)
         assert made.returncode == 0, made.stderr
     benchmark = Benchmark(tmp_path / "k")
     header, *rows = lines_of(tmp_path / "s.jsonl")

@@ -11,7 +11,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import check
 from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 from scoring import score
 
 
@@ -41,9 +41,9 @@ def answer(benchmark: Benchmark, row: int, output: str, ids: list[Any]) -> dict[
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])
 def test_the_context_brought_along_scores_as_the_context(
-    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark, protocol: Protocol
+    inline: Inline, package: Path, tmp_path: Path, benchmark: Benchmark, protocol: Protocol
 ) -> None:
-    assert not cli("run", "random", "--benchmark", package, "--out", "r.jsonl").returncode
+    assert not inline("run", "random", "--benchmark", package, "--out", "r.jsonl").returncode
     _, *lines = (tmp_path / "r.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines][:25]
     write_jsonl(tmp_path / "frozen.jsonl", rows)
@@ -101,7 +101,7 @@ def test_passages_that_nobody_knows_have_no_labels(tmp_path: Path, benchmark: Be
     }
 
 
-def test_a_docid_stands_for_its_text(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_a_docid_stands_for_its_text(inline: Inline, package: Path, tmp_path: Path) -> None:
     benchmark = Benchmark(package)
     name = benchmark.relevant_ids[0][0]
     text = benchmark.texts([name])[name][1]
@@ -112,18 +112,18 @@ def test_a_docid_stands_for_its_text(cli: Cli, package: Path, tmp_path: Path) ->
     result = []
     for number, row in enumerate((whole, bare)):
         write_jsonl(tmp_path / f"{number}.jsonl", [row])
-        done = cli("score", f"{number}.jsonl", *args, "--out", f"{number}.json")
+        done = inline("score", f"{number}.jsonl", *args, "--out", f"{number}.json")
         assert done.returncode == 0, done.stderr
         result.append(json.loads((tmp_path / f"{number}.json").read_text())["measures"])
     assert result[0] == result[1]
     assert result[0][0]["per_query"][0] == 1
     write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
-    said = cli("check", "odd.jsonl", "--benchmark", package)
+    said = inline("check", "odd.jsonl", "--benchmark", package)
     assert "1 passages have neither a text nor a docid that the benchmark knows" in said.stdout
 
 
 def test_a_docid_with_another_text_says_nothing(
-    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark
+    inline: Inline, package: Path, tmp_path: Path, benchmark: Benchmark
 ) -> None:
     names = [benchmark.relevant_ids[row][0] for row in range(4)]
     texts = benchmark.texts(names)
@@ -152,7 +152,7 @@ def test_a_docid_with_another_text_says_nothing(
         )
         assert said in result.warnings
         assert said in [text for _, text in check(path, benchmark).warnings]
-    done = cli("score", path, "--benchmark", package, "--measures", "CiteP", "--out", "o.json")
+    done = inline("score", path, "--benchmark", package, "--measures", "CiteP", "--out", "o.json")
     assert f"warning: s.jsonl: {said}" in done.stderr
 
 

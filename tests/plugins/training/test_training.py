@@ -122,7 +122,7 @@ def test_the_command_says_what_is_missing(package: Path, tmp_path: Path, cli: Cl
     no = cli("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
     assert no.returncode == 1 and "bad.jsonl:1: has neither id nor text" in no.stderr
     rows = [{"query_id": "q01", "output": "[1]", "context": "other"}]
-    with pytest.raises(InputError, match=r":1: context 'other' is unknown"):
+    with pytest.raises(InputError, match=r":1 context: 'other' is unknown"):
         sft(package, tmp_path / "y", rows)
     with pytest.raises(UsageError, match="min_f1: Extra inputs are not permitted"):
         export("rl-prompts", package, tmp_path / "z", min_f1=1)

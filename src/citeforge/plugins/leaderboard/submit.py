@@ -13,6 +13,7 @@ from citeforge.evaluator.reports.rows import main_measure, systems_text
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.check import Findings
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
@@ -20,7 +21,6 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import (
     BoardCheck,
     Event,
-    error_line,
     escaped_line,
     latest,
     read_history,
@@ -298,7 +298,8 @@ def _verdicts(
         try:
             pending = _place_for(path, boards, name, replace)
         except InputError as error:
-            verdicts[path] = PendingSubmission(path, findings=Findings(errors=[error_line(error)]))
+            findings = Findings(errors=[Finding.from_error(error)])
+            verdicts[path] = PendingSubmission(path, findings=findings)
             continue
         other = places.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
@@ -320,8 +321,8 @@ def _verdicts(
 def _error_lines(pending: PendingSubmission) -> list[str]:
     path, errors = escaped_line(str(pending.source)), pending.findings.errors
     lines = [
-        f"{path}{'' if line is None else f':{line}'}: {escaped_line(text)}"
-        for line, text in errors[:_ERRORS_TOLD]
+        f"{path}{'' if found.line is None else f':{found.line}'}: {escaped_line(str(found))}"
+        for found in errors[:_ERRORS_TOLD]
     ]
     if len(errors) > _ERRORS_TOLD:
         lines.append(f"{path}: {len(errors) - _ERRORS_TOLD:,} more errors")

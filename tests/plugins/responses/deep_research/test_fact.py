@@ -191,7 +191,7 @@ def test_scraped_files_of_the_benchmark(tmp_path: Path, benchmark: Benchmark) ->
 
 def test_what_check_says_of_reports(benchmark: Benchmark, tmp_path: Path) -> None:
     result = check(REPORTS, benchmark)
-    said = [w for line, w in result.warnings if line == 1]
+    said = [str(w) for w in result.warnings if w.line == 1]
     assert said == [
         "output: cites [3]; the list of references has no URL for it",
         "passages: no text of 1 of 3 cited pages (first: https://example.com/volcanoes); they "
@@ -200,7 +200,7 @@ def test_what_check_says_of_reports(benchmark: Benchmark, tmp_path: Path) -> Non
     twice = f"Io [1].\n\nReferences\n[1] {A}\n[1] {B}"
     path = write_jsonl(tmp_path / "r.jsonl", [
         {"id": "q01", "article": twice, "pages": [{"url": A, "text": "Io."}]}])  # fmt: skip
-    (said,) = [w for line, w in check(path, benchmark).warnings if line == 1]
+    (said,) = [str(w) for w in check(path, benchmark).warnings if w.line == 1]
     assert said == "output: the list of references has 1 several times; the first one counts"
 
 
