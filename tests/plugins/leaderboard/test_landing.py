@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import yaml
 
+import citeforge as cf
 from citeforge.evaluator.measures.registry import measures
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
@@ -18,7 +19,6 @@ from citeforge.plugins.leaderboard.about import (
     paragraph,
 )
 from citeforge.plugins.leaderboard.build import build_leaderboard, build_site
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About
 from conftest import ROOT
 from conftest_boards import entry, scored
@@ -173,16 +173,26 @@ def test_the_file_says_it_for_one_and_for_all(browser: Any, package: Path, tmp_p
     expect(page.get_by_role("link", name="Code")).to_have_attribute("href", PAPER)
     page.goto((tmp_path / "site" / "one" / "index.html").as_uri())
     expect(page.locator(".intro")).to_have_text("The first.")
-    for fault, said in (
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
         ({"links": {"Code": "javascript:alert(1)"}}, "begin with https://"),
-        ({"date": "last week"}, "'last week' is no day; write it as 2026-11-23"),
-        ({"date": 2026}, "2026 is no day"),
+        ({"date": "last week"}, "'last week' is not a date; write it as 2026-11-23"),
+        ({"date": 2026}, "2026 is not a date"),
         ({"licence": "x"}, "licence"),
-    ):
-        file.write_text(yaml.safe_dump({"about": fault, "boards": boards}))
-        with pytest.raises(InputError, match=said) as error:
-            build_leaderboard(tmp_path)
-        assert str(file) in str(error.value)
+    ],
+)
+def test_wrong_words_of_the_maintainer_are_named(
+    tmp_path: Path, fault: dict[str, Any], said: str
+) -> None:
+    file = tmp_path / "leaderboard.yaml"
+    boards = [{"name": "one", "benchmark": "x"}]
+    file.write_text(yaml.safe_dump({"about": fault, "boards": boards}))
+    with pytest.raises(cf.InputError, match=said) as caught:
+        build_leaderboard(tmp_path)
+    assert caught.value.path == str(file)
 
 
 def test_references_are_no_systems(package: Path) -> None:
