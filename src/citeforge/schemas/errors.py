@@ -99,6 +99,19 @@ class InputError(CiteforgeError):
         return f"{text}; {self.allowed}" if self.allowed else text
 
 
+def read_error(error: OSError, path: object) -> InputError:
+    """Describe an operating system's error while a file is read."""
+    code = "missing-file" if isinstance(error, FileNotFoundError) else "storage"
+    return InputError(f"cannot be read: {error.strerror or error}", path=path, code=code)
+
+
+def field_code(kind: str) -> str:
+    """Code for a field that pydantic refuses, by the type of its error."""
+    if kind.endswith(("_type", "_parsing")):
+        return "wrong-type"
+    return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(kind, "wrong-value")
+
+
 class UsageError(CiteforgeError):
     """The command was called in a way that cannot work."""
 
