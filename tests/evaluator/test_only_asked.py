@@ -7,7 +7,7 @@ import pytest
 
 import citeforge as cf
 from citeforge import InputError
-from conftest import Cli
+from conftest import Inline
 
 N = 3
 
@@ -34,16 +34,16 @@ def test_only_what_was_asked_is_scored(package: Path, trial: Path) -> None:
     assert everything["CiteF1"].value == pytest.approx(part["CiteF1"].value * N / n)  # type: ignore[operator]
 
 
-def test_both_say_it(cli: Cli, package: Path, trial: Path) -> None:
+def test_both_say_it(inline: Inline, package: Path, trial: Path) -> None:
     n = len(cf.load(package))
     said = f"{N} of {n} queries were asked (--limit), the others count as missing"
-    plain = cli("score", trial, "--benchmark", package)
+    plain = inline("score", trial, "--benchmark", package)
     assert said in plain.stderr
     assert "asked:" not in plain.stdout
-    part = cli("score", trial, "--benchmark", package, "--only-asked")
+    part = inline("score", trial, "--benchmark", package, "--only-asked")
     assert said not in part.stderr
     assert f"|asked:{N}|" in part.stdout
-    checked = cli("check", trial, "--benchmark", package)
+    checked = inline("check", trial, "--benchmark", package)
     assert said in checked.stdout + checked.stderr
     assert "no answer to" not in checked.stdout  # once is enough
 

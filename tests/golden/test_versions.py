@@ -19,7 +19,7 @@ from citeforge.plugins.audit.run import read_known
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.schemas.benchmarks.audit import Audit
 from citeforge.schemas.errors import InputError
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline
 
 V1 = ROOT / "tests" / "golden" / "v1"
 FILES = {
@@ -67,15 +67,15 @@ def test_the_schemas_describe_the_files(name: str) -> None:
         assert not check.is_valid([])
 
 
-def test_a_package(cli: Cli) -> None:
+def test_a_package(inline: Inline) -> None:
     manifest = load_manifest(V1 / "package")
     assert (manifest.name, manifest.licence) == ("oxo", "cc0-1.0")
     assert verify(V1 / "package") == []
-    result = cli("show", V1 / "package", "--query", "q1")
+    result = inline("show", V1 / "package", "--query", "q1")
     assert "[2] relevant (d1)" in result.stdout
 
 
-def test_what_is_done_to_a_package_of_unknown_making(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_done_to_a_package_of_unknown_making(inline: Inline, tmp_path: Path) -> None:
     """Its manifest names no choices of a build: everything but the command of the build is said."""
     shutil.copytree(V1 / "package", tmp_path / "p")
     (tmp_path / "scores").mkdir()
@@ -88,7 +88,7 @@ def test_what_is_done_to_a_package_of_unknown_making(cli: Cli, tmp_path: Path) -
         ("export", "beir", "p", "--out", "beir"),
         ("leaderboard", "build", "--benchmark", "p", "--scores", "scores", "--out", "site"),
     ):
-        result = cli(*words)
+        result = inline(*words)
         assert result.returncode == 0, result.stderr
     card = (tmp_path / "p" / "README.md").read_text()
     assert "The manifest does not hold the choices of a `citeforge build`." in card
@@ -113,8 +113,8 @@ def test_an_older_manifest_may_lack_what_came_later(tmp_path: Path) -> None:
         load_manifest(tmp_path / "p")
 
 
-def test_a_submission_and_its_scores(cli: Cli, tmp_path: Path) -> None:
-    result = cli(
+def test_a_submission_and_its_scores(inline: Inline, tmp_path: Path) -> None:
+    result = inline(
         "score", V1 / "submission.jsonl", "--benchmark", V1 / "package", "--out", "new.json"
     )
     assert result.returncode == 0, result.stderr
@@ -124,7 +124,7 @@ def test_a_submission_and_its_scores(cli: Cli, tmp_path: Path) -> None:
     (mine,) = [m for m in new.measures if m.name == "CiteP"]
     assert (mine.value, mine.per_query) == (75.0, [0.5, 1.0])
     assert (old.measures[0].value, old.measures[0].per_query) == (75.0, [0.5, 1.0])
-    page = cli("report", V1 / "scores.json", "--out", "report.md")
+    page = inline("report", V1 / "scores.json", "--out", "report.md")
     assert page.returncode == 0, page.stderr
     assert "mill" in (tmp_path / "report.md").read_text()
 
@@ -142,9 +142,11 @@ def test_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
         load_manifest(tmp_path / "p")
 
 
-def test_prompts_and_a_replay_store(cli: Cli, tmp_path: Path) -> None:
-    assert cli("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
-    result = cli("llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl")
+def test_prompts_and_a_replay_store(inline: Inline, tmp_path: Path) -> None:
+    assert inline("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
+    result = inline(
+        "llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl"
+    )
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     found = {r["query_id"]: r["output"] for r in rows if "query_id" in r}

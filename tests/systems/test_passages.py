@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 
 
 @pytest.fixture
-def hagrid(inline: Cli, tmp_path: Path) -> Path:
+def hagrid(inline: Inline, tmp_path: Path) -> Path:
     def answer(text: str, attributable: int, informative: int) -> dict[str, object]:
         return {
             "answer": text,
@@ -42,7 +42,7 @@ def lines(path: Path) -> list[dict[str, object]]:
 
 
 def test_gold_is_the_selected_answer_and_scores_well(
-    inline: Cli, hagrid: Path, tmp_path: Path
+    inline: Inline, hagrid: Path, tmp_path: Path
 ) -> None:
     assert inline("verify", hagrid).returncode == 0
     assert inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl").returncode == 0
@@ -61,7 +61,7 @@ def test_gold_is_the_selected_answer_and_scores_well(
     assert [row["run"] for row in lines(tmp_path / "all.jsonl")[:2]] == [0, 1]
 
 
-def test_the_first_passage(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
+def test_the_first_passage(inline: Inline, hagrid: Path, tmp_path: Path) -> None:
     inline("run", "top-1", "--benchmark", hagrid, "--out", "t.jsonl")
     text = lines(tmp_path / "t.jsonl")[0]["output"]
     assert text == "Iron 0 is hard [1]. It rusts [1]. It melts [1]."
@@ -69,13 +69,13 @@ def test_the_first_passage(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
     assert lines(tmp_path / "u.jsonl")[0]["output"] == "Iron 0 is hard [1]. It rusts [1]."
 
 
-def test_gold_needs_gold(inline: Cli, package: Path) -> None:
+def test_gold_needs_gold(inline: Inline, package: Path) -> None:
     result = inline("run", "gold", "--benchmark", package, "--out", "g.jsonl")
     assert result.returncode == 2
     assert "nothing for the system 'gold' to answer with" in result.stderr
 
 
-def test_alce_benchmarks(inline: Cli, tmp_path: Path) -> None:
+def test_alce_benchmarks(inline: Inline, tmp_path: Path) -> None:
     items = [
         {
             "id": str(i),
@@ -111,7 +111,9 @@ def test_alce_benchmarks(inline: Cli, tmp_path: Path) -> None:
     assert found["ALCE.StrEM"] == found["ALCE.CitRec"] == 100.0
 
 
-def test_models_of_ones_own_through_the_command(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
+def test_models_of_ones_own_through_the_command(
+    inline: Inline, hagrid: Path, tmp_path: Path
+) -> None:
     import torch
     from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
@@ -144,15 +146,17 @@ def test_models_of_ones_own_through_the_command(inline: Cli, hagrid: Path, tmp_p
     assert 0 < found["MAUVE"]["value"] <= 100
 
 
-def test_judge_failures_give_bounds_and_exit_code_3(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
-    cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+def test_judge_failures_give_bounds_and_exit_code_3(
+    inline: Inline, hagrid: Path, tmp_path: Path
+) -> None:
+    inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
     row = {"premise": "Gold 0 is soft.", "hypothesis": "Gold 0 is soft.", "verdict": True}
     (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
     args = (
         *("score", "g.jsonl", "--benchmark", hagrid, "--measures", "ALCE.CitRec"),
         *("--judge", "table:t.jsonl", "--out", "s.json"),
     )
-    failed = cli(*args)
+    failed = inline(*args)
     assert failed.returncode == 3
     assert "the judge failed on 5 pairs; bounds are given" in failed.stderr
     scores = json.loads((tmp_path / "s.json").read_text())
@@ -161,4 +165,4 @@ def test_judge_failures_give_bounds_and_exit_code_3(cli: Cli, hagrid: Path, tmp_
     # One of six answers is known to be supported; the other five may be.
     assert measure["lower_bound"] == pytest.approx(100 * 1 / 6)
     assert measure["upper_bound"] == 100
-    assert cli(*args, "--allow-judge-failures").returncode == 0
+    assert inline(*args, "--allow-judge-failures").returncode == 0

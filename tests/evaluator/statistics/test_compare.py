@@ -31,7 +31,7 @@ from citeforge.evaluator.statistics.significance import (
 from citeforge.schemas.benchmarks.authorship import Design, make_cells
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
-from conftest import Cli
+from conftest import Inline
 from conftest_pages import opened, serious_faults
 
 
@@ -158,17 +158,17 @@ def test_unlike_signatures_are_refused_by_part() -> None:
         compare_many([scores("a", [1.0]), scores("b", [1.0], signature=other)])
 
 
-def test_the_command(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
     for name in ("random", "echo-relevant"):
-        cli("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
-        cli("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
-    result = cli("compare", "random.json", "echo-relevant.json")
+        inline("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
+        inline("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
+    result = inline("compare", "random.json", "echo-relevant.json")
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("echo-relevant (reference) − random (reference)\n")
     assert "CiteP " in result.stdout
-    assert cli("compare", "random.json").returncode == 2
+    assert inline("compare", "random.json").returncode == 2
     (tmp_path / "x.json").write_text(json.dumps({"system": "x"}))
-    broken = cli("compare", "random.json", "x.json")
+    broken = inline("compare", "random.json", "x.json")
     assert broken.returncode == 1
     assert "a score file" in broken.stderr
 
@@ -311,19 +311,19 @@ def test_constant_differences() -> None:
     assert permutation(np.array([3.0])) == 1.0
 
 
-def test_the_measures_option(cli: Cli, package: Path) -> None:
+def test_the_measures_option(inline: Inline, package: Path) -> None:
     for name in ("random", "echo-relevant"):
-        cli("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
-        cli("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
-    result = cli("compare", "random.json", "echo-relevant.json", "--measures", "CiteP,Length")
+        inline("run", name, "--benchmark", package, "--out", f"{name}.jsonl")
+        inline("score", f"{name}.jsonl", "--benchmark", package, "--out", f"{name}.json")
+    result = inline("compare", "random.json", "echo-relevant.json", "--measures", "CiteP,Length")
     assert result.returncode == 0, result.stderr
     rows = [line.split()[0] for line in result.stdout.splitlines() if line.startswith("  ")]
     assert rows == ["measure", "CiteP", "Length"]
-    wrong = cli("compare", "random.json", "echo-relevant.json", "--measures", "Cite")
+    wrong = inline("compare", "random.json", "echo-relevant.json", "--measures", "Cite")
     assert wrong.returncode == 2
 
 
-def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
+def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) -> None:
     """Lists of unlike length, a signature without prefixes, figures that are none, half characters:
     every command that reads score files names the file, and none of them gets further."""
     good = json.loads(scores("a", [0.0, 0.5]).model_dump_json())
@@ -351,7 +351,7 @@ def test_score_files_that_do_not_fit_together(cli: Cli, tmp_path: Path) -> None:
             load_scores(tmp_path / "bad.json")
         assert message in str(error.value)
     for command in (("report",), ("compare", "good.json")):
-        done = cli(*command, "bad.json")
+        done = inline(*command, "bad.json")
         assert done.returncode == 1
         assert done.stderr.startswith("error: bad.json:1: is not JSON")
 
@@ -384,7 +384,7 @@ def test_across_what_is_named_alone() -> None:
         compare_many([few, reference], across=["contexts"])
 
 
-def test_one_odd_file_does_not_block_the_others(cli: Cli, tmp_path: Path) -> None:
+def test_one_odd_file_does_not_block_the_others(inline: Inline, tmp_path: Path) -> None:
     files = [scores("a", [0.1, 0.2]), scores("b", [0.3, 0.1]), other_context("c", [0.3, 0.3])]
     found = compare_many(files)
     assert len(found.differences) == 1
@@ -392,18 +392,18 @@ def test_one_odd_file_does_not_block_the_others(cli: Cli, tmp_path: Path) -> Non
     for file in files:
         (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
     three = ("compare", "a.json", "b.json", "c.json")
-    result = cli(*three)
+    result = inline(*three)
     assert result.returncode == 3
     assert result.stdout.startswith("b · mix − a · mix\n")
     assert "not compared: a · mix and c · hard" in result.stderr
     for ending, start in (("html", "<!doctype"), ("md", "Second"), ("tex", "% Second"),
                           ("csv", "measure,first"), ("json", "{")):  # fmt: skip
-        assert cli(*three, "--out", f"out.{ending}").returncode == 3
+        assert inline(*three, "--out", f"out.{ending}").returncode == 3
         assert (tmp_path / f"out.{ending}").read_text().startswith(start)
     content = json.loads((tmp_path / "out.json").read_text())
     assert content["differences"][0]["difference"] == pytest.approx(100 * (0.2 - 0.1) / 2)
-    assert cli(*three, "--out", "c.png").returncode == 2
-    across = cli(*three, "--against", "c", "--across", "contexts")
+    assert inline(*three, "--out", "c.png").returncode == 2
+    across = inline(*three, "--against", "c", "--across", "contexts")
     assert across.returncode == 0, across.stderr
     assert "a · mix − c · hard (across ctx: hard / mix)" in across.stdout
 

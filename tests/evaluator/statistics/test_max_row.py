@@ -7,10 +7,10 @@ import pytest
 
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.max_row import max_row
-from conftest import Cli
+from conftest import Inline
 
 
-def test_the_best_of_each_query(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_the_best_of_each_query(inline: Inline, package: Path, tmp_path: Path) -> None:
     # q01 is answered by moon-io alone, q02 by moon-ganymede alone.
     rankings = {
         "first": {"q01": ["moon-io"], "q02": ["moon-io"]},
@@ -27,7 +27,7 @@ def test_the_best_of_each_query(cli: Cli, package: Path, tmp_path: Path) -> None
         ]
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
     args = ("score", "first.jsonl", "second.jsonl", "--benchmark", package)
-    result = cli(*args, "--measures", "retrieval", "--max-row", "--out", "scores")
+    result = inline(*args, "--measures", "retrieval", "--max-row", "--out", "scores")
     assert result.returncode == 0, result.stderr
     assert "MAX of 2" in result.stdout
     files = [load_scores(tmp_path / "scores" / f"{n}.scores.json") for n in rankings]
@@ -36,4 +36,4 @@ def test_the_best_of_each_query(cli: Cli, package: Path, tmp_path: Path) -> None
     assert values == pytest.approx([100 / 30, 100 / 30])
     best = next(m for m in max_row(files).measures if m.name == "P@1")
     assert best.value == pytest.approx(200 / 30)
-    assert cli(*args[:2], *args[3:], "--measures", "retrieval", "--max-row").returncode == 2
+    assert inline(*args[:2], *args[3:], "--measures", "retrieval", "--max-row").returncode == 2

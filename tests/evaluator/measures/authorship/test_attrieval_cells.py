@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 from scoring import score
 
 
@@ -131,15 +131,17 @@ def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
         assert result["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
 
 
-def test_the_command_reads_and_checks_them(cli: Cli, benchmark: Benchmark, tmp_path: Path) -> None:
+def test_the_command_reads_and_checks_them(
+    inline: Inline, benchmark: Benchmark, tmp_path: Path
+) -> None:
     save(benchmark, tmp_path / "runs/hh_vanilla", "hh_vanilla", ["[0]", "[1]"])
     given = ("runs", "--format", "attrieval", "--benchmark", benchmark.folder)
-    result = cli("score", *given, "--protocol", "reference", "--out", "s.json")
+    result = inline("score", *given, "--protocol", "reference", "--out", "s.json")
     assert result.returncode == 0, result.stderr
-    result = cli("check", *given)
+    result = inline("check", *given)
     assert result.returncode == 0, result.stdout + result.stderr
     (tmp_path / "empty").mkdir()
-    result = cli("score", "empty", *given[1:])
+    result = inline("score", "empty", *given[1:])
     assert result.returncode == 1
     assert "holds no saved data set" in result.stderr
 

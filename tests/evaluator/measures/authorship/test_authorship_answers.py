@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.rage import citations as rage
 from citeforge.schemas.citations.grammar import Grammar, citation_marks, read_number
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.systems.llm.writing import citation_logprobs
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 
 BOTH = (measure_strict, measure_reference)
 
@@ -155,11 +155,11 @@ def test_a_number_of_five_thousand_digits_is_a_citation_of_nothing() -> None:
     assert (answer.precision, answer.recall, answer.n_out_of_range) == (1, 1, 1)
 
 
-def test_no_family_falls_over_it(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_no_family_falls_over_it(inline: Inline, package: Path, tmp_path: Path) -> None:
     rows = [{"query_id": f"q{i:02d}", "context": "mix", "output": LONG} for i in range(1, 4)]
     write_jsonl(tmp_path / "s.jsonl", rows)
     for protocol in ("reference", "strict"):
-        result = cli(
+        result = inline(
             "score", "s.jsonl", "--benchmark", package, "--protocol", protocol, "--judge",
             "lexical", "--segmenter", "nupunkt", "--measures", "rage,alce,attributed_ir",
         )  # fmt: skip

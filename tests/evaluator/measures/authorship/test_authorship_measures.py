@@ -29,7 +29,7 @@ from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
-from conftest import Cli, write_beir, write_jsonl
+from conftest import Inline, write_beir, write_jsonl
 from conftest_plots import page_text
 from scoring import score
 
@@ -353,15 +353,15 @@ def test_bad_lines_are_refused(case: Case, row: dict[str, object], message: str)
 
 
 def test_other_benchmarks_and_base_1_are_refused(
-    case: Case, package: Path, folder: Path, tmp_path: Path, cli: Cli
+    case: Case, package: Path, folder: Path, tmp_path: Path, inline: Inline
 ) -> None:
     write_jsonl(case.path, [{"query_id": "q01", "output": ""}])
     with pytest.raises(UsageError, match=r"look at cells, and facts shows .*authorship"):
         score(case.path, Benchmark(package), select(["CAB.P"]))
-    result = cli("score", case.path, "--benchmark", folder, "--measures", "CAB.P,CiteP")
+    result = inline("score", case.path, "--benchmark", folder, "--measures", "CAB.P,CiteP")
     assert result.returncode == 2
     assert "CiteP" in result.stderr
-    result = cli("score", case.path, "--benchmark", folder, "--context", "hh_vanilla")
+    result = inline("score", case.path, "--benchmark", folder, "--context", "hh_vanilla")
     assert result.returncode == 2
 
 

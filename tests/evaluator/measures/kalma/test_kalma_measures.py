@@ -25,7 +25,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Key, Triple
-from conftest import EXAMPLES, Cli, write_jsonl
+from conftest import EXAMPLES, Inline, write_jsonl
 from conftest_evaluator import Facts, Scripted, World
 from servers.running import openai_server
 
@@ -233,7 +233,7 @@ def test_marks(reply: str, mark: float | None) -> None:
 # --- the commands -----------------------------------------------------------------------------
 
 
-def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None:
+def test_score_check_report_and_kalmas_own_csv(inline: Inline, tmp_path: Path) -> None:
     graph = EXAMPLES / "people" / "graph.ttl"
     for args in (
         ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
@@ -243,17 +243,17 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
         ("report", "s.full.json", "s.absent_1.json", "--out", "r.html"),
         ("export", "prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
     ):
-        result = cli(*args)
+        result = inline(*args)
         assert result.returncode == 0, (args, result.stderr)
     page = (tmp_path / "r.html").read_text()
     assert "KaLMA.R@micro" in page
     assert "minimum knowledge" in page
     assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
-    result = cli("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
+    result = inline("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
     # Each set of the file has its row.
     assert re.search(r"echo-relevant · full \(reference\) +100\.00", result.stdout)
     assert re.search(r"echo-relevant · absent_1 \(reference\) +80\.00", result.stdout)
-    result = cli(
+    result = inline(
         *("score", "echo.jsonl", "--benchmark", "k", "--context", "absent_1"),
         *("--judge", "lexical", "--measures", "KaLMA.R@micro,KaLMA.NA.P", "--verbose"),
     )
@@ -261,16 +261,16 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
     assert "opt:answers-nothing clause off" in " ".join(result.stdout.split())
     # KaLMA's own layout of outputs: a CSV, one row a query, in order.
     (tmp_path / "out.csv").write_text("Question,Answer\nwho?,Nothing.\n")
-    result = cli("score", "out.csv", "--benchmark", "k", "--measures", "KaLMA.R@micro")
+    result = inline("score", "out.csv", "--benchmark", "k", "--measures", "KaLMA.R@micro")
     assert result.returncode == 0, result.stderr
     assert "out read as kalma" in result.stdout
     (tmp_path / "many.csv").write_text("Answer\n" + "x\n" * 50)
-    assert cli("score", "many.csv", "--benchmark", "k").returncode == 1
+    assert inline("score", "many.csv", "--benchmark", "k").returncode == 1
     write_jsonl(
         tmp_path / "odd.jsonl",
         [{"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}],
     )
-    result = cli("check", "odd.jsonl", "--benchmark", "k")
+    result = inline("check", "odd.jsonl", "--benchmark", "k")
     text = result.stdout + result.stderr
     for message in ("were not shown", "lack a relation or a value", "never close"):
         assert message in text
@@ -279,19 +279,19 @@ def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None
         ("score", "echo.jsonl", "--benchmark", "k", "--measures", "CAB.P"),
         ("run", "gold", "--benchmark", "k", "--out", "x"),
     ):
-        result = cli(*args)
+        result = inline(*args)
         assert result.returncode in (1, 2), args
         assert "Traceback" not in result.stderr
     assert len(prompt_digest()) == 8
 
 
-def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
+def test_marks_of_an_endpoint(inline: Inline, tmp_path: Path) -> None:
     graph = EXAMPLES / "people" / "graph.ttl"
     for args in (
         ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
         ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
     ):
-        assert cli(*args).returncode == 0
+        assert inline(*args).returncode == 0
     lines = [json.loads(x) for x in (tmp_path / "echo.jsonl").read_text().splitlines()]
     for row in lines:
         if "output" in row:
@@ -310,14 +310,14 @@ def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
             "--store",
             "marks.db",
         )
-        result = cli(*command)
+        result = inline(*command)
         assert result.returncode == 0, result.stderr
         asked = len(server.requests())
         assert asked == sum(row.get("context") == "full" for row in lines)
-        assert cli(*command).stdout == result.stdout
+        assert inline(*command).stdout == result.stdout
         assert len(server.requests()) == asked  # every mark was kept
     assert re.search(r"GEval\.coherence\n.*\necho-relevant \(reference\) +4\.00", result.stdout), (
         result.stdout
     )
-    alone = cli(*args)
+    alone = inline(*args)
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
