@@ -4,11 +4,13 @@ import gc
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +21,7 @@ from hypothesis import HealthCheck, settings
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
 from conftest_pages import browser  # noqa: F401 - a fixture
 
@@ -72,6 +74,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             tiers[name] = "slow" if is_slow else "quick"
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
+
+
+def _skip_without(module: str) -> None:
+    """Skip a test that needs a missing package, where `.ci/run` says that some are missing."""
+    if os.environ.get("CITEFORGE_WITHOUT_TORCH") and find_spec(module) is None:
+        pytest.skip(f"needs {module}, which is not installed here")
+
+
+def _skipping() -> Iterator[None]:
+    try:
+        return (yield)
+    except (MissingExtraError, ModuleNotFoundError) as error:
+        _skip_without(getattr(error, "module", None) or (error.name or "").partition(".")[0])
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Iterator[None]:
+    return (yield from _skipping())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    return (yield from _skipping())
 
 
 @pytest.fixture
@@ -129,6 +155,8 @@ def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) ->
     texts = (stream.getvalue().decode() for stream in (out, err))
     ran = Ran(["citeforge", *args], code or 0, *texts)
     ran.error = error if isinstance(error, CiteforgeError) else None
+    if isinstance(error, MissingExtraError):
+        _skip_without(error.module)
     return ran
 
 
@@ -247,6 +275,9 @@ def small_beir(tmp_path: Path) -> Path:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The benchmark of the quick start. Tests that change it work on a copy."""
     out = tmp_path_factory.mktemp("package") / "facts"
+    if built := os.environ.get("CITEFORGE_PACKAGE"):  # by a Python that has torch
+        shutil.copytree(built, out)
+        return out
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
     build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
     return out

@@ -68,7 +68,9 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
             click.echo(f"… and {rest:,} more {kind}s")
     click.echo(result.summary())
     if result.errors:
-        raise InputError(count_text(len(result.errors), "error"), path=submission)
+        raise InputError(
+            count_text(len(result.errors), "error"), path=submission, code="faulty-submission"
+        )
 
 
 _MAIN_OPTIONS = ("context", "protocol", "measures", "file_format", "judge", "llm")
@@ -151,7 +153,10 @@ def score(
     if session is not None and not session.judge.comparable:
         click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if session is not None and session.n_failed and not allow_judge_failures:
-        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")
+        raise FailuresError(
+            f"the judge failed on {session.n_failed:,} pairs; bounds are given",
+            code="counted-failures",
+        )
 
 
 @click.command()
@@ -186,7 +191,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     if comparison.left_out:
         for line in comparison.left_out:
             click.echo(f"not compared: {line}", err=True)
-        raise FailuresError(f"{len(comparison.left_out):,} pairs were not compared")
+        raise FailuresError(
+            f"{len(comparison.left_out):,} pairs were not compared", code="counted-failures"
+        )
 
 
 @click.command()

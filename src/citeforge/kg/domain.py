@@ -357,7 +357,9 @@ class Domain(FrozenRecord):
         try:
             text = bounded_text(_compiled(template), values)
         except TemplateError as error:
-            raise InputError(f"cannot be filled in ({error})", field=f"templates.{form}") from error
+            raise InputError(
+                f"cannot be filled in ({error})", field=f"templates.{form}", code="bad-template"
+            ) from error
         text = " ".join(text.split())
         return f"{text[:1].upper()}{text[1:]}" if text.startswith("the ") else text
 
@@ -373,5 +375,7 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
     path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
-        raise InputError("is no domain", path=name, allowed=f"{names}, or a .yaml file")
+        raise InputError(
+            "is not a domain", path=name, allowed=f"{names}, or a .yaml file", code="missing-file"
+        )
     return validated(Domain, read_yaml(path), path)
