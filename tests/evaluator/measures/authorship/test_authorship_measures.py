@@ -189,14 +189,11 @@ def test_cas_of_differing_and_of_mixed_cells(case: Case) -> None:
 
 
 def test_runs_with_equal_labels_are_refused() -> None:
-    cells = make_cells((("human", "human"),), choose_label_sets([], [])[:1])[1:]
-    equal = {c.mode: c for c in cells}
-    broken = [
-        *(c for c in cells if c.mode != "informed_cf"),
-        equal["informed_cf"].model_copy(update={"other_told": "informed"}),
-    ]
-    with pytest.raises((ValueError, KeyError)):
-        comparison(broken)
+    informed, cf = make_cells((("human", "llm"),), choose_label_sets([], [])[:1])[1:]
+    assert comparison([informed, cf]).omega == 1
+    broken = informed.model_copy(update={"other_told": "cf"})
+    with pytest.raises(ValueError, match="relevant and other passages have equal labels"):
+        comparison([broken, cf])
 
 
 def test_confidence_by_hand(case: Case) -> None:
