@@ -146,11 +146,11 @@ def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
         mine_shard(recipe_of(), run_options(folder), share("1/2"))
     mine_shard(recipe_of(), run_options(whole), share("2/3"))
     with pytest.raises(
-        InputError, match=r"lacks what share 1/3 mined; `shard mine --shard 1/3` first"
+        InputError, match=r"negatives of share 1/3 are missing; `shard mine --shard 1/3` first"
     ):
         build(whole, tmp_path / "out")
     with pytest.raises(
-        InputError, match=r"nothing: holds no shards; the --out of `citeforge shard embed"
+        InputError, match=r"nothing: contains no shards; the --out of `citeforge shard embed"
     ):
         build(tmp_path / "nothing", tmp_path / "out")
     assert not (tmp_path / "nothing").exists()
