@@ -63,7 +63,7 @@ class Label:
     answer: str = ""
     contradicted: bool | None = None
 
-    def wrong(self, code: str, message: str, allowed: str | None = None) -> InputError:
+    def wrong(self, message: str, allowed: str | None = None, *, code: str) -> InputError:
         """Build an error at the label's place."""
         return InputError(message, path=self.path, line=self.line, allowed=allowed, code=code)
 
@@ -91,11 +91,11 @@ class LabelRegister:
         if first is not None and label.level is not None:
             where = f"{first.path}" + (f", line {first.line}," if first.line else "")
             raise label.wrong(
-                "contradiction",
                 f"labels as {label.level!r} what {where} labels as {first.level!r} "
                 f"({label.system}, {label.query!r})",
                 "one label per statement or citation; labels import takes the majority of several "
                 "people",
+                code="contradiction",
             )
         levels[label.level] = label
         return False

@@ -317,11 +317,11 @@ def _backing_fault(
     if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
         fault: str | None = f"is not named for its submission {name!r}"
     elif not (submissions / name).is_file():
-        fault = f"is of {name!r}, which {submissions} does not hold"
+        fault = f"scores {name!r}, which is not in {submissions}"
     elif sha256_file(submissions / name) != file.submission_sha256:
-        fault = f"is of another {name} than the one in {submissions}"
+        fault = f"scores another {name} than the one in {submissions}"
     elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
-        fault = f"is not of the {name} that this board scored last, as its history says"
+        fault = f"does not score the {name} that this board scored last, by its history"
     else:
         fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
     return fault and f"{fault}; {_REMEDY}"

@@ -29,7 +29,13 @@ from citeforge.plugins.leaderboard.board_check import (
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import backed_scores, growing_site
 from citeforge.plugins.leaderboard.pages import Site
-from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.errors import (
+    CiteforgeError,
+    FailuresError,
+    InputError,
+    UnknownValueError,
+    UsageError,
+)
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
@@ -155,10 +161,7 @@ def add_submissions(
     """
     config, all_boards = read_boards(Path(boards))
     if board is not None and all_boards.find(board) is None:
-        names = ", ".join(b.name for b in all_boards.boards)
-        raise UsageError(
-            f"--board {board!r} is not in {config}; known: {names}", code="unknown-name"
-        )
+        raise UnknownValueError("board", board, [b.name for b in all_boards.boards])
     with file_lock(config.parent / LOCK, config.parent, wait=True):
         paths = list(dict.fromkeys(map(Path, submissions))) or list(_all_in(all_boards))
         pending = _verdicts(paths, all_boards, board, replace)
@@ -169,7 +172,9 @@ def add_submissions(
         n_wrong = sum(bool(p.findings.errors) for p in pending)
         if refused and (only_check or (submissions and n_wrong == len(pending))):
             summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
-            raise InputError("\n".join([summary, *refused]), code="counted-failures")
+            codes = {found.code for p in pending for found in p.findings.errors}
+            code = codes.pop() if len(codes) == 1 else "counted-failures"
+            raise InputError("\n".join([summary, *refused]), code=code)
         if only_check:
             return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)

@@ -114,7 +114,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     for number, line in text_lines(path):
         name, text = (part.strip() for part in (*line.split("\t", 1), "")[:2])
         if not name or not text:
-            raise InputError("is not qid<tab>text", path=path, line=number, code="wrong-value")
+            raise InputError("is not qid<tab>text", path=path, line=number, code="wrong-type")
         if name in topics:
             raise InputError(
                 f"duplicate id {name!r} (first at line {topics[name][0]})", path=path, line=number,
@@ -138,7 +138,7 @@ def read_trec_qrels(path: Path) -> Judgements:
         if len(fields) != 4:
             raise InputError(
                 f"has {len(fields)} fields", path=path, line=number, allowed="qid iter docid rel",
-                code="wrong-value",
+                code="wrong-type",
             )  # fmt: skip
         try:
             score = int(fields[3])

@@ -35,7 +35,7 @@ def read_run(
         if len(fields) != 6:
             raise InputError(
                 f"has {len(fields)} fields", path=path, line=number,
-                allowed="qid Q0 docid rank score tag", code="wrong-value",
+                allowed="qid Q0 docid rank score tag", code="wrong-type",
             )  # fmt: skip
         query, _, passage, _, score, _ = fields
         value = _number(score)

@@ -117,13 +117,13 @@ def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tup
     answer = answers.get((label.system, label.query))
     place = label.statement
     if answer is None or place is None or not 0 <= place < len(answer.statements):
-        raise label.wrong("unknown-id", "labels a statement that no score file contains")
+        raise label.wrong("labels a statement that no score file contains", code="unknown-id")
     statement = answer.statements[place]
     cited = list(statement.cited) if label.citation is None else [label.citation]
     if label.nth is not None:
         cited = cited[label.nth : label.nth + 1] or [-1]
     if any(not 0 <= c < len(answer.passages) for c in cited):
-        raise label.wrong("unknown-id", "labels a citation that no score file contains")
+        raise label.wrong("labels a citation that no score file contains", code="unknown-id")
     if not cited:
         return None, statement.text
     passages = [Passage(p.id, p.title, p.text) for p in answer.passages]

@@ -60,7 +60,9 @@ class LabelCorrection(Correction):
             examples = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
             names = ", ".join(repr(name) for name, _ in systems)
             raise self.labels[0].wrong(
-                f"labels answers of {examples}", f"labels of the answers that are scored: {names}"
+                f"labels answers of {examples}",
+                f"labels of the answers that are scored: {names}",
+                code="wrong-benchmark",
             )
 
     def correct(

@@ -126,7 +126,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
     Raises:
         InputError: there is none, it has no leaderboards, or the Hub cannot be reached.
     """
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     api = (publisher or Publisher()).api
     name = f"{options.repo_id}@{options.revision}"
@@ -138,6 +138,8 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
                 path = api.hf_hub_download(
                     options.repo_id, file, repo_type="dataset", revision=commit
                 )
+            except LocalEntryNotFoundError:
+                raise  # the Hub did not answer
             except EntryNotFoundError as error:
                 raise InputError(
                     f"has no {file}", path=name,
