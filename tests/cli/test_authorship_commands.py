@@ -77,15 +77,15 @@ def annotated(inline: Inline, folder: Path) -> None:
 def test_wrong_usage_is_one_line(inline: Inline, package: Path) -> None:
     build = ("build", "authorship", "--out", "a")
     for args, code in (
-        (build, "missing-option"),
-        ((*build, "--benchmark", package, "--origins", "xy"), "unknown-name"),
+        (build, "bad-option"),
+        ((*build, "--benchmark", package, "--origins", "xy"), "bad-option"),
         ((*build, "--benchmark", package, "--candidates", "no.run"), "missing-file"),
         (
             ("build", "twins", "--benchmark", package, "--out", "a", "--llm", "template"),
             "unsupported",
         ),
         (("run", "label-blind", "--benchmark", package, "--out", "s"), "wrong-kind"),
-        (("labels", "export", "--task", "twin-relevant", "--out", "x.csv"), "missing-option"),
+        (("labels", "export", "--task", "twin-relevant", "--out", "x.csv"), "conflicting-options"),
     ):
         result = inline(*args)
         assert (result.returncode in (1, 2), result.code) == (True, code), (args, result.stderr)

@@ -62,5 +62,5 @@ def test_bash_itself_completes(inline: Inline, tmp_path: Path) -> None:
 
 def test_a_shell_that_is_not_known(inline: Inline) -> None:
     done = inline("--show-completion", SHELL="/bin/tcsh")
-    assert (done.returncode, done.code) == (2, "unknown-name")
+    assert (done.returncode, done.code) == (2, "bad-option")
     assert inline("--show-completion", SHELL="").stderr

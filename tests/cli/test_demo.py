@@ -4,7 +4,6 @@ import json
 import shlex
 from pathlib import Path
 
-
 from citeforge.library.demo import EXAMPLES, start_demo
 from conftest import EXAMPLES as REPOSITORY
 from conftest import Inline, content, refused

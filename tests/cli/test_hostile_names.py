@@ -38,15 +38,15 @@ def test_names_of_options_and_files(inline: Inline, tmp_path: Path) -> None:
     submission(tmp_path, "a")
     write_jsonl(tmp_path / "x .jsonl", LINES)
     for words, code in (
-        (("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a\u200b"), ""),
-        (("check", "x .jsonl", "--benchmark", PACKAGE), ""),
-        (("score", "x .jsonl", "--benchmark", PACKAGE), ""),
+        (("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a\u200b"), "bad-name"),
+        (("check", "x .jsonl", "--benchmark", PACKAGE), "faulty-submission"),
+        (("score", "x .jsonl", "--benchmark", PACKAGE), "bad-name"),
     ):
         done = inline(*words)
         assert done.returncode == 1, words
         assert done.code == code, words
     done = inline("run", "random", "--benchmark", PACKAGE, "--out", "r.jsonl", "--system", "a\rb")
-    assert (done.returncode, done.code) == (2, "bad-option")
+    assert (done.returncode, done.code) == (2, "bad-name")
     assert not (tmp_path / "r.jsonl").exists()
 
 

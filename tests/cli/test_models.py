@@ -47,7 +47,7 @@ def test_prompts_to_submission_to_scores(inline: Inline, package: Path, tmp_path
     assert inline(*replay).returncode == 0
     assert (tmp_path / "t.jsonl").read_bytes() == first
     missing = inline(*replay[:-1])  # other parameters: other requests
-    assert (missing.returncode, missing.code) == (1, "missing-reply")
+    assert (missing.returncode, missing.code) == (1, "not-stored")
     stats = inline("llm", "stats", "r.db", "--price", "1,2")
     assert "answers            30" in stats.stdout
     assert "cost " in stats.stdout
@@ -55,7 +55,9 @@ def test_prompts_to_submission_to_scores(inline: Inline, package: Path, tmp_path
     assert inline("llm", "import", "n.db", "e.jsonl").stdout == (
         "n.db: 30 answers added, 0 were there\n"
     )
-    again = inline("llm", "run", "p.jsonl", "--llm", "replay:n.db", "--out", "u.jsonl", "--logprobs")
+    again = inline(
+        "llm", "run", "p.jsonl", "--llm", "replay:n.db", "--out", "u.jsonl", "--logprobs"
+    )
     assert again.returncode == 0
     assert (tmp_path / "u.jsonl").read_bytes() == first
     forbidden_everywhere(tmp_path)
@@ -68,7 +70,9 @@ def forbidden_everywhere(folder: Path) -> None:
             assert KEY.encode() not in path.read_bytes(), path
 
 
-def test_a_wrong_key_is_one_line_and_never_shown(inline: Inline, package: Path, tmp_path: Path) -> None:
+def test_a_wrong_key_is_one_line_and_never_shown(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
     inline("export", "prompts", package, "--out", "p.jsonl")
     with openai_server(tmp_path / "log", key="the-right-one") as server:
         result = inline(
@@ -151,11 +155,11 @@ def test_max_cost_stops_with_exit_code_3(inline: Inline, tmp_path: Path) -> None
     ("args", "status", "code"),
     [
         (("--llm", "openai:m"), 1, "missing-key"),
-        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 1, "endpoint-failed"),
+        (("--llm", "openai:m", "--base-url", "http://127.0.0.1:9/v1"), 3, "counted-failures"),
         (("--llm", "openai:m", "--price", "cheap"), 2, "bad-option"),
         (("--llm", "gpt"), 2, "unknown-name"),
         (("--llm", "replay:none.db"), 1, "missing-file"),
-        (("--llm", "openai:m", "--store", "p.jsonl"), 1, "storage"),
+        (("--llm", "openai:m", "--store", "p.jsonl"), 1, "bad-store"),
     ],
 )
 def test_mistakes(
