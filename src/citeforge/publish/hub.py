@@ -260,7 +260,7 @@ def check_sound(folder: Path) -> Manifest:
             f"does not verify ({problems[0]}{'; …' if problems[1:] else ''})",
             path=folder,
             allowed="a package without problems; see: citeforge verify",
-            code="schema-mismatch",
+            code=problems[0].code,
         )
     manifest = load_manifest(folder)
     clashes = conflicts(manifest)
@@ -378,7 +378,7 @@ def local_folder(name: Path) -> Path:
         )
     problems = verify(folder)
     if problems:
-        raise InputError(f"does not verify ({problems[0]})", path=name, code="schema-mismatch")
+        raise InputError(f"does not verify ({problems[0]})", path=name, code=problems[0].code)
     return folder
 
 
