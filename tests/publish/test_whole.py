@@ -46,7 +46,7 @@ def test_an_export_that_fails_leaves_nothing(world: Path, tmp_path: Path) -> Non
     def half(folder: Path, out: Path, options: object) -> list[str]:
         (out / "corpus.jsonl").write_text("{}\n")
         seen.append((tmp_path / "x").exists())
-        raise InputError("something is wrong with the third file")
+        raise InputError("something is wrong with the third file", code="storage")
 
     with pytest.raises(InputError, match="third file"):
         write_export(Export("half", "half of it", half), world / "base", tmp_path / "x", Part())
@@ -102,7 +102,7 @@ def test_audit_and_card_change_all_files_or_none(
 
     def full(path: Path, text: str) -> None:
         if path.name == "manifest.json":
-            raise InputError("the disk is full", path=path)
+            raise InputError("the disk is full", path=path, code="disk-full")
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
 
