@@ -153,7 +153,7 @@ def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) ->
         try:
             copy_context().run(main, args)
         except SystemExit as end:
-            code, error = end.code, end.__context__
+            code, error = end.code, end.__cause__ or end.__context__
         sys.stdout.flush()
         sys.stderr.flush()
     assert code is None or isinstance(code, int), code

@@ -163,14 +163,17 @@ def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[Non
         if error.path is not None:
             raise
         raise InputError(
-            error.message, path=path, line=line, field=error.field, allowed=error.allowed
-        ) from error
+            error.message, path=path, line=line, field=error.field, allowed=error.allowed,
+            code=error.code,
+        ) from error  # fmt: skip
     except msgspec.ValidationError as error:
         message, *place = _PLACE.split(str(error))
         field = place[0] if place else None
-        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+        raise InputError(
+            message, path=path, line=line, field=field, allowed=allowed, code="wrong-type"
+        ) from error
     except RecursionError as error:
-        raise InputError("is nested too deeply", path=path, line=line) from error
+        raise InputError("is nested too deeply", path=path, line=line, code="bad-json") from error
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
@@ -190,6 +193,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
         raise InputError(
             f"spans {first} to {end}, and the text has {size} characters", field=place,
             allowed="offsets within the text, the end behind the start; was the text changed?",
+            code="out-of-range",
         )  # fmt: skip
     return first, end
 
