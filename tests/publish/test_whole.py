@@ -15,7 +15,7 @@ from citeforge.publish.export import Export, export, write_export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
-from conftest import EXAMPLES, content
+from conftest import EXAMPLES, content, refused
 
 
 def run(*words: object) -> None:
@@ -71,7 +71,7 @@ def test_a_site_stays_when_the_scores_cannot_be_read(world: Path, tmp_path: Path
     before = content(site)
     bad = tmp_path / "bad"
     bad.mkdir()
-    with pytest.raises(InputError, match="bad: holds no score files"):
+    with refused("no-scores", path=bad):
         board(world, bad, site)
     (bad / "x.json").write_text('{"measures": [')
     with pytest.raises(InputError, match=r"x\.json"):
