@@ -64,10 +64,15 @@ TIERS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note the tiers before `-m` leaves any out. A real Ray is started on demand only."""
+    """Note the tiers before `-m` leaves any out; tests with a browser are slow.
+
+    A real Ray is started on demand only.
+    """
     tiers = config.stash[TIERS] = {}
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
     for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
         is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
         name = item.nodeid.partition("[")[0]
         if not is_slow or name not in tiers:
@@ -148,7 +153,7 @@ def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) ->
         try:
             copy_context().run(main, args)
         except SystemExit as end:
-            code, error = end.code, end.__context__
+            code, error = end.code, end.__cause__ or end.__context__
         sys.stdout.flush()
         sys.stderr.flush()
     assert code is None or isinstance(code, int), code

@@ -198,19 +198,19 @@ def test_wrong_values_name_their_option() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "r.yaml:1: is no recipe"),
-        ("- kind: rage", "r.yaml:1: is no recipe"),
+        ("", "r.yaml:1: is not a recipe"),
+        ("- kind: rage", "r.yaml:1: is not a recipe"),
         ("source: x\n", "r.yaml:1 kind: is missing; one of alce, authorship"),
         ("\nkind: wurst\n", "r.yaml:2 kind: is 'wurst'; one of alce"),
         ("kind: {a: 1}\n", "r.yaml:1 kind: is {'a': 1}; one of alce"),
         ("kind: rage\nrecipe: 2\n", "r.yaml:2 recipe: is 2; this citeforge reads recipes up to 1"),
         (
             "kind: rage\nsource: beir:x\nsede: 5\n",
-            "r.yaml:3 sede: is no field of a rage recipe (did you mean 'seed'?); known: name,",
+            "r.yaml:3 sede: is not a field of a rage recipe (did you mean 'seed'?); known: name,",
         ),
         (
             "kind: rage\nsource: beir:x\nmining:\n  skip_top: 1\n  skip: 2\n",
-            "r.yaml:5 mining.skip: is no field of a rage recipe (did you mean 'skip_top'?)",
+            "r.yaml:5 mining.skip: is not a field of a rage recipe (did you mean 'skip_top'?)",
         ),
         ("kind: rage\nsource: beir:x\nlimit: 0\n", "r.yaml:3 limit: is 0: Input should be greater"),
         ("kind: rage\nsource: beir:x\nlimit: no\n", "r.yaml:3 limit"),
@@ -241,5 +241,5 @@ def test_wrong_json_says_its_line(tmp_path: Path) -> None:
         read_recipe(path)
     # YAML knows no long keys: the error comes without a line.
     path.write_text('{"kind": "rage", "source": "beir:x", "' + "k" * 2000 + '": 3}')
-    with pytest.raises(InputError, match=r"r.json k+: is no field of a rage recipe"):
+    with pytest.raises(InputError, match=r"r.json k+: is not a field of a rage recipe"):
         read_recipe(path)

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+import citeforge as cf
 from citeforge.builders.authorship.labels import load_label_sets
 from citeforge.builders.packaging.verify import verify
 from citeforge.evaluator.statistics.compare import load_scores
@@ -18,8 +19,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.audit.run import read_known
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.errors import InputError
-from conftest import ROOT, Inline
+from conftest import ROOT, Inline, refused
 
 V1 = ROOT / "tests" / "golden" / "v1"
 FILES = {
@@ -109,37 +109,32 @@ def test_an_older_manifest_may_lack_what_came_later(tmp_path: Path) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n")
     assert load_manifest(tmp_path / "p").libraries == {}
     path.write_text(path.read_text().replace("cc0-1.0", "mit"))
-    with pytest.raises(InputError, match="was changed after the build"):
+    with refused("hash-mismatch", path=path):
         load_manifest(tmp_path / "p")
 
 
-def test_a_submission_and_its_scores(inline: Inline, tmp_path: Path) -> None:
-    result = inline(
-        "score", V1 / "submission.jsonl", "--benchmark", V1 / "package", "--out", "new.json"
-    )
-    assert result.returncode == 0, result.stderr
-    old, new = load_scores(V1 / "scores.json"), load_scores(tmp_path / "new.json")
-    assert (new.system, new.benchmark_hash) == (old.system, old.benchmark_hash)
+def test_a_submission_and_its_scores() -> None:
+    old = cf.read_scores(V1 / "scores.json")
+    new = cf.score(V1 / "submission.jsonl", V1 / "package")
+    assert (new.system, new.file.benchmark_hash) == (old.system, old.file.benchmark_hash)
     # q1 cites [2] (relevant) and [1] (not): 1/2; q2 cites [1] (relevant): 1. Mean .75.
-    (mine,) = [m for m in new.measures if m.name == "CiteP"]
-    assert (mine.value, mine.per_query) == (75.0, [0.5, 1.0])
-    assert (old.measures[0].value, old.measures[0].per_query) == (75.0, [0.5, 1.0])
-    page = inline("report", V1 / "scores.json", "--out", "report.md")
-    assert page.returncode == 0, page.stderr
-    assert "mill" in (tmp_path / "report.md").read_text()
+    for scores in (old, new):
+        assert (scores["CiteP"].value, scores["CiteP"].per_query) == (75.0, [0.5, 1.0])
+    assert "mill" in cf.report([V1 / "scores.json"])
 
 
-def test_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     content = json.loads((V1 / "scores.json").read_text())
     path = tmp_path / "scores.json"
     path.write_text(json.dumps({**content, "scores_version": 2}))
-    with pytest.raises(InputError, match="has scores version 2; this citeforge reads up to 1"):
+    with refused("wrong-version", path=path):
         load_scores(path)
     shutil.copytree(V1 / "package", tmp_path / "p")
     path = tmp_path / "p" / "manifest.json"
     path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(InputError, match="has schema version 2; this citeforge reads up to 1"):
+    with refused("wrong-version", path=path) as caught:
         load_manifest(tmp_path / "p")
+    assert "has schema version 2; this citeforge reads up to 1" in str(caught.value)
 
 
 def test_prompts_and_a_replay_store(inline: Inline, tmp_path: Path) -> None:

@@ -247,7 +247,8 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     try:
         content = path.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest()
-        module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
+        name = hashlib.sha256(bytes(path) + content).hexdigest()[:16]
+        module = _imported(path, f"citeforge_plugin_{name}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
         return tuple(_entries_of_file(module.PLUGINS, origin, module.__name__)), ""
     except KeyboardInterrupt:

@@ -128,7 +128,11 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         name = str(row.query_id) if row.query_id is not None else f"q{number}"
         if name in texts:
             raise InputError(
-                f"duplicate query {name!r}", path=path, line=number, code="duplicate-id"
+                f"duplicate id {name!r}",
+                path=path,
+                line=number,
+                field="query_id",
+                code="duplicate-id",
             )
         texts[name] = (number, query)
         for rank, (text, selected) in enumerate(pairs, 1):

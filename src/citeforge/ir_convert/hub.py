@@ -245,7 +245,9 @@ class HubSource(Source):
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")
         if not splits:
-            raise InputError(f"has no config {config!r}", path=self.repo.name, code="missing-field")
+            raise InputError(
+                "is missing", path=self.repo.name, field=f"config {config}", code="missing-field"
+            )
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:
@@ -346,8 +348,9 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
             columns.append(pa.array([""] * table.num_rows))
         else:
             raise InputError(
-                f"lacks the column {field.name!r}",
+                "is missing",
                 path=where,
+                field=field.name,
                 allowed=f"columns: {', '.join(schema.names)}",
                 code="missing-field",
             )
@@ -367,7 +370,5 @@ def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.Chunked
     if field.name == "title":
         converted = pc.fill_null(converted, "")
     if not field.nullable and converted.null_count:
-        raise InputError(
-            f"has an empty value in the column {field.name!r}", path=where, code="missing-field"
-        )
+        raise InputError("is empty in some row", path=where, field=field.name, code="missing-field")
     return converted

@@ -150,5 +150,6 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             code="bad-option",
         )
     if SOURCES.get(name) is None:
-        raise UsageError(f"{option} {spec!r}: {_unknown(spec)}", code="bad-option")
+        error = _unknown(spec)
+        raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
     return SOURCES.make(spec, split, replace(options, passages_only=True))

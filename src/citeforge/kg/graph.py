@@ -357,12 +357,12 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
     if translated is None or translated.named:
         return translated
     names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
-    field, what, allowed = "labels", f"a name under any of {names}", "predicates that hold names"
+    field, what, allowed = "labels", f"names under {names}", "predicates that hold names"
     if not translated.left_out["entities without a label"]:
-        what = f"an entity of {', '.join(model.classes)}"
+        what = f"entities of the classes {', '.join(model.classes)}"
         field, allowed = "classes", f"its classes: {classes}"
     raise InputError(
-        f"{engine.path.name} has not {what}",
+        f"{engine.path.name} has no {what}",
         path=path,
         line=yaml_line(path, ("plain", field)),
         field=f"plain.{field}",

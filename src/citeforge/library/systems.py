@@ -169,7 +169,7 @@ def _require(
         )
     for name in systems:
         if reason := refusal(system_of(name), benchmark):
-            raise UsageError(f"{name}: {reason}", code="bad-option")
+            raise UsageError(f"{name}: {reason}", code="wrong-kind")
         if system_of(name).llm and not has_llm:
             raise UsageError(
                 f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"

@@ -37,10 +37,12 @@ class Problem:
     Attributes:
         file: relative file or table name.
         message: what is wrong.
+        code: kind of problem, as of an error.
     """
 
     file: str
     message: str
+    code: str = "schema-mismatch"
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
@@ -113,10 +115,11 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         try:
             actual = sha256_file(plain_file(folder, name))
         except InputError as error:
-            yield Problem(name, error.message)
+            yield Problem(name, error.message, error.code)
             continue
         if actual != expected:
-            yield Problem(name, f"has the sha256 {actual}, and the manifest says {expected}")
+            message = f"has the sha256 {actual}, and the manifest says {expected}"
+            yield Problem(name, message, "hash-mismatch")
 
 
 def plain_file(folder: Path, name: str) -> Path:
@@ -214,6 +217,6 @@ def load_intact(folder: Path, beside: bool = False) -> Manifest:
             problem.message,
             path=folder / problem.file,
             allowed="a fresh copy of the package; see: citeforge verify",
-            code="schema-mismatch",
+            code=problem.code,
         )
     return manifest

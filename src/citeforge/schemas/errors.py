@@ -109,6 +109,8 @@ def field_code(kind: str) -> str:
     """Code for a field that pydantic refuses, by the type of its error."""
     if kind.endswith(("_type", "_parsing")):
         return "wrong-type"
+    if kind.startswith(("greater_than", "less_than")):
+        return "out-of-range"
     return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(kind, "wrong-value")
 
 

@@ -195,7 +195,7 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Cli) -> Non
     assert inline(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
     with (
         sparql_server(GRAPH, tmp_path) as server,
-        proxy(server, tmp_path / "log", latency=0.01) as running,
+        proxy(server, latency=0.01) as running,
     ):
         where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
         command = [

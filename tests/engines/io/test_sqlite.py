@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -117,16 +116,6 @@ def test_a_change_that_ends_in_an_error_is_none(tmp_path: Path) -> None:
             db.execute("INSERT INTO t VALUES (1)")
             raise ZeroDivisionError
         assert store.all() == []
-
-
-def test_another_database_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "s.db"
-    with sqlite3.connect(path) as other:
-        other.execute("CREATE TABLE theirs (x)")
-    before = path.read_bytes()
-    with refused("bad-store", path=path):
-        Numbers(path)
-    assert path.read_bytes() == before
 
 
 def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:

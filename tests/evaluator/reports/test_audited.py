@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import citeforge as cf
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
@@ -34,11 +35,12 @@ def test_without_labels_it_says_so() -> None:
 
 def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     shutil.copytree(package, tmp_path / "facts")
-    assert inline("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
-    assert inline("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    cf.run("random", package, tmp_path / "r.jsonl")
+    cf.score(tmp_path / "r.jsonl", package).save(tmp_path / "r.json")
     report = ("report", "r.json", "--benchmark", "facts")
     missing = inline(*report)
-    assert (missing.returncode, "citeforge audit facts" in missing.stderr) == (1, True)
+    assert (missing.returncode, missing.code) == (1, "not-computed")
+    assert "citeforge audit facts" in missing.stderr
     result = audit(Package(tmp_path / "facts").hash)
     (tmp_path / "facts" / "audit.json").write_text(result.model_dump_json())
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
@@ -58,4 +60,5 @@ def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     text = (tmp_path / "r.json").read_text().replace(result.benchmark_hash, "f" * 64)
     (tmp_path / "r.json").write_text(text)
     other = inline(*report)
-    assert (other.returncode, "was scored on facts@ffffffff" in other.stderr) == (1, True)
+    assert (other.returncode, other.code) == (1, "wrong-benchmark")
+    assert "was scored on facts@ffffffff" in other.stderr

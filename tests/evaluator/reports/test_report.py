@@ -5,9 +5,10 @@ import io
 import json
 from pathlib import Path
 
+import citeforge as cf
 from citeforge.evaluator.reports.report import TABLES
 from citeforge.schemas.scores import ScoreFile
-from conftest import Inline
+from conftest import Inline, refused
 
 
 def test_tables_for_papers(files: list[ScoreFile]) -> None:
@@ -37,8 +38,15 @@ def test_the_command(inline: Inline, files: list[ScoreFile], tmp_path: Path) -> 
         plot = ("report", "echo.json", "--out", f"p.{ending}")
         assert inline(*plot, "--plot", "distribution").returncode == 0
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
-    for words in (
-        ("--out", "p.docx"), ("--out", "p.svg", "--plot", "pie"), ("--format", "png"),
-        ("--out", "p.md", "--plot", "cost"), ("--out", "p.svg", "--measure", "CiteZ"),
-    ):  # fmt: skip
-        assert inline("report", "echo.json", *words).returncode == 2, words
+    for code, *words in (
+        ("bad-option", "--out", "p.docx"),
+        ("unknown-name", "--out", "p.svg", "--plot", "pie"),
+        ("missing-option", "--format", "png"),
+        ("option-without-effect", "--out", "p.md", "--title", "T"),
+        ("unknown-name", "--out", "p.svg", "--measure", "CiteZ"),
+    ):
+        wrong = inline("report", "echo.json", *words)
+        assert (wrong.returncode, wrong.code) == (2, code), words
+    assert inline("report", "echo.json", "--out", "p.md", "--plot", "cost").returncode == 2
+    with refused("unknown-name", what="format", value="docx"):
+        cf.report([tmp_path / "echo.json"], kind="docx")

@@ -60,7 +60,7 @@ def test_a_wrong_field_of_the_header(tmp_path: Path, benchmark: cf.Benchmark) ->
     """``score`` refuses it, too."""
     answer = {"query_id": benchmark.query_ids[0], "output": "So [1]."}
     path = write_jsonl(tmp_path / "s.jsonl", [{"submission": {"system": "s", "cost": -1}}, answer])
-    with refused("wrong-value", field="cost") as caught:
+    with refused("out-of-range", field="cost") as caught:
         cf.score(path, benchmark)
     (error,) = cf.check(path, benchmark).errors
     assert (error.code, error.field) == (caught.value.code, "cost")

@@ -83,8 +83,7 @@ def settle_compute(
         return recipe.model_copy(update={"compute": compute}), embedder
     if recipe.compute != "auto":
         raise UsageError(
-            f"--compute {recipe.compute}: {recipe.embedder} does not run on this machine; leave "
-            "the option out",
+            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out",
             code="option-without-effect",
         )
     return recipe, embedder

@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import line_of_place, read_yaml
 from citeforge.package.kinds import recipe_named, recipes
-from citeforge.schemas.errors import InputError, suggestion
+from citeforge.schemas.errors import InputError, field_code, suggestion
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
@@ -84,10 +84,10 @@ def _error_at_line(
 ) -> InputError:
     first = error.errors()[0]
     place = first["loc"]
-    message, allowed, code = first["msg"].removeprefix("Value error, "), None, "wrong-value"
+    message, allowed = first["msg"].removeprefix("Value error, "), None
+    code = field_code(first["type"])
     if first["type"] == "extra_forbidden":
         names = list(_fields(record, place[:-1]))
-        code = "unknown-field"
         message = f"is not a field of a {record.kind} recipe{suggestion(str(place[-1]), names)}"
         allowed = f"known: {', '.join(names)}"
     elif first["type"] == "missing" or first["input"] is None:

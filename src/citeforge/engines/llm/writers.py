@@ -187,7 +187,7 @@ class ReplayLlm:
                 f"(first request: {start!r}…)",
                 path=self.path,
                 allowed="the store of a complete run with the same prompts and parameters",
-                code="missing-answers",
+                code="not-stored",
             )
 
         return ask_once(requests, self.model, self.store, settle, refuse)

@@ -146,8 +146,8 @@ class BoardCheck:
         }.items():
             if isinstance(text, str) and not text.isprintable():
                 raise InputError(
-                    "holds control characters or line ends", path=path, line=1, field=field,
-                    allowed="one line of text",
+                    "contains control characters or line ends", path=path, line=1, field=field,
+                    allowed="one line of text", code="wrong-value",
                 )  # fmt: skip
         context = options.context or "|".join(submission.contexts)
         return Event(
