@@ -49,7 +49,7 @@ class CiteforgeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, code: str = "") -> None:
+    def __init__(self, message: str, *, code: str) -> None:
         self.code = code
         super().__init__(message)
 
@@ -79,7 +79,7 @@ class InputError(CiteforgeError):
         line: int | None = None,
         field: str | None = None,
         allowed: str | None = None,
-        code: str = "",
+        code: str,
     ) -> None:
         self.message = message
         self.path = None if path is None else str(path)

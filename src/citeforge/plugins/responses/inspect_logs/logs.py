@@ -29,7 +29,7 @@ from citeforge.plugins.responses.placing.records import (
     link_span,
     span,
 )
-from citeforge.schemas.errors import CiteforgeError, InputError, extras_named
+from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
@@ -236,6 +236,8 @@ def _read(path: Path, header_only: bool) -> EvalLog:
         return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
     except CiteforgeError:
         raise
+    except FileNotFoundError as error:
+        raise read_error(error, path) from error
     except Exception as error:
         # Whatever its reader, or a decoder beneath it, says of a damaged file.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
