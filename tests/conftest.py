@@ -4,12 +4,14 @@ import gc
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,11 +20,22 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
+from citeforge.builders.build import build
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.records import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    HagridRecipe,
+    KalmaRecipe,
+    RageRecipe,
+    RunOptions,
+)
 from conftest_pages import browser  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -141,7 +154,10 @@ def run_process(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     command = [sys.executable, "-m", "citeforge", *map(str, words)]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    if missing := re.search(r"needs the module '(\w+)', which is not installed", ran.stderr):
+        _skip_without(missing[1])
+    return ran
 
 
 def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) -> Ran:
@@ -276,6 +292,12 @@ def small_beir(tmp_path: Path) -> Path:
     )
 
 
+@cache
+def offline_embedder() -> Embedder:
+    """The embedder ``offline``, loaded once per process."""
+    return make_embedder("offline", device="cpu")
+
+
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The benchmark of the quick start. Tests that change it work on a copy."""
@@ -284,7 +306,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(built, out)
         return out
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
-    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
+    build_rage(config, RunOptions(out=out), offline_embedder)
     return out
 
 
@@ -294,6 +316,53 @@ def hidden_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hidden") / "facts"
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", candidates="bm25", hidden=True)
     build_rage(config, RunOptions(out=out))
+    return out
+
+
+@pytest.fixture(scope="session")
+def twins_package(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twins of `package`; the writer's replies are in ``kept.db`` beside it."""
+    folder = tmp_path_factory.mktemp("twins")
+    replies = EXAMPLES / "twins" / "replay.jsonl"
+    run_inline(("llm", "import", "kept.db", replies), folder, {}).check_returncode()
+    words = ("--benchmark", package, "--llm", "replay:kept.db", "--out", "twins")
+    run_inline(("build", "twins", *words), folder, {}).check_returncode()
+    return folder / "twins"
+
+
+@pytest.fixture(scope="session")
+def authorship_package(twins_package: Path) -> Path:
+    """Contexts of five passages with labels of authors, beside `twins_package`."""
+    recipe = AuthorshipRecipe(benchmark=twins_package, selection=Selection(k=5))
+    return build_into(recipe, twins_package.with_name("authorship"))
+
+
+@pytest.fixture(scope="session")
+def kalma_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Questions about fathers; the graph is ``graph.ttl`` beside it."""
+    folder = tmp_path_factory.mktemp("kalma")
+    graph = shutil.copy(EXAMPLES / "people" / "graph.ttl", folder)
+    recipe = KalmaRecipe(kg=f"file:{graph}", pairs_from_kg=("father",))
+    return build_into(recipe, folder / "kalma")
+
+
+@pytest.fixture(scope="session")
+def hagrid_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """HAGRID's answers."""
+    recipe = HagridRecipe(source=f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}")
+    return build_into(recipe, tmp_path_factory.mktemp("hagrid") / "hagrid")
+
+
+@pytest.fixture(scope="session")
+def alce_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ASQA's questions with two of their documents."""
+    recipe = AlceRecipe(source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", k=2)
+    return build_into(recipe, tmp_path_factory.mktemp("alce") / "alce")
+
+
+def build_into(recipe: Recipe, out: Path) -> Path:
+    """Build a package; returns its folder."""
+    build(recipe, RunOptions(out=out))
     return out
 
 
