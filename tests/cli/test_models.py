@@ -212,6 +212,8 @@ def test_judge_failures_exit_with_3_unless_allowed(inline: Inline, tmp_path: Pat
 
 
 def test_doctor_gives_advice(inline: Inline) -> None:
+    pytest.importorskip("faiss")
+    pytest.importorskip("sentence_transformers")
     result = inline("doctor", "--base-url", "http://127.0.0.1:9/v1")
     assert result.returncode == 0, result.stderr
     assert "ok  vector search" in result.stdout
@@ -221,6 +223,7 @@ def test_doctor_gives_advice(inline: Inline) -> None:
 
 
 def test_doctor_looks_for_ray(inline: Inline) -> None:
+    pytest.importorskip("ray")
     for address, told in (
         ("", "ok  Ray"),
         ("127.0.0.1:9", "no cluster answers at 127.0.0.1:9"),

@@ -156,7 +156,7 @@ def rebuild(
             "the manifest has no recipe",
             path=folder,
             allowed="a package made by `citeforge build`",
-            code="wrong-kind",
+            code="missing-field",
         )
     own = dict(_split(recipe, text) for text in inputs)
     recipe = _changed(recipe, own)

@@ -93,9 +93,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
         return
     recipe = recipe_of(load_manifest(folder))
     if recipe is None:
-        raise InputError(
-            "its manifest does not hold the choices of a build", path=folder, code="missing-field"
-        )
+        raise InputError("the manifest has no recipe", path=folder, code="missing-field")
     click.echo(recipe_text(recipe), nl=False)
 
 

@@ -88,6 +88,13 @@ class InputError(CiteforgeError):
         self.allowed = allowed
         super().__init__(self.render(), code=code)
 
+    def at(self, path: object, line: int | None = None) -> "InputError":
+        """Return this error with another place."""
+        return InputError(
+            self.message, path=path, line=line, field=self.field, allowed=self.allowed,
+            code=self.code,
+        )  # fmt: skip
+
     def render(self) -> str:
         """The one line that the user reads."""
         place = self.path or ""

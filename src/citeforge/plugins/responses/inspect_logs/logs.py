@@ -138,7 +138,7 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     if output.completion != message.text:
         raise InputError(
             "is not the text that the model's citations refer to", field="output.completion",
-            allowed="the model's own text, or a message without citations", code="wrong-value",
+            allowed="the model's own text, or a message without citations", code="wrong-value"
         )  # fmt: skip
     return response
 
@@ -243,7 +243,7 @@ def _read(path: Path, header_only: bool) -> EvalLog:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(
             f"is not a readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED,
-            code="bad-archive",
+            code="bad-archive"
         ) from error  # fmt: skip
 
 

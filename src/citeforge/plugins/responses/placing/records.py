@@ -162,10 +162,7 @@ def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[Non
     except InputError as error:
         if error.path is not None:
             raise
-        raise InputError(
-            error.message, path=path, line=line, field=error.field, allowed=error.allowed,
-            code=error.code,
-        ) from error  # fmt: skip
+        raise error.at(path, line) from error
     except msgspec.ValidationError as error:
         message, *place = _PLACE.split(str(error))
         field = place[0] if place else None
@@ -194,7 +191,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
         raise InputError(
             f"spans {first} to {end}, and the text has {size} characters", field=place,
             allowed="offsets within the text, the end behind the start; was the text changed?",
-            code="out-of-range",
+            code="out-of-range"
         )  # fmt: skip
     return first, end
 
