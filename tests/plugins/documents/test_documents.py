@@ -202,8 +202,8 @@ def test_the_table_of_questions_is_read_once(
 
 
 def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 30)
-    for number in range(30):
+    write_documents(tmp_path / "docs", 12)
+    for number in range(12):
         one = village(number)
         text = (
             f"Of {one.name} they say much. {one.leader} is old, and is led by the hand. So be it."
@@ -256,8 +256,8 @@ def test_labels_of_another_build_are_refused(tmp_path: Path) -> None:
 
 
 def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 30)
-    for number in range(30):
+    write_documents(tmp_path / "docs", 12)
+    for number in range(12):
         one = village(number)
         crops = ", ".join(one.crops[:2])
         text = (

@@ -216,7 +216,6 @@ def test_what_cannot_be_carried_is_listed_or_refused(package: Path, tmp_path: Pa
     [
         ("topics.tsv", "q1 no tab\n", "wrong-type", 1),
         ("topics.tsv", "q1\ta\nq1\tb\n", "duplicate-id", 2),
-        ("topics.tsv", "", "no-queries", None),
         ("qrels.txt", "q1 0 d1\n", "wrong-type", 1),
         ("qrels.txt", "q1 0 d1 high\n", "wrong-type", 1),
         ("qrels.txt", "q1 0 d1 1\nq1 0 d1 0\n", "duplicate-id", 2),
@@ -224,7 +223,7 @@ def test_what_cannot_be_carried_is_listed_or_refused(package: Path, tmp_path: Pa
         ("corpus.jsonl", '{"docid": "d1", "text": ""}\n', "empty-text", 1),
     ],
 )
-def test_bad_trec_files(tmp_path: Path, name: str, text: str, code: str, line: int | None) -> None:
+def test_bad_trec_files(tmp_path: Path, name: str, text: str, code: str, line: int) -> None:
     (tmp_path / "topics.tsv").write_text("q1\ta\n")
     (tmp_path / "qrels.txt").write_text("q1 0 d1 1\n")
     (tmp_path / "corpus.jsonl").write_text('{"docid": "d1", "title": "", "text": "A."}\n')
