@@ -4,6 +4,7 @@ import gc
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -153,7 +154,10 @@ def run_process(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     command = [sys.executable, "-m", "citeforge", *map(str, words)]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    if missing := re.search(r"needs the module '(\w+)', which is not installed", ran.stderr):
+        _skip_without(missing[1])
+    return ran
 
 
 def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) -> Ran:

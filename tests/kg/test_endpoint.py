@@ -274,7 +274,7 @@ def test_replies_are_kept_and_replayed(
         GRAPHS.make(f"replay:{tmp_path / 'replies.db'}", cf.RunOptions()), load_domain("people")
     )
     assert replay.subgraphs(PEOPLE) == expected
-    with refused("missing-reply", path=tmp_path / "replies.db"):
+    with refused("not-stored", path=tmp_path / "replies.db"):
         replay.subgraphs(["Q901"])
     assert isinstance(replay.engine, ReplayEngine)
     assert replay.identity() == {"name": "sparql", "endpoint": engine.url, "languages": ["en"]}

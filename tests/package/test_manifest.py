@@ -94,7 +94,7 @@ def test_names_that_are_no_files_of_a_package(copy: Path, name: str) -> None:
         ("files", ["stats.json"], "wrong-type"), ("benchmark_hash", 7, "wrong-type"),
         ("counts", {"x": "many"}, "wrong-type"), ("models", [], "wrong-type"),
         ("sources", {}, "wrong-type"), ("kind", None, "wrong-type"), ("config", "x", "wrong-type"),
-        ("schema_version", "new", "wrong-type"), ("schema_version", -1, "wrong-value"),
+        ("schema_version", "new", "wrong-type"), ("schema_version", -1, "out-of-range"),
         ("version", "\x1b[2J", "wrong-value"), ("version", ["1"], "wrong-type"),
     ],
 )  # fmt: skip

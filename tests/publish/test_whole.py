@@ -15,7 +15,7 @@ from citeforge.publish.export import Export, export, write_export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.records import HagridRecipe, RunOptions
-from conftest import EXAMPLES, content
+from conftest import EXAMPLES, content, refused
 
 
 def run(*words: object) -> None:
@@ -46,7 +46,7 @@ def test_an_export_that_fails_leaves_nothing(world: Path, tmp_path: Path) -> Non
     def half(folder: Path, out: Path, options: object) -> list[str]:
         (out / "corpus.jsonl").write_text("{}\n")
         seen.append((tmp_path / "x").exists())
-        raise InputError("something is wrong with the third file")
+        raise InputError("something is wrong with the third file", code="storage")
 
     with pytest.raises(InputError, match="third file"):
         write_export(Export("half", "half of it", half), world / "base", tmp_path / "x", Part())
@@ -71,7 +71,7 @@ def test_a_site_stays_when_the_scores_cannot_be_read(world: Path, tmp_path: Path
     before = content(site)
     bad = tmp_path / "bad"
     bad.mkdir()
-    with pytest.raises(InputError, match="bad: holds no score files"):
+    with refused("no-scores", path=bad):
         board(world, bad, site)
     (bad / "x.json").write_text('{"measures": [')
     with pytest.raises(InputError, match=r"x\.json"):
@@ -102,7 +102,7 @@ def test_audit_and_card_change_all_files_or_none(
 
     def full(path: Path, text: str) -> None:
         if path.name == "manifest.json":
-            raise InputError("the disk is full", path=path)
+            raise InputError("the disk is full", path=path, code="disk-full")
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
 

@@ -58,8 +58,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     if len(entries) > 1 and entries[0].origin:
         origins = " and ".join(e.origin for e in entries)
         raise UsageError(
-            f"two plugins declare {name!r} of {group}: {origins}; remove one",
-            code="duplicate-id",
+            f"two plugins declare {name!r} of {group}: {origins}; remove one", code="duplicate-id"
         )
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 

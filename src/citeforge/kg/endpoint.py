@@ -342,7 +342,7 @@ class ReplayEngine(EndpointEngine):
             "has no reply to one of the queries",
             path=self._path,
             allowed="the store of a complete run with the same choices",
-            code="missing-reply",
+            code="not-stored",
         )
 
 

@@ -80,19 +80,18 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
             # The file is ours: what the caller knows is the number of the row.
             row_number = None if error.line is None else error.line - 1
             place = "answers" if row_number is None else f"answers[{row_number - 1}]"
-            raise InputError(
-                error.message,
-                path=place,
-                field=error.field,
-                allowed=error.allowed,
-                code=error.code,
-            ) from error
+            raise error.at(place) from error
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
-            yield {k: v for k, v in row.items() if not _is_absent(v)}
+            # A DataFrame's empty cell is NaN, the one value unequal to itself.
+            yield {
+                k: v
+                for k, v in row.items()
+                if v is not None and not (isinstance(v, float) and v != v)
+            }
         return
     if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
         raise UsageError(
@@ -100,11 +99,6 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
             code="wrong-type",
         )
     yield from answers
-
-
-def _is_absent(value: Any) -> bool:
-    # NaN is how a DataFrame says that a cell is empty; it is the one value unequal to itself.
-    return value is None or (isinstance(value, float) and value != value)
 
 
 def _line(row: Any, number: int) -> bytes:
@@ -373,10 +367,7 @@ def plan_scores(
     setup = setup_of(opened, options, run=run)
     judge = setup.tools.judge
     if judge is None:
-        raise UsageError(
-            "--dry-run requires --judge",
-            code="missing-option",
-        )
+        raise UsageError("--dry-run requires --judge", code="missing-option")
     judge.only_plans = True
     setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
     for path in submissions:

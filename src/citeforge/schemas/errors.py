@@ -49,7 +49,7 @@ class CiteforgeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, code: str = "") -> None:
+    def __init__(self, message: str, *, code: str) -> None:
         self.code = code
         super().__init__(message)
 
@@ -79,7 +79,7 @@ class InputError(CiteforgeError):
         line: int | None = None,
         field: str | None = None,
         allowed: str | None = None,
-        code: str = "",
+        code: str,
     ) -> None:
         self.message = message
         self.path = None if path is None else str(path)
@@ -87,6 +87,13 @@ class InputError(CiteforgeError):
         self.field = field
         self.allowed = allowed
         super().__init__(self.render(), code=code)
+
+    def at(self, path: object, line: int | None = None) -> "InputError":
+        """Return this error with another place."""
+        return InputError(
+            self.message, path=path, line=line, field=self.field, allowed=self.allowed,
+            code=self.code,
+        )  # fmt: skip
 
     def render(self) -> str:
         """The one line that the user reads."""

@@ -221,6 +221,7 @@ def test_scores_with_values_by_query_are_refused(board: Board) -> None:
         build_one(root / "public", root / "files", root / "site", gold=root / "gold")
 
 
+@pytest.mark.slow
 def test_what_n_submissions_learn(board: Board) -> None:
     """The most that docs/leaderboard.md states; by votes, no more than luck explains."""
     spelling = spell(board, 10)

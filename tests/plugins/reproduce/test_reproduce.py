@@ -238,23 +238,27 @@ def test_what_lacks_below_data_is_counted(tmp_path: Path, inline: Inline) -> Non
     assert "0 not explained, 1 needs a model that is not here, 2 not computed" in result.stdout
 
 
+def one_row(files: object, printed: dict[str, str]) -> list[dict[str, object]]:
+    return [{"name": "all", "files": files, "printed": printed}]
+
+
 @pytest.mark.parametrize(
     ("changes", "code", "words"),
     [
-        ({"rows": [{"name": "all", "files": "gone", "printed": {"mean": "2"}}]}, "wrong-value", "'gone'"),
-        ({"rows": [{"name": "all", "files": "runs", "printed": {"no": "2"}}]}, "wrong-value", "'no'"),
-        ({"rows": [{"name": "all", "files": "runs", "printed": {"mean": "two"}}]}, "wrong-value", "two"),
+        ({"rows": one_row("gone", {"mean": "2"})}, "wrong-value", "'gone'"),
+        ({"rows": one_row("runs", {"no": "2"})}, "wrong-value", "'no'"),
+        ({"rows": one_row("runs", {"mean": "two"})}, "wrong-value", "two"),
         ({"reader": "crystal ball"}, "unknown-name", "reader"),
         ({"columns": {"mean": {"value": "mode score"}, "runs": None, "supported": None},
-          "rows": [{"name": "all", "files": "runs", "printed": {"mean": "2"}}], "differs": []},
+          "rows": one_row("runs", {"mean": "2"}), "differs": []},
          "unknown-name", "mode score"),
         ({"reader": "judgements", "options": {"people": ["run", "score"]}, "differs": [],
-          "rows": [{"name": "all", "files": "runs", "printed": {"mean": "2"}}]},
+          "rows": one_row("runs", {"mean": "2"})},
          "unknown-name", "'mean score'; known: n, pearson, spearman"),
         ({"options": {"under": 3}}, "bad-option", "under"),
-        ({"rows": [{"name": "all", "files": [], "printed": {"mean": "2"}}]}, "wrong-value", "at least 1"),
+        ({"rows": one_row([], {"mean": "2"})}, "wrong-value", "at least 1"),
         ({"reader": "kalma", "differs": [],
-          "rows": [{"name": "all", "files": ["runs", "runs"], "printed": {"mean": "2"}}]},
+          "rows": one_row(["runs", "runs"], {"mean": "2"})},
          "bad-option", "one file, not 2"),
         ({"differs": [{"why": "It is so because it is so, they say.",
                        "cells": {"all": {"median": "2"}}}]}, "wrong-value", "'median'"),

@@ -132,7 +132,7 @@ def read_stated(path: Path) -> list[Stated]:
             if not values[name]:
                 raise InputError(
                     "is missing or empty", path=path, line=line, field=name,
-                    allowed=f"one of {', '.join(others)}", code="missing-field",
+                    allowed=f"one of {', '.join(others)}", code="missing-field"
                 )  # fmt: skip
         triples.append(Stated(line, **values))
     if not triples:
@@ -211,7 +211,7 @@ def from_graph(
     if missing:
         raise InputError(
             f"has no relation called {missing[0]!r}", path=where,
-            allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id",
+            allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id"
         )  # fmt: skip
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
     for first, prop, second in kg.pairs([i for r in relations for i in ids[r]]):

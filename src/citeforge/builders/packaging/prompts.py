@@ -115,7 +115,7 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
         raise InputError(
             f"cannot be rendered ({str(error) or type(error).__name__})",
             path=template.filename, line=_line(template, error), allowed=allowed,
-            code="bad-template",
+            code="bad-template"
         ) from error  # fmt: skip
     return text
 

@@ -314,6 +314,6 @@ def _shares(folder: Path) -> list[Shard]:
         missing = next(n for n in range(1, of + 1) if n not in numbers)
         raise InputError(
             f"negatives of share {missing}/{of} are missing", path=folder,
-            allowed=f"`shard mine --shard {missing}/{of}` first", code="missing-file",
+            allowed=f"`shard mine --shard {missing}/{of}` first", code="missing-file"
         )  # fmt: skip
     return []

@@ -54,7 +54,7 @@ def read_known_fields(
             raise InputError(
                 "is not a field of this file", path=path, line=number, field=name,
                 allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it "
-                "out", code="unknown-field",
+                "out", code="unknown-field"
             )  # fmt: skip
         n_lines += 1
         all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
@@ -124,12 +124,12 @@ def _joined(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Membe
             raise InputError(
                 "is not an object, so further fields cannot be added to it", path=path, line=number,
                 field="metadata", allowed="a JSON object, or --extra-fields ignore",
-                code="wrong-type",
+                code="wrong-type"
             ) from error  # fmt: skip
     both = next((name for name in extra if name in own), None)
     if both is not None:
         raise InputError(
             "is also a field of metadata", path=path, line=number, field=both,
-            allowed="one of the two, or --extra-fields ignore", code="duplicate-key",
+            allowed="one of the two, or --extra-fields ignore", code="duplicate-key"
         )  # fmt: skip
     return msgspec.Raw(msgspec.json.encode(own | extra))

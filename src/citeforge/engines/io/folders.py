@@ -345,10 +345,7 @@ def finish_amendments(folder: Path) -> None:
 def _refuse_link(path: Path) -> None:
     if path.is_symlink():
         raise InputError(
-            "is a symbolic link",
-            path=path,
-            allowed="remove the link",
-            code="link-outside",
+            "is a symbolic link", path=path, allowed="remove the link", code="link-outside"
         )
 
 

@@ -105,8 +105,8 @@ LARGEST_UNPACKED = 1 << 28
 """Bytes that a .gz file may hold where it is read whole."""
 _BOM = b"\xef\xbb\xbf"
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*)`")
-_MISSING = re.compile(r"missing required field `(.*)`")
+_UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 

@@ -56,6 +56,7 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
             raise InputError(
                 f"unknown setting {key!r}{suggestion(key, names)}",
                 path=path,
+                field=key,
                 allowed=f"settings: {', '.join(sorted(names))}",
                 code="unknown-field",
             )
@@ -69,8 +70,9 @@ def _word(path: Path, key: str, value: Any) -> str:
     if isinstance(value, int | float | str):
         return str(value)
     raise InputError(
-        f"the value of {key!r} is neither a number nor a text",
+        "is neither a number nor a text",
         path=path,
+        field=key,
         allowed='such as rpm = 60, price = [0.15, 0.60] or device = "cpu"',
         code="wrong-type",
     )

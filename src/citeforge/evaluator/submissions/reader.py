@@ -43,7 +43,7 @@ def read_header(path: Path) -> dict[str, object] | None:
     if len(first) >= _LONGEST_HEADER:
         raise InputError(
             "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes",
-            code="too-long",
+            code="too-long"
         )  # fmt: skip
     line = first.removesuffix(b"\n")
     return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
@@ -192,7 +192,7 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
         raise InputError(
             f"the system's name {fault}", path=path, line=None if field is None else 1,
             field=field, allowed=f"up to {LONGEST} visible characters; or give --name",
-            code="bad-name",
+            code="bad-name"
         )  # fmt: skip
     return name
 

@@ -157,7 +157,7 @@ def _label(
         if pair not in stratum_of:
             raise InputError(
                 f"labels {row.passage!r}, which is not a negative of the query {row.query_id!r}",
-                path=path, line=line, allowed="labels of this benchmark", code="unknown-id",
+                path=path, line=line, allowed="labels of this benchmark", code="unknown-id"
             )  # fmt: skip
         stratum = stratum_of[pair]
         if row.stratum not in (None, stratum):

@@ -209,7 +209,7 @@ def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[st
                     f"this build has no question {row.query_id!r}",
                     path=path, line=line, field="query_id",
                     allowed="labels of this build: the same options, and --store with its "
-                    "OUT.replay.db", code="unknown-query",
+                    "OUT.replay.db", code="unknown-query"
                 )  # fmt: skip
             if row.label is None:
                 continue
@@ -221,7 +221,7 @@ def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[st
             elif row.label != "not relevant":
                 raise InputError(
                     f"unknown label {row.label!r}", path=path, line=line, field="label",
-                    allowed="relevant, not relevant", code="wrong-value",
+                    allowed="relevant, not relevant", code="wrong-value"
                 )  # fmt: skip
             what = f"passages that people call {row.label}"
             counts[what] = counts.get(what, 0) + 1

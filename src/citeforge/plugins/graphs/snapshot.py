@@ -57,7 +57,7 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
         except InputError as error:
             raise InputError(
                 f"{name!r} is not an id", path=path, line=number, allowed=error.allowed,
-                code="wrong-value",
+                code="wrong-value"
             ) from error  # fmt: skip
     if not ids:
         raise InputError(

@@ -171,8 +171,7 @@ def plan_labelling(
     if options.judge is None and options.benchmark is None:
         if options.labels:
             raise UsageError(
-                "--labels needs a submission with --benchmark and --judge",
-                code="missing-option",
+                "--labels needs a submission with --benchmark and --judge", code="missing-option"
             )
         return plan_labels(load_scores(Path(path)), options)
     if options.judge is None or options.benchmark is None:

@@ -102,7 +102,7 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
             raise InputError(
                 f"the query {row['_id']!r} contains a tab or a line break", path=base.folder,
-                allowed="another format: TREC's topics are one line each", code="unsupported",
+                allowed="another format: TREC's topics are one line each", code="unsupported"
             )  # fmt: skip
     topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
     write_text(out / "topics.tsv", topics)
@@ -112,7 +112,7 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
             raise InputError(
                 f"the id {query!r} or {passage!r} contains white space", path=base.folder,
                 allowed="another format: TREC's files are separated by white space",
-                code="unsupported",
+                code="unsupported"
             )  # fmt: skip
     write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
     with atomic_file(out / "corpus.jsonl") as file:

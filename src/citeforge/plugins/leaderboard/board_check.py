@@ -147,7 +147,7 @@ class BoardCheck:
             if isinstance(text, str) and not text.isprintable():
                 raise InputError(
                     "contains control characters or line ends", path=path, line=1, field=field,
-                    allowed="one line of text", code="wrong-value",
+                    allowed="one line of text", code="wrong-value"
                 )  # fmt: skip
         context = options.context or "|".join(submission.contexts)
         return Event(

@@ -169,7 +169,7 @@ def unknown_site_files(out: Path) -> list[str]:
     if not any((out / name).is_file() for name in ("ranking.js", "matrix.js")):
         raise InputError(
             "contains something other than a leaderboard", path=out, allowed="an empty folder",
-            code="foreign-file",
+            code="foreign-file"
         )  # fmt: skip
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 

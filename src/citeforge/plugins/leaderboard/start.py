@@ -61,7 +61,7 @@ def start_leaderboard(
     if other:
         raise InputError(
             f"already contains {', '.join(other)}", path=folder,
-            allowed="another folder, or move these away", code="output-exists",
+            allowed="another folder, or move these away", code="output-exists"
         )  # fmt: skip
     new = [n for n in texts if n not in there]
     for name in new:

@@ -224,13 +224,13 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
     if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
         raise InputError(
             "the name ends with a context set, as names of score files do", path=path,
-            allowed="another name", code="bad-name",
+            allowed="another name", code="bad-name"
         )  # fmt: skip
     pending = PendingSubmission(path, board)
     if pending.target.exists() and not replace and sha256_file(pending.target) != sha256_file(path):
         raise InputError(
             f"{board.name} already has another {path.name}", path=path,
-            allowed="another name for another system, or --replace", code="output-exists",
+            allowed="another name for another system, or --replace", code="output-exists"
         )  # fmt: skip
     folder = board.submissions_folder
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():

@@ -126,7 +126,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
             if at in cells:
                 raise InputError(
                     f"{row.system}: two files have {at[1].title}", path=file.submission,
-                    allowed="one score file per system and context set", code="duplicate-id",
+                    allowed="one score file per system and context set", code="duplicate-id"
                 )  # fmt: skip
             p = p_values.get((id(file), m.name), math.nan)
             cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))

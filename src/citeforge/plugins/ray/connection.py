@@ -32,7 +32,7 @@ def require_reachable(options: RayOptions) -> None:
     if address is not None and not is_listening(address):
         raise InputError(
             f"no Ray cluster answers within {_ANSWER_SECONDS:g} s", path=address, allowed=_HOW,
-            code="no-cluster",
+            code="no-cluster"
         )  # fmt: skip
 
 

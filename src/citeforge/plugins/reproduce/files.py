@@ -88,12 +88,12 @@ def fetched(repository: OutputRepository, file: OutputFile) -> Path:
     if not reply.is_success:
         raise InputError(
             f"cannot be fetched (HTTP {reply.status})", path=address, allowed=offline,
-            code="endpoint-failed",
+            code="endpoint-failed"
         )  # fmt: skip
     if len(reply.body) != file.size:
         raise InputError(
             f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline,
-            code="hash-mismatch",
+            code="hash-mismatch"
         )  # fmt: skip
     _require(sha256(reply.body).hexdigest(), file, address)
     write_bytes(path, reply.body)

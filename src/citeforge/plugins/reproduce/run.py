@@ -65,7 +65,7 @@ def reproduce_tables(
     if data is not None and not Path(data).is_dir():
         raise InputError(
             "is not a folder", path=data, allowed="a folder with checkouts, OWNER/NAME",
-            code="not-a-folder",
+            code="not-a-folder"
         )  # fmt: skip
     declared = [find_table(name) for name in dict.fromkeys(names or published_tables())]
     checkouts = None if data is None else Path(data)

@@ -159,7 +159,7 @@ class _Export:
             raise InputError(
                 f"has no {what} to learn from ({reasons or 'no lines'})",
                 path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
-                code="too-few",
+                code="too-few"
             )  # fmt: skip
         files = sorted(file for file in self.out.rglob("*") if file.is_file())
         summary = {

@@ -93,6 +93,6 @@ def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
         if name is None and text is None:
             raise InputError(
                 "has neither id nor text", path=path, line=line, allowed=_ALLOWED,
-                code="missing-field",
+                code="missing-field"
             )  # fmt: skip
         yield name, text

@@ -215,7 +215,7 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
     if not topic:
         raise wrong(
             "is missing", field="qid", allowed="the id of a query of the benchmark",
-            code="missing-field",
+            code="missing-field"
         )  # fmt: skip
     if row.sentences is not None:
         labels = tuple(
@@ -239,7 +239,7 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
     else:
         raise wrong(
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
-            code="missing-field",
+            code="missing-field"
         )  # fmt: skip
 
 
@@ -254,7 +254,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
             if column not in row:
                 raise wrong(
                     "has no label", allowed="the column annotation or auto_assessment",
-                    code="missing-field",
+                    code="missing-field"
                 )  # fmt: skip
             value = _label(row[column], ANNOTATIONS, column, wrong)
             if value is None:
@@ -266,12 +266,12 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
                 raise wrong(
                     f"{name!r} of topic {topic!r} is in no rubric", field="answer_id",
                     allowed="give the track's rubrics (human_rubrics) with --assessments, too",
-                    code="unknown-id",
+                    code="unknown-id"
                 )  # fmt: skip
             if labels[row["run_tag"], topic].setdefault(name, value) != value:
                 raise wrong(
                     f"two different labels for {name!r}", field=column, allowed="one label each",
-                    code="duplicate-id",
+                    code="duplicate-id"
                 )  # fmt: skip
     for key, values in labels.items():
         points = (replace(p, value=values.get(p.id)) for p in questions.points[key[1]])
@@ -304,7 +304,7 @@ def _criterion(row: _Criterion, wrong: Wrong) -> Point:
     if weight is None:
         raise wrong(
             "a criterion has no weight", field="weight", allowed="a number; negative for faults",
-            code="missing-field",
+            code="missing-field"
         )  # fmt: skip
     verdict = row.verdict
     if row.criteria_met is not None:
@@ -318,7 +318,7 @@ def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
     if importance not in IMPORTANCE:
         raise wrong(
             f"unknown importance {row.importance!r}", field="importance",
-            allowed=", ".join(IMPORTANCE), code="wrong-value",
+            allowed=", ".join(IMPORTANCE), code="wrong-value"
         )  # fmt: skip
     for answer in row.short_answers or ():
         text = f"{row.question_text} {answer.answer_text or answer.text}".strip()

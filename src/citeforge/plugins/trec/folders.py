@@ -66,7 +66,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     if len(languages) > 1:
         raise InputError(
             f"contains the languages {', '.join(sorted(languages))}", path=folder,
-            allowed="a folder of one language", code="unsupported",
+            allowed="a folder of one language", code="unsupported"
         )  # fmt: skip
     judged: tuple[Path, ...] = ()
     if not options.passages_only:
@@ -80,7 +80,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     if not corpora:
         raise InputError(
             "has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz",
-            code="missing-file",
+            code="missing-file"
         )  # fmt: skip
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
     return _source(info, judged, corpora, options)
@@ -118,7 +118,7 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
         if name in topics:
             raise InputError(
                 f"duplicate id {name!r} (first at line {topics[name][0]})", path=path, line=number,
-                code="duplicate-id",
+                code="duplicate-id"
             )  # fmt: skip
         topics[name] = (number, text)
     if not topics:
@@ -138,14 +138,14 @@ def read_trec_qrels(path: Path) -> Judgements:
         if len(fields) != 4:
             raise InputError(
                 f"has {len(fields)} fields", path=path, line=number, allowed="qid iter docid rel",
-                code="wrong-type",
+                code="wrong-type"
             )  # fmt: skip
         try:
             score = int(fields[3])
         except ValueError as error:
             raise InputError(
                 f"{fields[3]!r} is not an integer", path=path, line=number, field="rel",
-                code="wrong-type",
+                code="wrong-type"
             ) from error  # fmt: skip
         judged.add(number, fields[0], fields[2], score)
     if not judged.scores:

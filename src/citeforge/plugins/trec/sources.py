@@ -28,14 +28,14 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     except KeyError as error:
         raise InputError(
             "is not a data set of ir_datasets", path=argument, allowed="an id of its catalogue",
-            code="unknown-name",
+            code="unknown-name"
         ) from error  # fmt: skip
     parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
     for part in parts:
         if not getattr(data, f"has_{part}")():
             raise InputError(
                 f"has no {part}", path=argument, allowed="a data set with all three",
-                code="unsupported",
+                code="unsupported"
             )  # fmt: skip
     queries: Iterable[Any] = ()
     rows: Iterable[Any] = ()
@@ -68,7 +68,7 @@ def _field(row: Any, names: tuple[str, ...], where: str) -> str:
         return str(text())
     raise InputError(
         f"has no field for the text ({', '.join(type(row)._fields)})", path=where,
-        code="missing-field",
+        code="missing-field"
     )  # fmt: skip
 
 

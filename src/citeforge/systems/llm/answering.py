@@ -60,7 +60,7 @@ def read_prompts(path: Path) -> list[PromptRow]:
     if not rows:
         raise InputError(
             "contains no prompts", path=path, allowed="what `citeforge export prompts` writes",
-            code="empty-file",
+            code="empty-file"
         )  # fmt: skip
     return rows
 

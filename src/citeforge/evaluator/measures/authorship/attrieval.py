@@ -62,7 +62,7 @@ def _folders(path: Path) -> list[Path]:
     if not folders:
         raise InputError(
             "contains no saved data set", path=path,
-            allowed="one folder per cell, saved by `datasets`", code="empty-file",
+            allowed="one folder per cell, saved by `datasets`", code="empty-file"
         )  # fmt: skip
     return folders
 
@@ -85,14 +85,14 @@ class _Reader:
         if (other := self.folders.setdefault(cell, folder)) != folder:
             raise InputError(
                 f"has the cell {cell}, as {other.name} has", path=folder,
-                allowed="one folder per cell", code="duplicate-id",
+                allowed="one folder per cell", code="duplicate-id"
             )  # fmt: skip
         for number, row in rows:
             if problem := self._strange(cell, row):
                 raise InputError(
                     problem, path=folder, field=f"row {number}",
                     allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
-                    f"{self.benchmark.folder} --context {cell}", code="wrong-benchmark",
+                    f"{self.benchmark.folder} --context {cell}", code="wrong-benchmark"
                 )  # fmt: skip
             logprobs = _logprobs(folder, number, row)
             yield (
@@ -122,7 +122,7 @@ class _Reader:
         raise InputError(
             "its name contains no cell", path=folder,
             allowed=f"a name that is, or ends with, one of {', '.join(self.tables)}; or …_vanilla, "
-            "…_base, …_cf with passages of the benchmark and one label set", code="unknown-context",
+            "…_base, …_cf with passages of the benchmark and one label set", code="unknown-context"
         )  # fmt: skip
 
     @staticmethod
@@ -164,13 +164,13 @@ def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None
     if len(cited) != len(logprobs):
         raise InputError(
             f"has {len(cited)} citations and {len(logprobs)} log probabilities",
-            path=folder, field=f"row {number}", allowed="lists of one length", code="wrong-value",
+            path=folder, field=f"row {number}", allowed="lists of one length", code="wrong-value"
         )  # fmt: skip
     if not all(math.isfinite(x) for x in logprobs):
         raise InputError(
             "has a log probability that is no finite number",
             path=folder, field=f"row {number} logprob_of_citations_in_answer",
-            code="out-of-range",
+            code="out-of-range"
         )  # fmt: skip
     marks = citation_marks(row.rag_raw_answer)
     plain = [(i, m.numbers[0]) for i, m in enumerate(marks) if is_plain(row.rag_raw_answer, m)]

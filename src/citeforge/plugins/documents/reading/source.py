@@ -110,7 +110,7 @@ class DocumentFolder(PassagesAlone):
         if not folder.is_dir():
             raise InputError(
                 "is not a folder", path=folder, allowed="a folder of documents: folder:PATH",
-                code="not-a-folder",
+                code="not-a-folder"
             )  # fmt: skip
         self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
         self.documents: list[Document] = []

@@ -144,7 +144,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
                 raise InputError(
                     f"has no {file}", path=name,
                     allowed="a benchmark that `citeforge export card` and `publish` made; "
-                    "experiments have no leaderboards", code="missing-file",
+                    "experiments have no leaderboards", code="missing-file"
                 ) from error  # fmt: skip
             folder = Path(path).parent
     tasks = read_tasks(folder / EVALS, f"{name} {EVALS}")
@@ -192,7 +192,7 @@ def results_of(
         if not entries:
             raise InputError(
                 "contains no value that has a leaderboard", path=path,
-                allowed=f"one of {', '.join(sorted(target.tasks))}", code="no-scores",
+                allowed=f"one of {', '.join(sorted(target.tasks))}", code="no-scores"
             )  # fmt: skip
         files[name] = yaml.safe_dump(
             eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=100
@@ -215,7 +215,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
     if file.protocol != "strict":
         raise InputError(
             f"scored with the protocol {file.protocol!r}, which drops missing answers", path=path,
-            field="protocol", allowed="scores with --protocol strict", code="not-comparable",
+            field="protocol", allowed="scores with --protocol strict", code="not-comparable"
         )  # fmt: skip
     if any("|asked:" in measure.signature for measure in file.measures):
         raise InputError(

@@ -69,7 +69,7 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
                 raise InputError(
                     f"has {len(cells)} cells", path=path, line=number,
                     allowed=f"as many as options.columns lists: {len(options.columns)}",
-                    code="wrong-type",
+                    code="wrong-type"
                 )  # fmt: skip
             yield dict(zip(options.columns, cells, strict=True))
     elif path.suffix == ".jsonl":

@@ -29,7 +29,7 @@ from citeforge.plugins.responses.placing.records import (
     link_span,
     span,
 )
-from citeforge.schemas.errors import CiteforgeError, InputError, extras_named
+from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
@@ -138,7 +138,7 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     if output.completion != message.text:
         raise InputError(
             "is not the text that the model's citations refer to", field="output.completion",
-            allowed="the model's own text, or a message without citations", code="wrong-value",
+            allowed="the model's own text, or a message without citations", code="wrong-value"
         )  # fmt: skip
     return response
 
@@ -236,12 +236,14 @@ def _read(path: Path, header_only: bool) -> EvalLog:
         return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
     except CiteforgeError:
         raise
+    except FileNotFoundError as error:
+        raise read_error(error, path) from error
     except Exception as error:
         # Whatever its reader, or a decoder beneath it, says of a damaged file.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(
             f"is not a readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED,
-            code="bad-archive",
+            code="bad-archive"
         ) from error  # fmt: skip
 
 

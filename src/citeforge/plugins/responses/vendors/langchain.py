@@ -56,7 +56,7 @@ def read(body: Any) -> Response:
         raise InputError(
             "is not an answer", field="answer",
             allowed="a text, a message whose content is a text, or an object with answer and "
-            "citations", code="wrong-type",
+            "citations", code="wrong-type"
         )  # fmt: skip
     response.text, response.has_marks = text, True
     return response
