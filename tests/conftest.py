@@ -333,7 +333,7 @@ def twins_package(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 @pytest.fixture(scope="session")
 def authorship_package(twins_package: Path) -> Path:
     """Contexts of five passages with labels of authors, beside `twins_package`."""
-    recipe = AuthorshipRecipe(benchmark=twins_package, selection=Selection(k=5))
+    recipe = AuthorshipRecipe(twins=twins_package, selection=Selection(k=5))
     return build_into(recipe, twins_package.with_name("authorship"))
 
 
