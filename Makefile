@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile 
 OUT := out/quickstart
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test test-all test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test test-all peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -57,6 +57,10 @@ test: $(STAMP)  ## run the quick tests (minutes)
 test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray and every kind of arithmetic
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
 	$(MAKE) test-ray processors
+
+peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its stored numbers hold (DIR=folder WRITE=1)
+	@test -d "$(DIR)" || { echo "make peers DIR=a folder with checkouts (tests/peers/conftest.py lists them)"; exit 2; }
+	CITEFORGE_PEERS=$(abspath $(DIR)) CITEFORGE_PEERS_WRITE=$(WRITE) $(BIN)/python -m pytest -q tests/peers
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray

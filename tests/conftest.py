@@ -4,11 +4,15 @@ import gc
 import gzip
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from contextvars import copy_context
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,11 +20,22 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, settings
 
+from citeforge.builders.build import build
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.schemas.errors import CiteforgeError
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from citeforge.engines.embedding.embedder import Embedder
+from citeforge.schemas.errors import CiteforgeError, MissingExtraError
+from citeforge.schemas.recipes.authorship import Selection
+from citeforge.schemas.recipes.base import Recipe
+from citeforge.schemas.recipes.records import (
+    AlceRecipe,
+    AuthorshipRecipe,
+    HagridRecipe,
+    KalmaRecipe,
+    RageRecipe,
+    RunOptions,
+)
 from conftest_pages import browser  # noqa: F401 - a fixture
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,16 +77,45 @@ TIERS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note the tiers before `-m` leaves any out. A real Ray is started on demand only."""
+    """Note the tiers before `-m` leaves any out; tests with a browser are slow.
+
+    A real Ray is started on demand only.
+    """
     tiers = config.stash[TIERS] = {}
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
     for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
         is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
         name = item.nodeid.partition("[")[0]
         if not is_slow or name not in tiers:
             tiers[name] = "slow" if is_slow else "quick"
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
+
+
+def _skip_without(module: str) -> None:
+    """Skip a test that needs a missing package, where `.ci/run` says that some are missing."""
+    if os.environ.get("CITEFORGE_WITHOUT_TORCH") and find_spec(module) is None:
+        pytest.skip(f"needs {module}, which is not installed here")
+
+
+def _skipping() -> Iterator[None]:
+    try:
+        return (yield)
+    except (MissingExtraError, ModuleNotFoundError) as error:
+        _skip_without(getattr(error, "module", None) or (error.name or "").partition(".")[0])
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup() -> Iterator[None]:
+    return (yield from _skipping())
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call() -> Iterator[None]:
+    return (yield from _skipping())
 
 
 @pytest.fixture
@@ -110,7 +154,10 @@ def run_process(
 ) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own."""
     command = [sys.executable, "-m", "citeforge", *map(str, words)]
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    ran = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    if missing := re.search(r"needs the module '(\w+)', which is not installed", ran.stderr):
+        _skip_without(missing[1])
+    return ran
 
 
 def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) -> Ran:
@@ -122,13 +169,15 @@ def run_inline(words: Sequence[object], folder: Path, env: Mapping[str, str]) ->
         try:
             copy_context().run(main, args)
         except SystemExit as end:
-            code, error = end.code, end.__context__
+            code, error = end.code, end.__cause__ or end.__context__
         sys.stdout.flush()
         sys.stderr.flush()
     assert code is None or isinstance(code, int), code
     texts = (stream.getvalue().decode() for stream in (out, err))
     ran = Ran(["citeforge", *args], code or 0, *texts)
     ran.error = error if isinstance(error, CiteforgeError) else None
+    if isinstance(error, MissingExtraError):
+        _skip_without(error.module)
     return ran
 
 
@@ -243,12 +292,21 @@ def small_beir(tmp_path: Path) -> Path:
     )
 
 
+@cache
+def offline_embedder() -> Embedder:
+    """The embedder ``offline``, loaded once per process."""
+    return make_embedder("offline", device="cpu")
+
+
 @pytest.fixture(scope="session")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The benchmark of the quick start. Tests that change it work on a copy."""
     out = tmp_path_factory.mktemp("package") / "facts"
+    if built := os.environ.get("CITEFORGE_PACKAGE"):  # by a Python that has torch
+        shutil.copytree(built, out)
+        return out
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
-    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
+    build_rage(config, RunOptions(out=out), offline_embedder)
     return out
 
 
@@ -258,6 +316,53 @@ def hidden_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("hidden") / "facts"
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", candidates="bm25", hidden=True)
     build_rage(config, RunOptions(out=out))
+    return out
+
+
+@pytest.fixture(scope="session")
+def twins_package(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twins of `package`; the writer's replies are in ``kept.db`` beside it."""
+    folder = tmp_path_factory.mktemp("twins")
+    replies = EXAMPLES / "twins" / "replay.jsonl"
+    run_inline(("llm", "import", "kept.db", replies), folder, {}).check_returncode()
+    words = ("--benchmark", package, "--llm", "replay:kept.db", "--out", "twins")
+    run_inline(("build", "twins", *words), folder, {}).check_returncode()
+    return folder / "twins"
+
+
+@pytest.fixture(scope="session")
+def authorship_package(twins_package: Path) -> Path:
+    """Contexts of five passages with labels of authors, beside `twins_package`."""
+    recipe = AuthorshipRecipe(twins=twins_package, selection=Selection(k=5))
+    return build_into(recipe, twins_package.with_name("authorship"))
+
+
+@pytest.fixture(scope="session")
+def kalma_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Questions about fathers; the graph is ``graph.ttl`` beside it."""
+    folder = tmp_path_factory.mktemp("kalma")
+    graph = shutil.copy(EXAMPLES / "people" / "graph.ttl", folder)
+    recipe = KalmaRecipe(kg=f"file:{graph}", pairs_from_kg=("father",))
+    return build_into(recipe, folder / "kalma")
+
+
+@pytest.fixture(scope="session")
+def hagrid_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """HAGRID's answers."""
+    recipe = HagridRecipe(source=f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}")
+    return build_into(recipe, tmp_path_factory.mktemp("hagrid") / "hagrid")
+
+
+@pytest.fixture(scope="session")
+def alce_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ASQA's questions with two of their documents."""
+    recipe = AlceRecipe(source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", k=2)
+    return build_into(recipe, tmp_path_factory.mktemp("alce") / "alce")
+
+
+def build_into(recipe: Recipe, out: Path) -> Path:
+    """Build a package; returns its folder."""
+    build(recipe, RunOptions(out=out))
     return out
 
 

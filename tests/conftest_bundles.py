@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from citeforge.builders.rage.build import build_rage
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+import citeforge as cf
 
 N = 60
 
@@ -33,6 +32,6 @@ def sixty(folder: Path) -> Path:
     ]
     source = folder / "rows.jsonl"
     source.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    recipe = RageRecipe(source=f"attrieval:{source}", licence="cc0-1.0", mixtures=("m=1,0,3",))
-    build_rage(recipe, RunOptions(out=folder / "sixty"))
+    recipe = cf.RageRecipe(source=f"attrieval:{source}", licence="cc0-1.0", mixtures=("m=1,0,3",))
+    cf.build(recipe, folder / "sixty")
     return folder / "sixty"

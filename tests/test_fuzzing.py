@@ -77,8 +77,11 @@ def test_planted_bugs_are_found(
         return fuzzing.worker.call(args)
 
     assert run(KeyError("planted")).startswith("KeyError in plugins/labels/judging.py:judge_pairs")
-    assert run(InputError("is wrong")) == "no file is named: labels judge: error: is wrong"
-    assert run(InputError("is wrong", path="pairs.jsonl")) == ""
+    assert (
+        run(InputError("is wrong", code="wrong-value"))
+        == "no file is named: labels judge: error: is wrong"
+    )
+    assert run(InputError("is wrong", path="pairs.jsonl", code="wrong-value")) == ""
     assert run(SystemExit(7)) == "exit code 7 of labels judge"
 
 

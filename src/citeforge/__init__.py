@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.check import Findings as Findings
     from citeforge.evaluator.submissions.check import check as check
+    from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild

@@ -4,16 +4,13 @@ import json
 import shlex
 from pathlib import Path
 
-import pytest
-
-from citeforge import UsageError
 from citeforge.library.demo import EXAMPLES, start_demo
 from conftest import EXAMPLES as REPOSITORY
-from conftest import Cli, content
+from conftest import Inline, content, refused
 
 
-def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path) -> None:
-    done = cli("build", "demo", "--out", "seen")
+def test_the_demo_shows_a_report_and_what_to_type_next(inline: Inline, tmp_path: Path) -> None:
+    done = inline("build", "demo", "--out", "seen")
     assert done.returncode == 0, done.stderr
     typed = [line for line in done.stdout.splitlines() if line.startswith("$ citeforge ")]
     assert [line.split()[2] for line in typed] == [
@@ -25,17 +22,16 @@ def test_the_demo_shows_a_report_and_what_to_type_next(cli: Cli, tmp_path: Path)
     following = done.stdout.partition("Next, your own system")[2]
     assert "citeforge export prompts seen/facts --out seen/prompts.jsonl" in following
     # What it says to type next can be typed.
-    assert cli("export", "prompts", "seen/facts", "--out", "seen/prompts.jsonl").returncode == 0
-    again = cli("build", "demo", "--out", "seen")
-    assert (again.returncode, again.stdout) == (2, "")
-    assert "seen: is there already; name a new folder" in again.stderr
+    assert inline("export", "prompts", "seen/facts", "--out", "seen/prompts.jsonl").returncode == 0
+    again = inline("build", "demo", "--out", "seen")
+    assert (again.returncode, again.code, again.stdout) == (2, "output-exists", "")
 
 
 def test_what_it_types_is_what_runs(tmp_path: Path) -> None:
     for line in start_demo(tmp_path / "x"):
         assert shlex.split(line) == line.split()
     for name in ("a b", "a'b"):
-        with pytest.raises(UsageError, match="without spaces and quotes"):
+        with refused("bad-option"):
             start_demo(tmp_path / name)
 
 

@@ -1,4 +1,4 @@
-"""Names and texts of strangers do nothing on terminals, and names that deceive are refused."""
+"""Hostile names and texts do nothing on terminals; names that deceive are refused."""
 
 import io
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.cli.terminal import SafeText
-from conftest import ROOT, Cli, write_jsonl
+from conftest import ROOT, Inline, write_jsonl
 
 V1 = ROOT / "tests" / "golden" / "v1"
 PACKAGE = V1 / "package"
@@ -21,49 +21,44 @@ def submission(folder: Path, name: object, file: str = "s.jsonl") -> Path:
 @pytest.mark.parametrize(
     "name", ["a\n::add-mask::b", "a ", "a\u202eb", "a\u200bb", "a\x1b[2J", ["a"], {"a": 1}, 7]
 )
-def test_check_and_score_refuse(cli: Cli, tmp_path: Path, name: object) -> None:
+def test_check_and_score_refuse(inline: Inline, tmp_path: Path, name: object) -> None:
     submission(tmp_path, name)
     for words in (("check", "s.jsonl"), ("score", "s.jsonl")):
-        done = cli(*words, "--benchmark", PACKAGE)
+        done = inline(*words, "--benchmark", PACKAGE)
         assert done.returncode == 1
         said = done.stdout + done.stderr
         assert "system" in said
-        assert "Traceback" not in said
         assert not set("\x1b\u202e\u200b") & set(said)
         assert "\n::" not in said
     # A name that is given takes its place.
-    assert cli("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a").returncode == 0
+    assert inline("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a").returncode == 0
 
 
-def test_names_of_options_and_files(cli: Cli, tmp_path: Path) -> None:
+def test_names_of_options_and_files(inline: Inline, tmp_path: Path) -> None:
     submission(tmp_path, "a")
     write_jsonl(tmp_path / "x .jsonl", LINES)
-    for words in (
-        ("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a\u200b"),
-        ("check", "x .jsonl", "--benchmark", PACKAGE),
-        ("score", "x .jsonl", "--benchmark", PACKAGE),
+    for words, code in (
+        (("score", "s.jsonl", "--benchmark", PACKAGE, "--name", "a\u200b"), "bad-name"),
+        (("check", "x .jsonl", "--benchmark", PACKAGE), "faulty-submission"),
+        (("score", "x .jsonl", "--benchmark", PACKAGE), "bad-name"),
     ):
-        done = cli(*words)
+        done = inline(*words)
         assert done.returncode == 1, words
-        assert "the system's name" in done.stdout + done.stderr
-    done = cli("run", "random", "--benchmark", PACKAGE, "--out", "r.jsonl", "--system", "a\rb")
-    assert done.returncode == 2
-    assert "--system: the name 'a\\rb' holds U+000D" in done.stderr
+        assert done.code == code, words
+    done = inline("run", "random", "--benchmark", PACKAGE, "--out", "r.jsonl", "--system", "a\rb")
+    assert (done.returncode, done.code) == (2, "bad-name")
     assert not (tmp_path / "r.jsonl").exists()
 
 
-def test_twins(cli: Cli, tmp_path: Path) -> None:
+def test_twins(inline: Inline, tmp_path: Path) -> None:
     submission(tmp_path, "ace")
     submission(tmp_path, "аcе", "t.jsonl")
-    done = cli("score", "s.jsonl", "t.jsonl", "--benchmark", PACKAGE)
-    assert done.returncode == 1
-    assert done.stderr == (
-        "error: the systems 'ace' and '\\u0430c\\u0435' look the same; "
-        "names that differ to the eye (--name)\n"
-    )
+    done = inline("score", "s.jsonl", "t.jsonl", "--benchmark", PACKAGE)
+    assert (done.returncode, done.code) == (1, "bad-option")
+    assert "'ace' and '\\u0430c\\u0435' look the same" in done.stderr
 
 
-def test_every_line_on_the_terminal_is_plain(cli: Cli, tmp_path: Path) -> None:
+def test_every_line_on_the_terminal_is_plain(inline: Inline, tmp_path: Path) -> None:
     """Query ids, fields, names of files."""
     hostile = (
         "\x1b[2J\x1b]8;;http://x\x07y\x9b1m\r\u202e\u2066\u200b\n::set-output name=a::b\n ::error::"
@@ -72,12 +67,12 @@ def test_every_line_on_the_terminal_is_plain(cli: Cli, tmp_path: Path) -> None:
     for file in ("s.jsonl", "\x1b[2J\u202e\n::error::f.jsonl"):
         write_jsonl(tmp_path / file, rows)
         for command in ("check", "score"):
-            done = cli(command, file, "--benchmark", PACKAGE)
+            done = inline(command, file, "--benchmark", PACKAGE)
             assert done.returncode == 1
             said = done.stdout + done.stderr
             assert not set("\x1b\x07\x9b\r\u202e\u2066\u200b") & set(said)
             assert not any(line.strip().startswith("::") for line in said.splitlines())
-    done = cli("compare", hostile, "--oops\x1b")
+    done = inline("compare", hostile, "--oops\x1b")
     assert "\x1b" not in done.stderr
 
 

@@ -37,9 +37,9 @@ def interruptible() -> Iterator[None]:
     ("module", "words"),
     [
         ("click", ["--help"]),
-        ("msgspec", ["check", "s.jsonl", "--benchmark", "p"]),
+        pytest.param("msgspec", ["check", "s.jsonl", "--benchmark", "p"], marks=pytest.mark.slow),
         ("pyarrow", ["check", "s.jsonl", "--benchmark", "p"]),
-        ("pydantic", ["score", "s.jsonl", "--benchmark", "p"]),
+        pytest.param("pydantic", ["score", "s.jsonl", "--benchmark", "p"], marks=pytest.mark.slow),
     ],
 )
 def test_imports(tmp_path: Path, module: str, words: list[str], wait: str) -> None:

@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner
 
 from citeforge.cli.options import add_options, field_options, record_from
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import SETTINGS, RunOptions
+from conftest import refused
 
 
 @click.command()
@@ -58,27 +58,35 @@ def test_a_plugin_has_settings(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "code", "field"),
     [
-        ("rmp = 6", r"citeforge.toml: 'rmp' is no setting \(did you mean 'rpm'\?\)"),
-        ("rpm = {a = 1}", "the value of 'rpm' is neither a number nor a text"),
-        ("rpm = []", "the value of 'rpm' is neither a number nor a text"),
-        ("rpm = 1\nrpm = 2", "is no TOML file"),
-        ("rpm", "is no TOML file"),
-        ('out = "x"', "'out' is no setting"),
-        ('base-url = "http://example.org"', "'base-url' is no setting"),
+        ("rpm = {a = 1}", "wrong-type", "rpm"),
+        ("rpm = []", "wrong-type", "rpm"),
+        ("rpm = 1\nrpm = 2", "bad-toml", None),
+        ("rpm", "bad-toml", None),
+        ('out = "x"', "unknown-field", "out"),
+        ('base-url = "http://example.org"', "unknown-field", "base-url"),
     ],
 )
-def test_what_is_wrong_is_told(folder: Path, content: str, message: str) -> None:
+def test_wrong_settings_are_refused(
+    folder: Path, content: str, code: str, field: str | None
+) -> None:
     (folder / "citeforge.toml").write_text(content)
-    with pytest.raises(InputError, match=message):
+    with refused(code, path="citeforge.toml", field=field):
         said()
+
+
+def test_a_misspelt_setting_suggests_another(folder: Path) -> None:
+    (folder / "citeforge.toml").write_text("rmp = 6")
+    with refused("unknown-field", path="citeforge.toml", field="rmp") as caught:
+        said()
+    assert "did you mean 'rpm'?" in str(caught.value)
 
 
 def test_a_value_out_of_range_and_a_missing_file(folder: Path) -> None:
     (folder / "citeforge.toml").write_text("rpm = -3")
     assert "'--rpm': -3.0 is not in the range x>0" in said()[-1]
-    with pytest.raises(InputError, match="CITEFORGE_CONFIG names no file"):
+    with refused("missing-file", path="no.toml"):
         CliRunner().invoke(show, env={"CITEFORGE_CONFIG": "no.toml"}, catch_exceptions=False)
 
 

@@ -6,7 +6,7 @@ import click
 
 from citeforge.cli.main import cli as citeforge
 from citeforge.cli.short_help import MOST_OPTIONS, SECTIONS, SHOW_ALL
-from conftest import Cli
+from conftest import Inline
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:
@@ -58,8 +58,8 @@ def test_sections_name_options_that_there_are_once() -> None:
     assert not set(names) - known
 
 
-def test_a_person_asks_for_the_whole_help(cli: Cli) -> None:
-    short, whole = (cli("score", option) for option in ("--help", "--help-all"))
+def test_a_person_asks_for_the_whole_help(inline: Inline) -> None:
+    short, whole = (inline("score", option) for option in ("--help", "--help-all"))
     assert (short.returncode, whole.returncode) == (0, 0)
     assert "Endpoints, and limits of LLMs:" in whole.stdout
     assert "Endpoints, and limits of LLMs:" not in short.stdout

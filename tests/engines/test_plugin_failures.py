@@ -13,8 +13,7 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.schemas.errors import InputError
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 
 BAD = """
 from citeforge.evaluator.measures.columns import per_answer
@@ -75,7 +74,8 @@ RAGE = ("--licence", "cc0-1.0", "--n-seemingly", 2, "--n-irrelevant", 2, "--out"
 
 
 @pytest.fixture
-def plugin(tmp_path: Path) -> Iterator[Path]:
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    monkeypatch.setenv(plugins.VARIABLE, "")
     path = tmp_path / "bad.py"
     path.write_text(BAD)
     cached = (plugins._declared, plugins._read_file, plugins.warn)
@@ -103,7 +103,7 @@ def plugin(tmp_path: Path) -> Iterator[Path]:
     ids=["judge", "source", "embedder", "llm", "system", "measure", "kind"],
 )  # fmt: skip
 def test_the_plugin_is_named(
-    cli: Cli, plugin: Path, package: Path, small_beir: Path, tmp_path: Path,
+    inline: Inline, plugin: Path, package: Path, small_beir: Path, tmp_path: Path,
     args: tuple[object, ...], hook: str,
 ) -> None:  # fmt: skip
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
@@ -115,32 +115,29 @@ def test_the_plugin_is_named(
         manifest.manifest_sha256 = manifest_digest(manifest)
         (tmp_path / "kind" / MANIFEST).write_text(render_manifest(manifest))
     known = {"package": package, "beir": small_beir, "answers": answers}
-    done = cli("--plugin", plugin, *(str(a).format(**known) for a in args))
-    assert done.returncode == 1
-    assert "Traceback" not in done.stderr
+    done = inline("--plugin", plugin, *(str(a).format(**known) for a in args))
+    assert (done.returncode, done.code) == (1, "broken-plugin")
     line = 1 + BAD.splitlines().index('    return {}["nothing here"]')
+    assert (done.error.path, done.error.line) == (str(plugin), line)
     assert f"error: {plugin}:{line}: the plugin bad.py 7 ('bad' of judges, " in done.stderr
-    assert f"is broken: {hook}" in done.stderr
-    assert "ended in KeyError: 'nothing here'; mend the plugin" in done.stderr
+    assert f"is broken: {hook} ended in KeyError: 'nothing here'; " in done.stderr
 
 
 @pytest.fixture
-def judged(cli: Cli, plugin: Path, tmp_path: Path) -> Callable[..., Any]:
+def judged(inline: Inline, plugin: Path, tmp_path: Path) -> Callable[..., Any]:
     """Asks a judge about a pair, with the plugin's file as it is by then."""
     write_jsonl(tmp_path / "pairs.jsonl", [{"premise": "Io.", "hypothesis": "Io."}])
 
     def judged(name: str = "bad", **env: str) -> Any:
         args = ("labels", "judge", "pairs.jsonl", "--judge", name, "--out", "v.jsonl")
-        return cli("--plugin", plugin, *args, **env)
+        return inline("--plugin", plugin, *args, **env)
 
     return judged
 
 
 def test_the_traceback_on_request(judged: Callable[..., Any]) -> None:
-    done = judged(CITEFORGE_TRACEBACK="1")
-    assert done.returncode == 1
-    assert "Traceback" in done.stderr
-    assert "KeyError: 'nothing here'" in done.stderr
+    with pytest.raises(KeyError, match="nothing here"):
+        judged(CITEFORGE_TRACEBACK="1")
 
 
 def raised(session: JudgeSession) -> BaseException:
@@ -172,16 +169,16 @@ FINE = "[(i, Verdict(True)) for i in range(len(pairs))]"
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("pass", r"left 2 of 2 pairs without a decision"),
-        (f"keep({FINE}[:1])", r"left 1 of 2 pairs without a decision"),
-        (f"keep({FINE}); keep([(0, Verdict(False))])", r"decided pair 0 twice"),
-        ("keep([(2, Verdict(True))])", r"decided pair 2 of 2 \(counted from 0\)"),
-        ("keep([(-1, Verdict(True))])", r"decided pair -1 of 2 \(counted from 0\)"),
-        ("keep([(0, 'yes')])", r"decided 'yes'; Verdict\(True or"),
-        ("keep([(0, None)])", r"decided None; Verdict\(True or"),
-        ("keep([(0, Verdict('no'))])", r"decided Verdict\(entailed='no'"),
-        ("keep([(0, Verdict(True, float('nan')))])", r"decided Verdict\(.*margin=nan"),
-        ("keep([(0, Verdict(True, None, False, 7.0))])", r"decided Verdict\(.*support=7.0"),
+        ("pass", "left 2 of 2 pairs without a decision"),
+        (f"keep({FINE}[:1])", "left 1 of 2 pairs without a decision"),
+        (f"keep({FINE}); keep([(0, Verdict(False))])", "decided pair 0 twice"),
+        ("keep([(2, Verdict(True))])", "decided pair 2 of 2"),
+        ("keep([(-1, Verdict(True))])", "decided pair -1 of 2"),
+        ("keep([(0, 'yes')])", "decided 'yes'"),
+        ("keep([(0, None)])", "decided None"),
+        ("keep([(0, Verdict('no'))])", "decided Verdict(entailed='no'"),
+        ("keep([(0, Verdict(True, float('nan')))])", "margin=nan"),
+        ("keep([(0, Verdict(True, None, False, 7.0))])", "support=7.0"),
     ],
 )  # fmt: skip
 def test_a_judge_that_lies_about_its_decisions(
@@ -191,8 +188,10 @@ def test_a_judge_that_lies_about_its_decisions(
     monkeypatch.setenv(plugins.VARIABLE, str(plugin))
     store = VerdictStore(tmp_path / "v.sqlite")
     session = JudgeSession(make_judge("bad"), store)
-    with pytest.raises(InputError, match=rf"^the judge bad@1\(bad.py 7\) {said}"):
+    with refused("broken-plugin") as caught:
         session.ask([Pair("Io.", "Io."), Pair("Io.", "Ceres.")])
+    assert str(caught.value).startswith("the judge bad@1(bad.py 7) ")
+    assert said in str(caught.value)
     store.close()
 
 
@@ -210,7 +209,7 @@ def test_a_plugin_that_ends_the_process_or_has_a_full_disk_is_named(
         text.replace("settings: Judge()", "*_: fail()") if place == "factory" else text
     )
     done = judged()
-    assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+    assert (done.returncode, done.code) == (1, "broken-plugin")
     assert "the plugin bad.py 7" in done.stderr
     assert f"{end.split('(')[0]}:" in done.stderr
 
@@ -224,8 +223,7 @@ def test_a_name_of_ours_is_not_taken_silently(judged: Callable[..., Any], plugin
 
 def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> None:
     plugin.write_text(BAD.replace('"judges": [Choice("bad"', '"judges": [Choice(5'))
-    message = "is broken (ValueError: PLUGINS names something of judges 5; a text)"
-    assert message in judged().stderr
+    assert "is broken (ValueError: PLUGINS names something of judges 5" in judged().stderr
 
 
 @pytest.mark.parametrize(
@@ -234,7 +232,7 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         (
             "systems", 'Choice("odd", "", "", lambda *_: ["hi"])',
             "run odd --benchmark {package} --out s.jsonl",
-            "the system 'odd' gave the line 'hi': Expected `object`, got `str`",
+            "the system 'odd' wrote the line 'hi': Expected `object`, got `str`",
         ),
         (
             "systems", 'Choice("odd", "", "", lambda *_: [{"query_id": "q21", "output": 5}])',
@@ -249,7 +247,7 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         (
             "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: "x"))',
             "score {answers} --benchmark {package} --measures odd",
-            "<lambda> gave 'x', which is no numbers.Real | None",
+            "<lambda> returned 'x', which is not a numbers.Real | None",
         ),
         (
             "measures", 'percent("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
@@ -259,22 +257,22 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         (
             "exports", 'Export("odd", "", lambda *_: "nothing")',
             "export odd {package} --out files",
-            "<lambda> gave 'nothing', which is no list",
+            "<lambda> returned 'nothing', which is not a list",
         ),
         (
             "commands", 'Command("odd", "", lambda: None)', "odd",
-            "<lambda> gave None, which is no Command",
+            "<lambda> returned None, which is not a Command",
         ),
         (
             "plots", 'Plot("odd", "", "", lambda *_: 5)',
             "report {scores} --plot odd --out odd.svg",
-            "<lambda> gave 5, which is no citeforge.plugins.plots.figure.Figure | None",
+            "<lambda> returned 5, which is not a citeforge.plugins.plots.figure.Figure | None",
         ),
     ],
 )  # fmt: skip
 def test_what_a_plugin_returns_is_looked_at(
-    cli: Cli, plugin: Path, package: Path, tmp_path: Path, group: str, declared: str, args: str,
-    said: str,
+    inline: Inline, plugin: Path, package: Path, tmp_path: Path, group: str, declared: str,
+    args: str, said: str,
 ) -> None:  # fmt: skip
     plugin.write_text(
         "from citeforge.cli.command import Command\n"
@@ -288,10 +286,9 @@ def test_what_a_plugin_returns_is_looked_at(
     answers = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q21", "output": "Io [1]."}])
     scores = tmp_path / "scores.json"
     if "{scores}" in args:
-        cli("score", answers, "--benchmark", package, "--measures", "CiteP", "--out", scores)
+        inline("score", answers, "--benchmark", package, "--measures", "CiteP", "--out", scores)
     known = {"package": package, "answers": answers, "scores": scores}
-    done = cli("--plugin", plugin, *args.format(**known).split())
+    done = inline("--plugin", plugin, *args.format(**known).split())
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr
     assert said in done.stderr
     assert "mend the plugin" in done.stderr

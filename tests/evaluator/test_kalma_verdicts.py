@@ -3,32 +3,27 @@ graph has."""
 
 import json
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.builders.kalma.build import build_kalma
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import setup_of
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
+from citeforge.evaluator.score import ScoringSetup, score, setup_of
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.schemas.command_options import ScoreOptions
-from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
-from conftest import Cli, write_jsonl
-from scoring import score
+from conftest import Inline, refused, write_jsonl
 
 PEOPLE = [
     {"name": f"Ada Nr{i}", "qid": f"Q{i}", "spouse": f"S{i}", "child": f"C{i}",
      "date_of_birth": "-0044-03-15" if i == 2 else f"18{i:02d}-12-10", "date_of_death": ""}
     for i in range(1, 5)
 ]  # fmt: skip
+ASPECTS = ("coherence", "consistency", "fluency", "relevance")
 GOLD = [["Q1", "spouse", "S1", 1], ["Q1", "child", "C1", 2], ["Q9", "spouse", "elsewhere", 3]]
 
 
@@ -45,21 +40,19 @@ def files(folder: Path) -> tuple[Path, Path]:
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("kalma")
     graphs, gold = files(folder)
-    recipe = KalmaRecipe(source=f"kalma:{graphs}", gold=gold)
-    build_kalma(recipe, RunOptions(out=folder / "k"))
-    return folder / "k"
+    return cf.build(cf.KalmaRecipe(source=f"kalma:{graphs}", gold=gold), folder / "k").folder
 
 
 def test_gold_of_graphs_that_were_not_retrieved(package: Path) -> None:
     """It cannot be cited, and it counts: the package is right, the retrieval was not."""
     assert verify(package) == []
-    manifest = Benchmark(package).manifest
+    manifest = cf.load(package).manifest
     assert manifest.counts["gold facts that no shown graph has"] == 2
     stats = json.loads((package / "stats.json").read_text())
     assert stats["years of birth"] == "45 BCE to 1804"
 
 
-def test_gold_is_kept_on_the_way_out_and_back(cli: Cli, tmp_path: Path) -> None:
+def test_gold_is_kept_on_the_way_out_and_back(inline: Inline, tmp_path: Path) -> None:
     graphs, gold = files(tmp_path)
     build = ("build", "kalma", "--source")
     for args in (
@@ -68,17 +61,17 @@ def test_gold_is_kept_on_the_way_out_and_back(cli: Cli, tmp_path: Path) -> None:
         ("export", "kalma", "one", "--out", "out"),
         (*build, "kalma:out/specific.json", "--gold", "out/gold.json", "--out", "two"),
     ):
-        result = cli(*args)
+        result = inline(*args)
         assert result.returncode == 0, (args, result.stderr)
-    one, two = Benchmark(tmp_path / "one").manifest, Benchmark(tmp_path / "two").manifest
+    one, two = cf.load(tmp_path / "one").manifest, cf.load(tmp_path / "two").manifest
     assert one.benchmark_hash == two.benchmark_hash
     later = json.loads((tmp_path / "out" / "gold_no_round1.json").read_text())
     assert [len(mine) for _, mine in later] == [2, 1, 1]
-    assert cli(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
+    assert inline(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
 
 
 def lines(package: Path) -> list[dict[str, Any]]:
-    benchmark = Benchmark(package)
+    benchmark = cf.load(package)
     return [
         {"query_id": q, "output": f"So [Q1, spouse: S1] {name}.", "context": name, "run": 0}
         for name in ("full", "absent_1")
@@ -121,7 +114,7 @@ MUTATIONS: dict[str, Mutation] = {
 }
 
 
-def contexts_of(path: Path, benchmark: Benchmark, context: str | None) -> list[str]:
+def contexts_of(path: Path, benchmark: cf.Benchmark, context: str | None) -> list[str]:
     """What `citeforge score` scores: every set that the lines name, or the one of --context."""
     return Submission(path, benchmark).contexts if context is None else [context]
 
@@ -129,8 +122,8 @@ def contexts_of(path: Path, benchmark: Benchmark, context: str | None) -> list[s
 @pytest.mark.parametrize("context", [None, "full", "absent_1"])
 @pytest.mark.parametrize("kind", MUTATIONS)
 def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | None) -> None:
-    benchmark = Benchmark(package)
-    measures = select(["KaLMA.Corr@micro"])
+    benchmark = cf.load(package)
+    setup = setup_of(benchmark, cf.ScoreOptions(measures=("KaLMA.Corr@micro",)))
     for seed in range(8):
         rng = random.Random(f"{kind} {seed}")
         rows = lines(package)
@@ -138,53 +131,62 @@ def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | No
         if seed % 2:
             rng.choice(list(MUTATIONS.values()))(rng, rows)
         path = write_jsonl(tmp_path / "s.jsonl", rows)
-        refused = bool(check(path, benchmark, context).errors)
+        errors = cf.check(path, benchmark, context).errors
         reason = ""
         try:
             for name in contexts_of(path, benchmark, context):
-                score(path, benchmark, measures, context=name, protocol="strict")
-        except CiteforgeError as error:
+                tools = setup.tools.with_options(context=name)
+                score(path, ScoringSetup(benchmark, setup.measures, tools))
+        except cf.CiteforgeError as error:
             reason = str(error)
-        assert refused == bool(reason), (kind, seed, reason, rows)
+        assert bool(errors) == bool(reason), (kind, seed, errors, reason, rows)
 
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])
 def test_contexts_without_triples(package: Path, tmp_path: Path, protocol: Any) -> None:
-    benchmark = Benchmark(package)
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
-    for name in ("own", "none", "absent_7"):
-        with pytest.raises(UsageError, match="full"):
-            score(path, benchmark, select(["kalma"]), context=name, protocol=protocol)
+    for name, code in (("own", "wrong-kind"), ("none", "wrong-kind"), ("absent_7", "unknown-name")):
+        with refused(code, cf.UsageError):
+            cf.score(path, package, context=name, protocol=protocol)
     rows = lines(package)
     rows[1]["passages"] = [{"text": "x"}]
     path = write_jsonl(tmp_path / "p.jsonl", rows)
-    with pytest.raises(InputError, match=r"p\.jsonl:2.*shows triples"):
-        score(path, benchmark, select(["kalma"]), protocol=protocol)
+    with refused("wrong-kind", cf.InputError, path=path, line=2, field="passages"):
+        cf.score(path, package, protocol=protocol)
 
 
 @pytest.mark.parametrize("names", ["alce", "rage", "retrieval", "attributed_ir"])
-def test_measures_of_passages_are_refused_in_words(
-    package: Path, tmp_path: Path, names: str
-) -> None:
+def test_measures_of_passages_are_refused(package: Path, tmp_path: Path, names: str) -> None:
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
-    with pytest.raises(UsageError, match=r"these look at passages, and k shows triples; .*kalma"):
-        score(path, Benchmark(package), select([names]))
+    with refused("wrong-kind", cf.UsageError) as caught:
+        cf.score(path, package, [names])
+    words = r": needs passages \(kinds: alce, .*\), and k shows triples; use --measures kalma"
+    assert re.search(words, str(caught.value))
 
 
 def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
-    measures = select(["kalma"])
     session = JudgeSession(LexicalJudge())
-    tools = setup_of(Benchmark(package), ScoreOptions(protocol="reference"), session).tools
     path = write_jsonl(tmp_path / "s.jsonl", lines(package))
-    result = score(
-        path, Benchmark(package), measures, context="full", protocol="reference", tools=tools
-    )
-    align = next(m for m in result.measures if m.name == "KaLMA.Align@micro")
-    assert "seg:kalma" in align.signature
-    assert {n.name for n in result.not_computed} == {
-        "KaLMA.NA.P", "KaLMA.NA.R", *(m.name for m in measures if m.name.startswith("GEval"))
-    }  # fmt: skip
-    assert not any("judge" in n.reason for n in result.not_computed)
-    with pytest.raises(UsageError, match="--segmenter punkt"):
-        options = ScoreOptions(protocol="reference", segmenter="punkt")
-        setup_of(Benchmark(package), options, session)
+    result = cf.score(path, package, context="full", protocol="reference", judge=session)
+    assert "seg:kalma" in result["KaLMA.Align@micro"].signature
+    assert {n.name: n.reason for n in result.not_computed} == {
+        **{f"GEval.{aspect}": "needs --llm openai:MODEL or replay:FILE" for aspect in ASPECTS},
+        "KaLMA.NA.P": "no answer has an [NA]",
+        "KaLMA.NA.R": "nothing is absent",
+    }
+    with refused("conflicting-options", cf.UsageError):
+        cf.score(path, package, protocol="reference", segmenter="punkt", judge=session)
+
+
+def test_triples_that_were_not_shown(package: Path, tmp_path: Path) -> None:
+    """A submission without a hash of the benchmark: it may answer another one."""
+    rows = lines(package)
+    for n, row in enumerate(rows):
+        row["output"] = f"So it is [Q{n + 70}, place of birth: Nowhere {n}]."
+    result = cf.check(write_jsonl(tmp_path / "s.jsonl", rows), cf.load(package)).warnings
+    assert [(f.line, f.code) for f in result] == [
+        (None, "missing-hash"),
+        (None, "wrong-benchmark"),
+        *((line, "not-shown") for line in range(1, 7)),
+    ]
+    assert "cite triples that this benchmark does not show" in result[1].message

@@ -6,56 +6,70 @@ quadratic one the square of that: the ratio decides, on a machine of any speed.
 
 import json
 import math
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
+from citeforge.engines.text.refusals.rules import is_refusal
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.measures.alce.citations import split_list
+from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
+from citeforge.evaluator.statements.split import strict_statements
+from citeforge.evaluator.statements.url_marks import read_markup
+from citeforge.plugins.responses.placing.marks import place_marks
+from citeforge.plugins.responses.placing.records import Cited
+from citeforge.schemas.benchmarks.kg import Triple
+from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.citations.triples import TripleGrammar
+from citeforge.schemas.models.refusals import LANGUAGES
 from patience import patience
 
 LENGTH, TIMES = 50_000, 8
+SHORT_LENGTH = 8_000
+"""Length at which a quadratic reader takes no more than a second."""
 MOST = 2 * TIMES
 """Growth of the time from which on a reader is not linear: a quadratic one has `TIMES` squared."""
 TRIES = 4
 TICK = 0.01
 """Seconds that the processor's clock may be wrong by."""
 
-READERS = {
-    "parse": "lambda t: GRAMMAR.parse(t, 5)",
-    "cited": "lambda t: GRAMMAR.cited(t, 5)",
-    "without_markers": "lambda t: without_markers(t, GRAMMAR.parse(t, 5).markers)",
-    "rage": "lambda t: strict_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ['x']})",
-    "rage_reference": "lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ['x']})",
-    "triples": "lambda t: TripleGrammar([Triple('Q1', 'A', '', 'r', 'v')], ['rel']).parse(t)",
-    "sentences": "SEGMENTER.split",
-    "statements": "lambda t: strict_statements(t, GRAMMAR, SEGMENTER, 5)",
-    "refusals": "lambda t: is_refusal(t, 'rules:' + ','.join(LANGUAGES))",
-    "split_list": "split_list",
-    "markup": "read_markup",
-    "place_marks": "lambda t: place_marks(t, [Cited(i, i + 9, i % 5) for i in range(0, len(t) - 9, "
-    "40)], [1 + i % 5 for i in range(0, len(t) - 9, 40)], GRAMMAR, SEGMENTER, 5)",
+GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
+
+
+def place_many(text: str) -> object:
+    starts = range(0, len(text) - 9, 40)
+    spans = [Cited(i, i + 9, i % 5) for i in starts]
+    return place_marks(text, spans, [1 + i % 5 for i in starts], GRAMMAR, SEGMENTER, 5)
+
+
+READERS: dict[str, Callable[[str], object]] = {
+    "parse": lambda t: GRAMMAR.parse(t, 5),
+    "cited": lambda t: GRAMMAR.cited(t, 5),
+    "without_markers": lambda t: without_markers(t, GRAMMAR.parse(t, 5).markers),
+    "rage": lambda t: strict_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
+    "rage_reference": lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
+    "triples": lambda t: TripleGrammar([Triple("Q1", "A", "", "r", "v")], ["rel"]).parse(t),
+    "sentences": SEGMENTER.split,
+    "statements": lambda t: strict_statements(t, GRAMMAR, SEGMENTER, 5),
+    "refusals": lambda t: is_refusal(t, "rules:" + ",".join(LANGUAGES)),
+    "split_list": split_list,
+    "markup": read_markup,
+    "place_marks": place_many,
 }
-QUADRATIC = "lambda t: re.findall(' +y', t)"
+QUADRATIC: dict[str, Callable[[str], object]] = {"quadratic": lambda t: re.findall(" +y", t)}
 
 _PROGRAM = """
-import gc, json, os, re, resource, sys, time
-from citeforge.engines.text.refusals.rules import is_refusal
-from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.citations import split_list
-from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
-from citeforge.evaluator.statements.url_marks import read_markup
-from citeforge.evaluator.statements.split import strict_statements
-from citeforge.plugins.responses.placing.marks import place_marks
-from citeforge.plugins.responses.placing.records import Cited
-from citeforge.schemas.citations.grammar import Grammar, without_markers
-from citeforge.schemas.benchmarks.kg import Triple
-from citeforge.schemas.models.refusals import LANGUAGES
-from citeforge.schemas.citations.triples import TripleGrammar
-GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
-READERS = {name: eval(text) for name, text in json.loads(sys.argv[1]).items()}
+import gc, json, os, resource, sys, time
+sys.path[:0] = sys.argv[1:]
+from test_long_inputs import QUADRATIC, READERS
+READERS |= QUADRATIC
 for reader in READERS.values():
     reader("A [1] b.")  # whatever is loaded once
 gc.freeze()
@@ -152,9 +166,9 @@ pieces = st.lists(
 @pytest.fixture(scope="module")
 def growth() -> Iterator[Callable[..., float]]:
     """How many times as long a reader takes for a text that is `TIMES` as long."""
-    arguments = json.dumps({**READERS, "quadratic": QUADRATIC})
+    here = Path(__file__).parent
     process = subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, arguments],
+        [sys.executable, "-c", _PROGRAM, str(here), str(here.parent)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert process.stdin
@@ -186,12 +200,41 @@ def growth() -> Iterator[Callable[..., float]]:
     process.wait()
 
 
+def growth_here(reader: Callable[[str], object], before: str, fragment: str, after: str) -> float:
+    """The same of a short text, in this process."""
+
+    def seconds(length: int) -> float:
+        text = before + fragment * (length // len(fragment)) + after
+        begin = time.process_time()
+        reader(text)
+        return time.process_time() - begin
+
+    reader("A [1] b.")  # whatever is loaded once
+    short = long = math.inf
+    for _ in range(3 * TRIES):
+        short = min(short, seconds(SHORT_LENGTH // TIMES))
+        long = min(long, seconds(SHORT_LENGTH))
+        if long < MOST * short:
+            break
+    return long / short
+
+
+@pytest.mark.parametrize("case", KNOWN, ids=[f"{k[0]}-{n}" for n, k in enumerate(KNOWN)])
+def test_known_cases_are_linear(case: tuple[str, str, str, str]) -> None:
+    assert growth_here(READERS[case[0]], *case[1:]) < MOST
+
+
+def test_a_quadratic_reader_of_a_short_text_is_found() -> None:
+    assert growth_here(QUADRATIC["quadratic"], "", " ", "x") > MOST
+
+
 def known_cases(test: Callable[..., None]) -> Callable[..., None]:
     for reader, before, fragment, after in KNOWN:
         test = example(reader, before, fragment, after)(test)
     return test
 
 
+@pytest.mark.slow
 # A failure is shown as it is drawn: every step of making it smaller would take seconds.
 @settings(max_examples=60, phases=[Phase.explicit, Phase.generate])
 @given(
@@ -207,5 +250,6 @@ def test_linear(
     assert growth(reader, before, fragment, after) < MOST
 
 
+@pytest.mark.slow
 def test_a_quadratic_reader_is_found(growth: Callable[..., float]) -> None:
     assert growth("quadratic", "", " ", "x") > MOST

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge import InputError
-from conftest import Cli
+from conftest import Inline, refused
 
 N = 3
 
@@ -34,16 +33,16 @@ def test_only_what_was_asked_is_scored(package: Path, trial: Path) -> None:
     assert everything["CiteF1"].value == pytest.approx(part["CiteF1"].value * N / n)  # type: ignore[operator]
 
 
-def test_both_say_it(cli: Cli, package: Path, trial: Path) -> None:
+def test_both_say_it(inline: Inline, package: Path, trial: Path) -> None:
     n = len(cf.load(package))
     said = f"{N} of {n} queries were asked (--limit), the others count as missing"
-    plain = cli("score", trial, "--benchmark", package)
+    plain = inline("score", trial, "--benchmark", package)
     assert said in plain.stderr
     assert "asked:" not in plain.stdout
-    part = cli("score", trial, "--benchmark", package, "--only-asked")
+    part = inline("score", trial, "--benchmark", package, "--only-asked")
     assert said not in part.stderr
     assert f"|asked:{N}|" in part.stdout
-    checked = cli("check", trial, "--benchmark", package)
+    checked = inline("check", trial, "--benchmark", package)
     assert said in checked.stdout + checked.stderr
     assert "no answer to" not in checked.stdout  # once is enough
 
@@ -58,8 +57,9 @@ def test_an_answer_beyond_the_limit_is_refused(package: Path, trial: Path) -> No
     other = cf.load(package).query_ids[N]
     with trial.open("a") as file:
         file.write(json.dumps({"query_id": other, "output": "[1]"}) + "\n")
-    with pytest.raises(InputError, match=f"'{other}' is not among the 3 that were asked"):
+    with refused("unknown-query", path=trial, field="query_id") as caught:
         cf.score(trial, package, only_asked=True)
+    assert f"'{other}' is not among the 3 that were asked" in str(caught.value)
 
 
 def test_parts_of_different_size_are_not_compared(package: Path, tmp_path: Path) -> None:
@@ -68,5 +68,6 @@ def test_parts_of_different_size_are_not_compared(package: Path, tmp_path: Path)
         path = tmp_path / f"{limit}.jsonl"
         cf.run("random", package, path, limit=limit)
         files.append(cf.score(path, package, only_asked=True))
-    with pytest.raises(InputError, match=r"asked: 3 / 4"):
+    with refused("not-comparable") as caught:
         cf.compare(*files)
+    assert "asked: 3 / 4" in str(caught.value)

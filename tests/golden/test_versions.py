@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 import yaml
 
+import citeforge as cf
 from citeforge.builders.authorship.labels import load_label_sets
 from citeforge.builders.packaging.verify import verify
 from citeforge.evaluator.statistics.compare import load_scores
@@ -18,8 +19,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.audit.run import read_known
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.schemas.benchmarks.audit import Audit
-from citeforge.schemas.errors import InputError
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline, refused
 
 V1 = ROOT / "tests" / "golden" / "v1"
 FILES = {
@@ -67,15 +67,15 @@ def test_the_schemas_describe_the_files(name: str) -> None:
         assert not check.is_valid([])
 
 
-def test_a_package(cli: Cli) -> None:
+def test_a_package(inline: Inline) -> None:
     manifest = load_manifest(V1 / "package")
     assert (manifest.name, manifest.licence) == ("oxo", "cc0-1.0")
     assert verify(V1 / "package") == []
-    result = cli("show", V1 / "package", "--query", "q1")
+    result = inline("show", V1 / "package", "--query", "q1")
     assert "[2] relevant (d1)" in result.stdout
 
 
-def test_what_is_done_to_a_package_of_unknown_making(cli: Cli, tmp_path: Path) -> None:
+def test_what_is_done_to_a_package_of_unknown_making(inline: Inline, tmp_path: Path) -> None:
     """Its manifest names no choices of a build: everything but the command of the build is said."""
     shutil.copytree(V1 / "package", tmp_path / "p")
     (tmp_path / "scores").mkdir()
@@ -88,7 +88,7 @@ def test_what_is_done_to_a_package_of_unknown_making(cli: Cli, tmp_path: Path) -
         ("export", "beir", "p", "--out", "beir"),
         ("leaderboard", "build", "--benchmark", "p", "--scores", "scores", "--out", "site"),
     ):
-        result = cli(*words)
+        result = inline(*words)
         assert result.returncode == 0, result.stderr
     card = (tmp_path / "p" / "README.md").read_text()
     assert "The manifest does not hold the choices of a `citeforge build`." in card
@@ -109,42 +109,39 @@ def test_an_older_manifest_may_lack_what_came_later(tmp_path: Path) -> None:
     path.write_text(json.dumps(content, indent=2) + "\n")
     assert load_manifest(tmp_path / "p").libraries == {}
     path.write_text(path.read_text().replace("cc0-1.0", "mit"))
-    with pytest.raises(InputError, match="was changed after the build"):
+    with refused("hash-mismatch", path=path):
         load_manifest(tmp_path / "p")
 
 
-def test_a_submission_and_its_scores(cli: Cli, tmp_path: Path) -> None:
-    result = cli(
-        "score", V1 / "submission.jsonl", "--benchmark", V1 / "package", "--out", "new.json"
-    )
-    assert result.returncode == 0, result.stderr
-    old, new = load_scores(V1 / "scores.json"), load_scores(tmp_path / "new.json")
-    assert (new.system, new.benchmark_hash) == (old.system, old.benchmark_hash)
+def test_a_submission_and_its_scores() -> None:
+    old = cf.read_scores(V1 / "scores.json")
+    new = cf.score(V1 / "submission.jsonl", V1 / "package")
+    assert (new.system, new.file.benchmark_hash) == (old.system, old.file.benchmark_hash)
     # q1 cites [2] (relevant) and [1] (not): 1/2; q2 cites [1] (relevant): 1. Mean .75.
-    (mine,) = [m for m in new.measures if m.name == "CiteP"]
-    assert (mine.value, mine.per_query) == (75.0, [0.5, 1.0])
-    assert (old.measures[0].value, old.measures[0].per_query) == (75.0, [0.5, 1.0])
-    page = cli("report", V1 / "scores.json", "--out", "report.md")
-    assert page.returncode == 0, page.stderr
-    assert "mill" in (tmp_path / "report.md").read_text()
+    for scores in (old, new):
+        assert (scores["CiteP"].value, scores["CiteP"].per_query) == (75.0, [0.5, 1.0])
+    assert "mill" in cf.report([V1 / "scores.json"])
 
 
-def test_a_newer_version_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_newer_version_is_refused(tmp_path: Path) -> None:
     content = json.loads((V1 / "scores.json").read_text())
     path = tmp_path / "scores.json"
     path.write_text(json.dumps({**content, "scores_version": 2}))
-    with pytest.raises(InputError, match="has scores version 2; this citeforge reads up to 1"):
+    with refused("wrong-version", path=path):
         load_scores(path)
     shutil.copytree(V1 / "package", tmp_path / "p")
     path = tmp_path / "p" / "manifest.json"
     path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 2'))
-    with pytest.raises(InputError, match="has schema version 2; this citeforge reads up to 1"):
+    with refused("wrong-version", path=path) as caught:
         load_manifest(tmp_path / "p")
+    assert "has schema version 2; this citeforge reads up to 1" in str(caught.value)
 
 
-def test_prompts_and_a_replay_store(cli: Cli, tmp_path: Path) -> None:
-    assert cli("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
-    result = cli("llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl")
+def test_prompts_and_a_replay_store(inline: Inline, tmp_path: Path) -> None:
+    assert inline("llm", "import", "store.db", V1 / "replay.jsonl").returncode == 0
+    result = inline(
+        "llm", "run", V1 / "prompts.jsonl", "--llm", "replay:store.db", "--out", "s.jsonl"
+    )
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in (tmp_path / "s.jsonl").read_text().splitlines()]
     found = {r["query_id"]: r["output"] for r in rows if "query_id" in r}

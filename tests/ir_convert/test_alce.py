@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.ir_convert.alce import open_alce, read_items, task_of
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError
-from conftest import Cli
+from conftest import Inline, refused
 
 ASQA = {
     "sample_id": "a1",
@@ -71,39 +71,41 @@ def test_qampari(tmp_path: Path) -> None:
 def test_eli5_is_refused_with_the_reason(tmp_path: Path) -> None:
     path = write(tmp_path, [ELI5])
     assert task_of(read_items(Path(path)), Path(path)) == "eli5"
-    with pytest.raises(InputError, match="needs an entailment judge"):
+    with refused("missing-judge", path=path):
         open_alce(path, None, ReadOptions())
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("content", "code", "place"),
     [
-        ({"items": []}, "is not an ALCE file"),
-        ([{"question": "x", "docs": []}], "has no gold answers"),
-        ([ASQA, {**ASQA}], "item 2: has the id 'a1' of item 1"),
-        ([{**ASQA, "docs": [{"title": "x"}]}], "item 1: .*missing required field `text`"),
-        ([{**ASQA, "question": " "}], "is empty"),
+        ({"items": []}, "wrong-type", {"line": None, "field": None}),
+        ([{"question": "x", "docs": []}], "missing-field", {"field": None}),
+        ([ASQA, {**ASQA}], "duplicate-id", {"field": "item 2"}),
+        ([{**ASQA, "docs": [{"title": "x"}]}], "wrong-type", {"field": "item 1"}),
+        ([{**ASQA, "question": " "}], "empty-text", {"line": 1, "field": "text"}),
     ],
 )
-def test_bad_files(tmp_path: Path, content: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        open_alce(write(tmp_path, content), None, ReadOptions())
+def test_bad_files(tmp_path: Path, content: Any, code: str, place: dict[str, Any]) -> None:
+    path = write(tmp_path, content)
+    with refused(code, path=path, **place):
+        open_alce(path, None, ReadOptions())
 
 
-def test_blank_questions_are_skipped_and_counted(tmp_path: Path, cli: Cli) -> None:
+def test_blank_questions_are_skipped_and_counted(tmp_path: Path, inline: Inline) -> None:
     blank = {"question": " ", "qa_pairs": [], "docs": [{"title": "", "text": "Only here."}]}
     path = write(tmp_path, [ASQA, blank, blank])
-    with pytest.raises(InputError, match=r"items\.json:2 text: is empty; .*--skip-empty"):
+    with refused("empty-text", path=path, line=2, field="text") as caught:
         open_alce(path, None, ReadOptions())
+    assert isinstance(caught.value, cf.InputError)
+    assert "--skip-empty" in str(caught.value.allowed)
     source = open_alce(path, None, ReadOptions(skip_empty=True))
     assert source.queries()["_id"].to_pylist() == ["a1"]
     assert set(source.gold()["query_id"].to_pylist()) == {"a1"}
     # Its documents stay passages of the corpus.
     assert "Only here." in [r["text"] for b in source.passages() for r in b.to_pylist()]
     build = ("build", "alce", "--source", f"alce:{path}", "--out", "b")
-    refused = cli(*build)
-    assert (refused.returncode, "items.json:2" in refused.stderr) == (1, True)
-    result = cli(*build, "--skip-empty")
+    assert inline(*build).code == "empty-text"
+    result = inline(*build, "--skip-empty")
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 2
@@ -113,5 +115,5 @@ def test_blank_questions_are_skipped_and_counted(tmp_path: Path, cli: Cli) -> No
 def test_not_json(tmp_path: Path) -> None:
     path = tmp_path / "items.json"
     path.write_text("[")
-    with pytest.raises(InputError, match="is not JSON"):
+    with refused("bad-json", path=path):
         open_alce(str(path), None, ReadOptions())

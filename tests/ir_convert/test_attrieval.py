@@ -8,12 +8,12 @@ import msgspec
 import pytest
 from datasets import Dataset
 
+import citeforge as cf
 from citeforge.builders.recipes.derive import Base
 from citeforge.ir_convert.attrieval import open_attrieval, read_saved
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 
 
 def marco(path: Path, rows: list[tuple[str, list[str], list[int]]]) -> Path:
@@ -57,11 +57,11 @@ def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) ->
     ]  # fmt: skip
 
 
-def test_a_benchmark_of_them_shows_each_query_its_own_list(cli: Cli, tmp_path: Path) -> None:
+def test_a_benchmark_of_them_shows_each_query_its_own_list(inline: Inline, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    result = cli(*rage(path))
+    result = inline(*rage(path))
     assert result.returncode == 0, result.stderr
-    result = cli("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
+    result = inline("build", "authorship", "--benchmark", "b", "--k", "4", "--out", "a")
     assert result.returncode == 0, result.stderr
     base = Base(tmp_path / "a")
     shown = {
@@ -76,10 +76,10 @@ def test_a_benchmark_of_them_shows_each_query_its_own_list(cli: Cli, tmp_path: P
 
 
 def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
-    cli: Cli, tmp_path: Path
+    inline: Inline, tmp_path: Path
 ) -> None:
     path = marco(tmp_path / "m.jsonl", ROWS)
-    result = cli(*rage(path, n_irrelevant=2, mixture="m=1,1,1"))
+    result = inline(*rage(path, n_irrelevant=2, mixture="m=1,1,1"))
     assert result.returncode == 0, result.stderr
     base = Base(tmp_path / "b")
     own = {"m0": ROWS[0][1], "m1": ROWS[1][1]}
@@ -90,14 +90,11 @@ def test_irrelevant_passages_are_still_drawn_where_the_source_has_none(
         assert text not in own[row["query-id"]]
 
 
-def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Path) -> None:
+def test_a_passage_judged_both_ways_is_refused_or_counted(inline: Inline, tmp_path: Path) -> None:
     rows = [*ROWS, ("third?", ["Fish swim.", "Birds fly.", "Fish swim."], [0, 0, 1])]
     path = marco(tmp_path / "m.jsonl", rows)
-    with pytest.raises(InputError, match="otherwise than line 3") as error:
-        open_attrieval(str(path), None, ReadOptions())
-    assert "--skip-contradictions" in (error.value.allowed or "")
-    assert cli(*rage(path)).returncode == 1
-    result = cli(*rage(path), "--skip-contradictions")
+    assert inline(*rage(path)).code == "duplicate-id"
+    result = inline(*rage(path), "--skip-contradictions")
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     (source,) = manifest["sources"]
@@ -109,12 +106,10 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(cli: Cli, tmp_path: Pa
     assert [t for _, t in negatives.values()] == ["Birds fly."]
 
 
-def test_blank_queries_are_skipped_and_counted(cli: Cli, tmp_path: Path) -> None:
+def test_blank_queries_are_skipped_and_counted(inline: Inline, tmp_path: Path) -> None:
     path = marco(tmp_path / "m.jsonl", [*ROWS, (" ", ["Fish swim.", "Birds fly."], [0, 1])])
-    refused = cli(*rage(path))
-    assert refused.returncode == 1
-    assert "m.jsonl:3 text: is empty; some text, or pass --skip-empty" in refused.stderr
-    result = cli(*rage(path), "--skip-empty")
+    assert inline(*rage(path)).code == "empty-text"
+    result = inline(*rage(path), "--skip-empty")
     assert result.returncode == 0, result.stderr
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 1
@@ -123,20 +118,16 @@ def test_blank_queries_are_skipped_and_counted(cli: Cli, tmp_path: Path) -> None
     assert set(base.negatives) == {"m0", "m1"}
 
 
-class _Asked(msgspec.Struct):
-    query: str
-
-
 def test_a_saved_data_set_without_its_file_list_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "marco"
     Dataset.from_list([{"query": "a"}]).save_to_disk(folder)
     state = json.loads((folder / "state.json").read_text())
     (folder / "state.json").write_text(json.dumps(state | {"_data_files": []}))
-    with pytest.raises(InputError, match="is not a readable saved data set"):
-        list(read_saved(folder, _Asked))
+    with refused("wrong-type", path=folder):
+        list(read_saved(folder, Row))
     (folder / "state.json").write_text("[" * 100_000)
-    with pytest.raises(InputError, match="is not a readable saved data set"):
-        list(read_saved(folder, _Asked))
+    with refused("wrong-type", path=folder):
+        list(read_saved(folder, Row))
 
 
 class Row(msgspec.Struct):
@@ -155,7 +146,7 @@ def test_rows_and_their_types(tmp_path: Path) -> None:
     folder = save(tmp_path / "a", [{"query": "x", "n": 1, "more": 0.5}, {"query": None, "n": 2}])
     rows = read_saved(folder, Row)
     assert next(rows) == (1, Row("x", 1))
-    with pytest.raises(InputError, match=r"a row 2: Expected `str`, got `null` - at `\$.query`"):
+    with refused("missing-field", path=folder, field="row 2"):
         next(rows)
 
 
@@ -169,12 +160,12 @@ def test_damaged_files_are_named(tmp_path: Path) -> None:
         data.write_bytes(changed)
         try:
             list(read_saved(folder, Row))
-        except InputError as error:
+        except cf.InputError as error:
             assert str(error.path) == str(folder)
     data.write_bytes(whole)
     for name in ("state.json", "dataset_info.json"):
         (folder / name).write_text("[]")
-        with pytest.raises(InputError, match="is not a readable saved data set"):
+        with refused("wrong-type", path=folder):
             list(read_saved(folder, Row))
 
 
@@ -182,18 +173,30 @@ GOOD = {"query": "q", "passages": {"passage_text": ["a", "b"], "is_selected": [1
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "field"),
     [
-        ({"passages": {"passage_text": ["a"], "is_selected": [1, 0]}}, "has 1 passage_text and 2"),
-        ({"passages": {"passage_text": 5, "is_selected": []}}, "passages.passage_text: Expected"),
-        ({"passages": {"passage_text": [None], "is_selected": [1]}}, "passages.passage_text"),
-        ({"passages": []}, "passages: Expected `object`"),
-        ({"query": None}, "query: Expected `str`"),
-        ({"query_id": [1]}, "query_id: Expected"),
-        ({"org_answers": 7}, "org_answers: Expected"),
+        (
+            {"passages": {"passage_text": ["a"], "is_selected": [1, 0]}},
+            "wrong-value",
+            "passages",
+        ),
+        (
+            {"passages": {"passage_text": 5, "is_selected": []}},
+            "wrong-type",
+            "passages.passage_text",
+        ),
+        (
+            {"passages": {"passage_text": [None], "is_selected": [1]}},
+            "wrong-type",
+            "passages.passage_text[0]",
+        ),
+        ({"passages": []}, "wrong-type", "passages"),
+        ({"query": None}, "wrong-type", "query"),
+        ({"query_id": [1]}, "wrong-type", "query_id"),
+        ({"org_answers": 7}, "wrong-type", "org_answers"),
     ],
 )
-def test_rows_of_other_types(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_rows_of_other_types(tmp_path: Path, change: dict[str, Any], code: str, field: str) -> None:
     path = write_jsonl(tmp_path / "rows.jsonl", [{**GOOD, "query_id": 1}, {**GOOD, **change}])
-    with pytest.raises(InputError, match=rf"rows\.jsonl:2.*{message}"):
+    with refused(code, path=path, line=2, field=field):
         open_source(f"attrieval:{path}", None, ReadOptions())

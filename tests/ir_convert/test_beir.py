@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
+import citeforge as cf
 from citeforge.ir_convert.beir import open_beir, read_corpus
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError, UnknownValueError
-from conftest import write_beir, write_jsonl
+from citeforge.schemas.recipes.rage import Mining
+from conftest import refused, write_beir, write_jsonl
 
 
 def read_everything(folder: Path, split: str | None = None, **options: bool) -> dict[str, object]:
@@ -66,7 +67,7 @@ def test_metadata_is_kept_byte_for_byte(small_beir: Path) -> None:
 def test_any_split(small_beir: Path) -> None:
     (small_beir / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\nq2\tp7\t1\n")
     assert [q["_id"] for q in read_everything(small_beir, "dev")["queries"]] == ["q2"]
-    with pytest.raises(UnknownValueError, match="known: dev, test"):
+    with refused("unknown-name", value="train", known=["dev", "test"]):
         read_everything(small_beir, "train")
 
 
@@ -89,70 +90,88 @@ QRELS = "qrels/test.tsv"
 HEADER = b"query-id\tcorpus-id\tscore\n"
 PASSAGE = b'{"_id":"z","text":"text"}\n'
 
-BAD: list[tuple[str, Callable[[Path], None], str]] = [
-    ("malformed JSON", append("corpus.jsonl", b'{"_id":\n'), "corpus.jsonl:13: is not one JSON"),
-    ("missing _id", append("corpus.jsonl", b'{"text":"x"}\n'), "corpus.jsonl:13: .*`_id`"),
-    ("empty _id", append("corpus.jsonl", b'{"_id":"","text":"x"}\n'), "corpus.jsonl:13 _id: is e"),
-    ("number as _id", append("queries.jsonl", b'{"_id":7,"text":"x"}\n'), "queries.jsonl:3 _id"),
-    ("duplicate passage", append("corpus.jsonl", PASSAGE + PASSAGE), "jsonl:14 _id: 'z' stands al"),
-    ("duplicate query", append("queries.jsonl", b'{"_id":"q1","text":"x"}\n'), "already in line 1"),
+CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
+
+BAD: list[tuple[str, Callable[[Path], None], str, str, int | None, str | None]] = [
+    ("malformed JSON", append(CORPUS, b'{"_id":\n'), "bad-json", CORPUS, 13, None),
+    ("missing _id", append(CORPUS, b'{"text":"x"}\n'), "missing-field", CORPUS, 13, "_id"),
+    ("empty _id", append(CORPUS, b'{"_id":"","text":"x"}\n'), "missing-field", CORPUS, 13, "_id"),
+    ("number as _id", append(QUERIES, b'{"_id":7,"text":"x"}\n'), "wrong-type", QUERIES, 3, "_id"),
+    ("duplicate passage", append(CORPUS, PASSAGE + PASSAGE), "duplicate-id", CORPUS, 14, "_id"),
+    (
+        "duplicate query",
+        append(QUERIES, b'{"_id":"q1","text":"x"}\n'),
+        *("duplicate-id", QUERIES, 3, "_id"),
+    ),
     (
         "unknown field",
-        append("corpus.jsonl", b'{"_id":"z","text":"x","u":1}\n'),
-        "jsonl:13 u: is n",
+        append(CORPUS, b'{"_id":"z","text":"x","u":1}\n'),
+        *("unknown-field", CORPUS, 13, "u"),
     ),
-    ("empty text", append("corpus.jsonl", b'{"_id":"z","text":" \\n"}\n'), "corpus.jsonl:13 text"),
-    ("empty corpus file", replace("corpus.jsonl", b""), "the corpus is empty|names the passage"),
-    ("not UTF-8", append("corpus.jsonl", b'{"_id":"z","text":"\xe9"}\n'), "13: is not UTF-8"),
+    (
+        "empty text",
+        append(CORPUS, b'{"_id":"z","text":" \\n"}\n'),
+        *("empty-text", CORPUS, 13, "text"),
+    ),
+    ("not UTF-8", append(CORPUS, b'{"_id":"z","text":"\xe9"}\n'), "bad-encoding", CORPUS, 13, None),
     (
         "metadata not UTF-8",
-        append("corpus.jsonl", b'{"_id":"z","text":"x","metadata":{"a":"\xe9"}}\n'),
-        "corpus.jsonl:13.*not UTF-8",
+        append(CORPUS, b'{"_id":"z","text":"x","metadata":{"a":"\xe9"}}\n'),
+        *("bad-encoding", CORPUS, 13, None),
     ),
     (
         "metadata of a query not UTF-8",
-        replace("queries.jsonl", b'{"_id":"q1","text":"x","metadata":"\xe9"}\n'),
-        "queries.jsonl:1 metadata: is not UTF-8",
+        replace(QUERIES, b'{"_id":"q1","text":"x","metadata":"\xe9"}\n'),
+        *("bad-encoding", QUERIES, 1, "metadata"),
     ),
+    ("CRLF", append(CORPUS, PASSAGE[:-1] + b"\r\n"), "bad-encoding", CORPUS, 13, None),
+    ("BOM", replace(CORPUS, b"\xef\xbb\xbf" + PASSAGE), "bad-encoding", CORPUS, 1, None),
     (
-        "CRLF",
-        append("corpus.jsonl", PASSAGE.replace(b"\n", b"\r\n")),
-        "13: the line ends with CR LF",
+        "cut gzip",
+        replace(CORPUS, gzip.compress(PASSAGE * 99)[:-20]),
+        "bad-archive",
+        CORPUS,
+        None,
+        None,
     ),
-    ("BOM", replace("corpus.jsonl", b"\xef\xbb\xbf" + PASSAGE), "1: starts with a byte order mark"),
-    ("gzip cut short", replace("corpus.jsonl", gzip.compress(PASSAGE * 99)[:-20]), "cut short"),
-    ("qrels: unknown query", append(QRELS, b"q9\tp1\t1\n"), "test.tsv:6 query-id: names the query"),
-    ("qrels: unknown passage", append(QRELS, b"q1\tp99\t1\n"), "test.tsv:6 corpus-id: names the p"),
-    ("qrels: no header", replace(QRELS, b"q1\tp1\t1\n"), "test.tsv:1: the first row is"),
-    ("qrels: columns", append(QRELS, b"q1\tp1\n"), "test.tsv:6: has 2 tab-separated"),
-    ("qrels: score", append(QRELS, b"q1\tp7\t0.5\n"), "test.tsv:6 score: '0.5' is not a whole"),
-    ("qrels: CRLF", append(QRELS, b"q1\tp7\t1\r\n"), "test.tsv:6: the line ends with CR LF"),
-    ("qrels: BOM", replace(QRELS, b"\xef\xbb\xbf" + HEADER), "test.tsv:1: starts with a byte"),
-    ("qrels: two scores", append(QRELS, b"q1\tp1\t2\n"), "otherwise than line 2"),
-    ("qrels: not UTF-8", append(QRELS, b"q\xff\tp1\t2\n"), "test.tsv:6: is not UTF-8"),
+    ("qrels: unknown query", append(QRELS, b"q9\tp1\t1\n"), "unknown-query", QRELS, 6, "query-id"),
+    ("qrels: unknown passage", append(QRELS, b"q1\tp99\t1\n"), "unknown-id", QRELS, 6, "corpus-id"),
+    ("qrels: no header", replace(QRELS, b"q1\tp1\t1\n"), "wrong-type", QRELS, 1, None),
+    ("qrels: columns", append(QRELS, b"q1\tp1\n"), "wrong-type", QRELS, 6, None),
+    ("qrels: score", append(QRELS, b"q1\tp7\t0.5\n"), "wrong-type", QRELS, 6, "score"),
+    ("qrels: CRLF", append(QRELS, b"q1\tp7\t1\r\n"), "bad-encoding", QRELS, 6, None),
+    ("qrels: BOM", replace(QRELS, b"\xef\xbb\xbf" + HEADER), "bad-encoding", QRELS, 1, None),
+    ("qrels: two scores", append(QRELS, b"q1\tp1\t2\n"), "duplicate-id", QRELS, 6, None),
+    ("qrels: not UTF-8", append(QRELS, b"q\xff\tp1\t2\n"), "bad-encoding", QRELS, 6, None),
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+@pytest.mark.parametrize(
+    ("change", "code", "name", "line", "field"), [b[1:] for b in BAD], ids=[b[0] for b in BAD]
+)
 def test_bad_input_is_one_clear_line_and_leaves_nothing(
     small_beir: Path,
     tmp_path: Path,
     change: Callable[[Path], None],
-    message: str,
+    code: str,
+    name: str,
+    line: int | None,
+    field: str | None,
 ) -> None:
-    from citeforge.builders.rage.build import build_rage
-    from citeforge.engines.embedding.embed import make_embedder
-    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-
     change(small_beir)
     before = sorted(tmp_path.rglob("*"))
-    config = RageRecipe(source=f"beir:{small_beir}", embedder="offline")
-    with pytest.raises(InputError, match=message) as error:
-        build_rage(
-            config, RunOptions(out=tmp_path / "out"), lambda: make_embedder("offline", device="cpu")
-        )
-    assert "\n" not in str(error.value)
+    config = cf.RageRecipe(source=f"beir:{small_beir}", candidates="bm25")
+    with refused(code, path=small_beir / name, line=line, field=field) as caught:
+        cf.build(config, tmp_path / "out")
+    assert "\n" not in str(caught.value)
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_corpus_without_passages_is_refused(small_beir: Path, tmp_path: Path) -> None:
+    (small_beir / "corpus.jsonl").write_bytes(b"")
+    source = f"beir:{small_beir}"
+    with refused("empty-file", path=source):
+        cf.build(cf.RageRecipe(source=source, candidates="bm25"), tmp_path / "out")
 
 
 def test_explicit_skipping_is_counted(small_beir: Path) -> None:
@@ -170,7 +189,7 @@ def test_explicit_skipping_is_counted(small_beir: Path) -> None:
 def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
     append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
     append(QRELS, b"blank\tp1\t1\n")(small_beir)
-    with pytest.raises(InputError, match=r"queries\.jsonl"):
+    with refused("empty-text", path=small_beir / "queries.jsonl", line=3, field="text"):
         read_everything(small_beir)
     read = read_everything(small_beir, skip_empty=True)
     assert [q["_id"] for q in read["queries"]] == ["q1", "q2"]
@@ -178,22 +197,14 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
 
 
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
-    from citeforge.builders.rage.build import build_rage
-    from citeforge.engines.embedding.embedder import Embedder
-    from citeforge.schemas.recipes.rage import Mining
-    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-
     append("queries.jsonl", b'{"_id":"blank","text":" "}\n')(small_beir)
     append(QRELS, b"blank\tp1\t1\n")(small_beir)
 
-    def nothing() -> Embedder:
-        raise AssertionError("a build without seemingly relevant passages needs no vectors")
-
-    config = RageRecipe(
-        source=f"beir:{small_beir}", embedder="offline", skip_empty=True,
+    config = cf.RageRecipe(
+        source=f"beir:{small_beir}", embedder="nowhere/none", skip_empty=True,
         mining=Mining(seemingly_relevant=0, irrelevant=2),
     )  # fmt: skip
-    manifest = build_rage(config, RunOptions(out=tmp_path / "out"), nothing)
+    manifest = cf.build(config, tmp_path / "out").manifest
     assert manifest.sources[0].counts["queries without text, skipped"] == 1
     assert json.loads((tmp_path / "out" / "stats.json").read_text())["queries"] == 2
 
@@ -204,8 +215,10 @@ def test_duplicates_far_apart_are_found_with_both_lines(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "big" / "corpus.jsonl", rows)
     folder = write_beir(tmp_path / "big2", {"p": "t"}, {"q": "t"}, [("q", "p", 1)])
     path.replace(folder / "corpus.jsonl")
-    with pytest.raises(InputError, match=r"jsonl:100001 _id: 'p17' stands already in line 18;"):
+    path = folder / "corpus.jsonl"
+    with refused("duplicate-id", path=path, line=100_001, field="_id") as caught:
         read_everything(folder)
+    assert "duplicate id 'p17' (first at line 18)" in str(caught.value)
 
 
 def test_a_ten_megabyte_line(small_beir: Path) -> None:
@@ -219,7 +232,7 @@ def test_unsafe_zip(tmp_path: Path) -> None:
     path = tmp_path / "bad.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../corpus.jsonl", "x")
-    with pytest.raises(InputError, match="would leave the folder"):
+    with refused("link-outside", path=path):
         read_everything(path)
 
 

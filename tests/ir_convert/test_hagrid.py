@@ -1,15 +1,15 @@
 """HAGRID rows."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.ir_convert.hagrid import open_hagrid
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError
-from conftest import write_jsonl
+from citeforge.schemas.recipes.rage import Mining
+from conftest import refused, write_jsonl
 
 
 def question(number: int, **changes: Any) -> dict[str, Any]:
@@ -89,70 +89,63 @@ def test_the_same_id_with_another_text_is_an_error(tmp_path: Path) -> None:
     second = question(8)
     second["quotes"][0] = {"idx": 1, "docid": "7#0", "text": "Something else."}
     source = open_rows(tmp_path, [question(7), second])
-    with pytest.raises(InputError, match=r"dev.jsonl:2: passage '7#0' has another text than in l"):
+    with refused("duplicate-id", path=tmp_path / "dev.jsonl", line=2):
         list(source.passages())
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("row", "code", "field"),
     [
-        ({"query_id": 1}, "missing required field"),
-        (question(1, quotes="x"), "quotes: Expected `array`"),
-        (question(1, query=" "), "text: is empty"),
-        (question(1, query_id=1.5), "query_id: Expected"),
+        ({"query_id": 1}, "missing-field", "query"),
+        (question(1, quotes="x"), "wrong-type", "quotes"),
+        (question(1, query=" "), "empty-text", "text"),
+        (question(1, query_id=1.5), "wrong-type", "query_id"),
         (
             question(1, answers=[{"answer": "a", "informative": 2**70}]),
-            "Expected `int` <= 127|out of range",
+            *("wrong-value", "answers[0].informative"),
         ),
+        (question(7), "duplicate-id", "_id"),
     ],
 )
-def test_bad_rows(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+def test_bad_rows(tmp_path: Path, row: dict[str, Any], code: str, field: str) -> None:
     source = open_rows(tmp_path, [question(7), row])
-    with pytest.raises(InputError, match=message) as error:
-        source.queries()
-    assert error.value.line == 2
-
-
-def test_duplicate_questions(tmp_path: Path) -> None:
-    source = open_rows(tmp_path, [question(7), question(7)])
-    with pytest.raises(InputError, match="'7' stands already in line 1"):
+    with refused(code, path=tmp_path / "dev.jsonl", line=2, field=field):
         source.queries()
 
 
-def test_the_hub_file_is_found_in_the_cache(tmp_path: Path, cli: Any) -> None:
-    """Laid out as `huggingface_hub` lays out its cache; read offline by the real client."""
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the Hub, with the layout that `huggingface_hub` reads offline."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    return tmp_path / "hub"
+
+
+def test_the_hub_file_is_found_in_the_cache(tmp_path: Path, cache: Path) -> None:
     commit = "a" * 40
-    repo = tmp_path / "hf" / "hub" / "datasets--miracl--hagrid"
+    repo = cache / "datasets--miracl--hagrid"
     write_jsonl(
         repo / "snapshots" / commit / "hagrid-v1.0-en" / "dev.jsonl",
         [question(n) for n in range(30)],
     )
     (repo / "refs").mkdir()
     (repo / "refs" / "main").write_text(commit)
-    result = cli(
-        *("build", "rage", "--source", "hagrid-hub:dev", "--embedder", "offline"),
-        *("--out", tmp_path / "out", "--n-seemingly", "0"),
-    )
-    assert result.returncode == 0, result.stderr
-    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["sources"][0]["revision"] == commit
-    assert manifest["sources"][0]["licence"] == "cc-by-sa-3.0"
+    recipe = cf.RageRecipe(source="hagrid-hub:dev", mining=Mining(seemingly_relevant=0))
+    (source,) = cf.build(recipe, tmp_path / "out").manifest.sources
+    assert source.revision == commit
+    assert source.licence == "cc-by-sa-3.0"
 
 
-def test_the_hub_file_without_network_or_cache(tmp_path: Path, cli: Any) -> None:
-    result = cli(
-        *("build", "rage", "--source", "hagrid-hub:dev", "--embedder", "offline"),
-        *("--out", tmp_path / "out"),
-    )
-    assert result.returncode == 1
-    assert "cannot be read from the Hub" in result.stderr
-    assert "Traceback" not in result.stderr
+def test_the_hub_file_without_network_or_cache(tmp_path: Path, cache: Path) -> None:
+    with refused("hub-failed", cf.InputError):
+        cf.build(cf.RageRecipe(source="hagrid-hub:dev", candidates="bm25"), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_blank_question_is_skipped_and_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "dev.jsonl", [question(7), question(8, query=" ")])
-    with pytest.raises(InputError, match=r"dev\.jsonl:2"):
+    with refused("empty-text", path=path, line=2):
         open_hagrid(str(path), None, ReadOptions()).queries()
     source = open_hagrid(str(path), None, ReadOptions(skip_empty=True))
     assert source.queries()["_id"].to_pylist() == ["7"]

@@ -6,9 +6,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import citeforge as cf
+from citeforge.builders.packaging.verify import verify
 from citeforge.ir_convert.hub import open_beir_hub, open_rage
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.schemas.errors import InputError, UnknownValueError
+from conftest import refused
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,7 @@ def test_beir_layout(tmp_path: Path) -> None:
     titles = [t for batch in source.passages() for t in batch["title"].to_pylist()]
     assert titles == ["", "T", ""]
     assert source.info().counts == {"judgements of zero or less": 1}
-    with pytest.raises(UnknownValueError, match="known: test"):
+    with refused("unknown-name", value="dev", known=["test"]):
         open_beir_hub(str(repo), "dev", ReadOptions())
 
 
@@ -84,16 +86,10 @@ def test_rage_layout(tmp_path: Path) -> None:
 
 
 def test_a_rage_package_is_built_as_it_is(tmp_path: Path) -> None:
-    from citeforge.builders.packaging.verify import verify
-    from citeforge.builders.rage.build import build_rage
-    from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-
-    def no_embedder() -> None:
-        raise AssertionError("mappings are given")
-
     repo = write_rage(tmp_path / "rage_nq")
-    config = RageRecipe(source=f"rage:{repo}", embedder="offline")
-    manifest = build_rage(config, RunOptions(out=tmp_path / "out"), no_embedder)  # type: ignore[arg-type]
+    # Mappings are given: the embedder is not needed.
+    config = cf.RageRecipe(source=f"rage:{repo}", embedder="nowhere/none")
+    manifest = cf.build(config, tmp_path / "out").manifest
     assert verify(tmp_path / "out") == []
     assert manifest.contexts["mix"].short["q1"] == {"irrelevant": 1, "seemingly_relevant": 1}
 
@@ -109,7 +105,7 @@ def test_a_folder_without_mapping(tmp_path: Path) -> None:
     write_repo(
         tmp_path / "x", {"corpus": CORPUS}, "configs:\n" + config("corpus", {"c": "corpus.parquet"})
     )
-    with pytest.raises(InputError, match="has no mapping"):
+    with refused("missing-field", path=tmp_path / "x"):
         open_rage(str(tmp_path / "x"), None, ReadOptions())
 
 
@@ -128,17 +124,18 @@ def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("ids", "said"),
+    ("ids", "code", "field"),
     [
-        (pa.array(["q1", None]), "empty value in the column 'query-id'"),
+        (pa.array(["q1", None]), "missing-field", "query-id"),
         (pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"),
-                                     pa.py_buffer(b"q1q\xff")), "UTF8"),
+                                     pa.py_buffer(b"q1q\xff")), "hub-failed", None),
     ],
 )  # fmt: skip
-def test_damaged_judgements_name_the_data_set(tmp_path: Path, ids: pa.Array, said: str) -> None:
+def test_damaged_judgements_name_the_data_set(
+    tmp_path: Path, ids: pa.Array, code: str, field: str | None
+) -> None:
     repo = write_rage(tmp_path / "rage_nq")
     path = repo / "mapping" / "relevant.parquet"
     pq.write_table(pq.read_table(path).set_column(0, "query-id", ids), path)
-    with pytest.raises(InputError, match=said) as raised:
+    with refused(code, path=repo, field=field):
         open_rage(str(repo), None, ReadOptions())
-    assert str(repo) in str(raised.value)

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+import citeforge as cf
 from citeforge.kg import transport
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, TooLongError
-from citeforge.schemas.errors import InputError
-from conftest import Cli
+from conftest import Inline, refused
 from patience import patience
 
 QUERY = "SELECT ?x WHERE { ?x ?y ?z }"
 REPLY = json.dumps(
     {"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "literal", "value": "1"}}]}}
 ).encode()
-HURRIED = EndpointOptions(timeout=0.5, attempts=1, pause=0.0)
+HURRIED = EndpointOptions(timeout=0.2, attempts=1, pause=0.0)
 PATIENT = EndpointOptions(timeout=60, attempts=1, pause=0.0)
 
 Say = Callable[[bytes], None]
@@ -116,9 +116,9 @@ HEAD = b"HTTP/1.1 %s\r\nConnection: close\r\n"
     ],
 )
 def test_a_slow_drip_ends_at_the_deadline(head: bytes, drops: bytes) -> None:
-    # 0.1 s a byte and 60 bytes and more are 6 s and more; the deadline is 0.5 s for the whole.
+    # 0.1 s a byte and 60 bytes and more are 6 s and more; the deadline is 0.2 s for the whole.
     with serving(lambda _, say: server.drip(head, drops, say)) as server:
-        with pytest.raises(TooLongError, match=r"no whole reply within 0\.5 s"):
+        with pytest.raises(TooLongError, match=r"no whole reply within 0\.2 s"):
             select(server.url, HURRIED)
         assert server.sent < len(head) + len(drops)
 
@@ -128,7 +128,7 @@ def test_the_drip_of_a_refusal_ends_at_the_deadline() -> None:
     # The head arrives in time on a slow machine, too.
     options = replace(HURRIED, timeout=patience(0.5))
     with serving(lambda _, say: server.drip(head, b"bad query" * 20, say)) as server:
-        with pytest.raises(InputError, match="refused the query: 400"):
+        with refused("endpoint-refused", path=server.url):
             select(server.url, options)
         assert server.sent < len(head) + 180
 
@@ -143,7 +143,7 @@ def test_endless_refusals_are_not_read(status: bytes) -> None:
             say(b"x" * 65536)
 
     with serving(endless) as server:
-        with pytest.raises((InputError, TooLongError)) as error:
+        with pytest.raises((cf.InputError, TooLongError)) as error:
             select(server.url, PATIENT)
         # 64 MiB are there to be had; buffers of the system take a few.
         assert server.sent < 32 << 20
@@ -175,16 +175,17 @@ def redirect(place: str) -> Behaviour:
 )  # fmt: skip
 def test_redirects_are_refused(place: str) -> None:
     with serving(redirect(place)) as server:
-        with pytest.raises(InputError, match="redirects to another place") as error:
+        with refused("endpoint-refused") as caught:
             select(server.url, PATIENT)
         assert len(server.requests) == 1
-    assert server.url in str(error.value)
-    assert "\n" not in str(error.value)
+    assert str(caught.value.path).startswith(server.url)
+    assert "redirects to another place" in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_another_server_is_never_asked() -> None:
     with serving(whole) as other, serving(redirect(other.url)) as server:
-        with pytest.raises(InputError, match="redirects to another place"):
+        with refused("endpoint-refused"):
             select(server.url, PATIENT)
         assert other.requests == []
 
@@ -192,27 +193,28 @@ def test_another_server_is_never_asked() -> None:
 @pytest.mark.parametrize("after", ["1e308", "9" * 300, "inf", "Fri, 31 Dec 9999 23:59:59 GMT"])
 def test_a_wait_without_end_is_short_to_read(after: str) -> None:
     line = f"HTTP/1.1 429 Slow\r\nRetry-After: {after}\r\nContent-Length: 0\r\n\r\n"
-    said = "asks us to wait 31,622,400 s"  # 366 days of 86,400 s
     with (
         serving(lambda _, say: say(line.encode())) as server,
-        pytest.raises(InputError, match=said) as error,
+        refused("endpoint-refused", path=server.url) as caught,
     ):
         select(server.url, PATIENT)
-    assert len(str(error.value)) < 300
+    assert "wait 31,622,400 s" in str(caught.value)  # 366 days of 86,400 s
+    assert len(str(caught.value)) < 300
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
-    [(b"400 \x1b[31mBad\r\nContent-Length: 9\r\n\r\n\x1b[2Jgone\r", "refused the query: 400"),
-     (b"418 \x1b[31mTea\r\nContent-Length: 0\r\n\r\n", "answered 418")],
+    "line",
+    [b"400 \x1b[31mBad\r\nContent-Length: 9\r\n\r\n\x1b[2Jgone\r",
+     b"418 \x1b[31mTea\r\nContent-Length: 0\r\n\r\n"],
 )  # fmt: skip
-def test_what_a_server_says_is_shown_escaped(line: bytes, message: str) -> None:
+def test_what_a_server_says_is_shown_escaped(line: bytes) -> None:
     with (
         serving(lambda _, say: say(b"HTTP/1.1 " + line)) as server,
-        pytest.raises(InputError, match=message) as error,
+        refused("endpoint-refused", path=server.url) as caught,
     ):
         select(server.url, PATIENT)
-    assert str(error.value).isprintable()
+    assert line[:3].decode() in str(caught.value)
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.parametrize(
@@ -220,15 +222,14 @@ def test_what_a_server_says_is_shown_escaped(line: bytes, message: str) -> None:
     ["http://user:hush@127.0.0.1:1/q", "http://hush@127.0.0.1:1/q", "http://user:hu/hush@h/q",
      "https://a:hush@h@h/q", "ftp://user:hush@127.0.0.1/q", "user:hush@127.0.0.1"],
 )  # fmt: skip
-def test_a_password_reaches_nothing(url: str, cli: Cli, tmp_path: Path) -> None:
+def test_a_password_reaches_nothing(url: str, inline: Inline, tmp_path: Path) -> None:
     store, out = tmp_path / "replies.db", tmp_path / "b"
     names = ("--kg-store", store, "--domain", "people")
     builds = ("build", "kalma", "--pairs-from-kg", "spouse", "--out", out)
     for command in (("kg", "profile"), builds):
-        done = cli(*command, "--kg", f"sparql:{url}", *names)
-        assert done.returncode in (1, 2)
+        done = inline(*command, "--kg", f"sparql:{url}", *names)
+        assert done.code in ("bad-option", "unknown-name")
         assert "hush" not in done.stdout + done.stderr
-        assert "Traceback" not in done.stderr
     for path in tmp_path.rglob("*"):
         assert path.is_dir() or b"hush" not in path.read_bytes()
 
@@ -247,6 +248,6 @@ def test_a_password_reaches_nothing(url: str, cli: Cli, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_address(url: str) -> None:
-    with pytest.raises(InputError, match="is no address") as error:
+    with refused("bad-option", field="--kg") as caught:
         EndpointEngine(url)
-    assert str(error.value).isprintable()
+    assert str(caught.value).isprintable()

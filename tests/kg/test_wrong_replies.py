@@ -4,16 +4,13 @@ import copy
 import json
 import random
 import re
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
-import pyoxigraph
 import pytest
 
+import citeforge as cf
 from citeforge.kg.domain import load_domain
 from citeforge.kg.endpoint import (
     EndpointEngine,
@@ -24,58 +21,23 @@ from citeforge.kg.endpoint import (
 )
 from citeforge.kg.engines import GRAPHS
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.recipes.base import RunOptions
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline, refused
+from servers.sparql import Faults, Proxy, proxy
 
 Mutate = Callable[[bytes], bytes]
 
 
-class Server:
-    """Answers SPARQL queries over loopback, each reply changed by ``mutate``."""
-
-    def __init__(self) -> None:
-        self.mutate: Mutate = lambda body: body
-        store = pyoxigraph.Store()
-        store.bulk_load(
-            path=str(EXAMPLES / "people" / "graph.ttl"), format=pyoxigraph.RdfFormat.TURTLE
-        )
-        known: dict[str, bytes] = {}
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.reply(parse_qs(urlsplit(self.path).query)["query"][0])
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                self.reply(parse_qs(body.decode())["query"][0])
-
-            def reply(self, query: str) -> None:
-                if query not in known:
-                    result: Any = store.query(query)
-                    known[query] = result.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
-                body = outer.mutate(known[query])
-                self.send_response(200)
-                self.send_header("Content-Type", "application/sparql-results+json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}/query"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
-
-
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    running = Server()
-    yield running
-    running.http.shutdown()
-    running.http.server_close()
+def running() -> Iterator[Proxy]:
+    with proxy(EXAMPLES / "people" / "graph.ttl") as result:
+        yield result
+
+
+@pytest.fixture
+def server(running: Proxy) -> Proxy:
+    """Answers queries; replies are changed by ``config.mutate``."""
+    running.config = Faults()
+    return running
 
 
 OTHERS: tuple[Any, ...] = (
@@ -138,23 +100,22 @@ ASKED: dict[str, Callable[[KnowledgeGraph], Any]] = {
 
 
 @pytest.mark.parametrize("asked", ASKED)
-def test_every_reply_is_rows_or_one_line(server: Server, asked: str) -> None:
+def test_every_reply_is_rows_or_one_line(server: Proxy, asked: str) -> None:
     options = EndpointOptions(timeout=3600, attempts=1, pause=0.0)
-    server.mutate = lambda body: body
     whole = ASKED[asked](KnowledgeGraph(EndpointEngine(server.url, options), PEOPLE))
     assert whole
-    refused = 0
+    n_refused = 0
     for seed in range(60):
         rng = random.Random(f"{asked} {seed}")
-        server.mutate = lambda body, rng=rng: mutated(body, rng)
+        server.config.mutate = lambda body, rng=rng: mutated(body, rng)
         kg = KnowledgeGraph(EndpointEngine(server.url, options), PEOPLE)
         try:
             ASKED[asked](kg)
-        except CiteforgeError as error:
-            refused += 1
+        except cf.InputError as error:
+            n_refused += 1
             assert "\n" not in str(error), seed
-            assert isinstance(error, InputError), seed
-    assert refused > 15  # most of the changes are seen
+            assert error.code in ("bad-reply", "endpoint-failed"), (seed, error.code)
+    assert n_refused > 15  # most of the changes are seen
 
 
 @pytest.mark.parametrize(
@@ -173,19 +134,18 @@ def test_replies_of_another_form(body: bytes) -> None:
         parse_rows(body, ())
 
 
-def test_a_damaged_reply_in_the_store(server: Server, tmp_path: Path) -> None:
-    server.mutate = lambda body: body
+def test_a_damaged_reply_in_the_store(server: Proxy, tmp_path: Path) -> None:
     path = tmp_path / "replies.db"
     store = ReplyStore(path)
     engine = EndpointEngine(server.url, EndpointOptions(attempts=1), store)
     query = "SELECT ?x WHERE { ?x ?y ?z } LIMIT 1"
     engine.select(query)
     store.put(server.url, query, b'{"results": {"bindings": [')
-    with pytest.raises(InputError, match=r"replies\.db: holds a damaged reply"):
+    with refused("bad-reply", path=path):
         engine.select(query)
     store.close()
-    with pytest.raises(InputError, match="damaged reply"):
-        GRAPHS.make(f"replay:{path}", RunOptions()).select(query)
+    with refused("bad-reply", path=path):
+        GRAPHS.make(f"replay:{path}", cf.RunOptions()).select(query)
 
 
 def changed(name: str, value: str) -> Mutate:
@@ -229,20 +189,21 @@ def without(name: str) -> Mutate:
 
 
 @pytest.mark.parametrize(
-    ("mutate", "message"),
-    [(changed("entities", "9" * 5000), "for a number"), (changed("entities", "١٢"), "for a number"),
-     (changed("values", "²"), "for a number"), (changed("values", "-1"), "for a number"),
-     (renamed, "it has no ?class"), (empty, "it has no ?class"),
-     (without("class"), "without ?class"),
-     (without("prop"), "without ?prop"), (lambda b: b"{}", "not whole")],
+    ("mutate", "code", "detail"),
+    [(changed("entities", "9" * 5000), "bad-reply", "'99999"),
+     (changed("entities", "١٢"), "bad-reply", "'١٢'"), (changed("values", "²"), "bad-reply", "'²'"),
+     (changed("values", "-1"), "bad-reply", "'-1'"), (renamed, "endpoint-failed", "no ?class"),
+     (empty, "endpoint-failed", "no ?class"), (without("class"), "endpoint-failed", "?class"),
+     (without("prop"), "endpoint-failed", "?prop"),
+     (lambda b: b"{}", "endpoint-failed", "not whole")],
 )  # fmt: skip
 def test_a_profile_of_wrong_replies_is_one_line(
-    server: Server, mutate: Mutate, message: str, cli: Cli
+    server: Proxy, mutate: Mutate, code: str, detail: str, inline: Inline
 ) -> None:
-    server.mutate = mutate
-    done = cli("kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people")
-    assert done.returncode == 1
-    assert message in done.stderr
+    server.config.mutate = mutate
+    done = inline("kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people")
+    assert (done.returncode, done.code) == (1, code)
+    assert detail in done.stderr
     assert server.url in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert done.stdout == ""
@@ -251,13 +212,12 @@ def test_a_profile_of_wrong_replies_is_one_line(
 @pytest.mark.parametrize("asked", ASKED)
 @pytest.mark.parametrize("mutate", [renamed, empty])
 def test_a_reply_to_another_query_is_no_empty_answer(
-    server: Server, asked: str, mutate: Mutate
+    server: Proxy, asked: str, mutate: Mutate
 ) -> None:
-    server.mutate = mutate
+    server.config.mutate = mutate
     engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
-    with pytest.raises(InputError, match="not of this query") as error:
+    with refused("endpoint-failed", path=server.url):
         ASKED[asked](KnowledgeGraph(engine, PEOPLE))
-    assert server.url in str(error.value)
 
 
 STRANGE = "http://elsewhere.example/entity/P26"
@@ -271,17 +231,17 @@ STRANGE = "http://elsewhere.example/entity/P26"
 @pytest.mark.parametrize("value", [STRANGE, "http://www.wikidata.org/entity/", "P26",
                                    "http://www.wikidata.org/entity/P26> <x"])  # fmt: skip
 def test_ids_of_another_graph_are_refused(
-    server: Server, asked: str, variable: str, value: str
+    server: Proxy, asked: str, variable: str, value: str
 ) -> None:
-    server.mutate = changed(variable, value)
+    server.config.mutate = changed(variable, value)
     engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
-    with pytest.raises(InputError, match=r"not below http://www\.wikidata\.org/entity/") as error:
+    with refused("endpoint-failed", path=server.url) as caught:
         ASKED[asked](KnowledgeGraph(engine, PEOPLE))
-    assert server.url in str(error.value)
+    assert "not below http://www.wikidata.org/entity/" in str(caught.value)
 
 
 def test_snapshots_hold_no_control_or_bidi_characters(
-    server: Server, cli: Cli, tmp_path: Path
+    server: Proxy, inline: Inline, tmp_path: Path
 ) -> None:
     def dirty(body: bytes) -> bytes:
         content = json.loads(body)
@@ -290,10 +250,10 @@ def test_snapshots_hold_no_control_or_bidi_characters(
                 row[name]["value"] += "\n\x1b[2J\u202egnp.exe\u2066\x85"
         return json.dumps(content).encode()
 
-    server.mutate = dirty
+    server.config.mutate = dirty
     (tmp_path / "ids.txt").write_text("Q901\nQ902\n")
     out = tmp_path / "s.nt"
-    done = cli("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
+    done = inline("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
                "--entities", tmp_path / "ids.txt", "--out", out)  # fmt: skip
     assert done.returncode == 0
     assert "labels that held control or bidi characters, now without" in done.stdout

@@ -6,17 +6,14 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.prompts import load_template, render_prompts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.withhold import withhold_scores
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
 from citeforge.evaluator.submissions.reader import read_answers
-from citeforge.library.scores import score_files
 from citeforge.package.package import Package
-from citeforge.plugins.audit.options import AuditOptions
 from citeforge.plugins.audit.run import find_flaws
 from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
@@ -25,37 +22,21 @@ from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
 from citeforge.publish.export import export, exports, write_export
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET
-from citeforge.schemas.command_options import ScoreOptions
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import Part, RunOptions
+from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system
-from conftest import EXAMPLES, Cli
+from conftest import refused
 from scoring import score
 
 KINDS = ("rage", "twins", "authorship", "kalma")
 
 
 @pytest.fixture(scope="module")
-def benchmarks(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One benchmark a family, made of the examples; those of answers are declared like RAGE's."""
-    folder = tmp_path_factory.mktemp("kinds")
-    cli = _cli(folder)
-    graph = EXAMPLES / "people" / "graph.ttl"
-    for args in (
-        ("llm", "import", "t.db", EXAMPLES / "twins" / "replay.jsonl"),
-        ("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "twins"),
-        ("build", "authorship", "--twins", "twins", "--k", "5", "--out", "authorship"),
-        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "kalma"),
-    ):
-        result = cli(*args)
-        assert result.returncode == 0, result.stderr
-    return {"rage": package, **{k: folder / k for k in KINDS[1:]}}
-
-
-def _cli(folder: Path) -> Cli:
-    import conftest
-
-    return conftest.cli.__wrapped__(folder)  # type: ignore[attr-defined, no-any-return]
+def benchmarks(
+    package: Path, twins_package: Path, authorship_package: Path, kalma_package: Path
+) -> dict[str, Path]:
+    """One benchmark a family; those of answers are declared like RAGE's."""
+    packages = (package, twins_package, authorship_package, kalma_package)
+    return dict(zip(KINDS, packages, strict=True))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -72,7 +53,7 @@ def test_every_verb_or_a_reason(
     prompts = list(render_prompts(package, context, load_template(package.kind.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
-    result, seen = find_flaws(package, AuditOptions(), RunOptions())
+    result, seen = find_flaws(package, cf.AuditOptions(), cf.RunOptions())
     assert result.benchmark_hash == package.hash
     assert bool(seen.lengths) == bool(result.negatives) == bool(package.corpus)
     _exports(folder, package, tmp_path)
@@ -83,7 +64,7 @@ def test_every_verb_or_a_reason(
     _runs(folder, package, tmp_path)
     for task in TASKS.values():
         if task.of_benchmark and task.name not in package.kind.annotation:
-            with pytest.raises(InputError, match=f"{task.name}: not for {kind} benchmarks: "):
+            with refused("wrong-kind"):
                 benchmark_items(task, folder, 1, 0)
     for name in package.kind.annotation:
         assert list(benchmark_items(TASKS[name], folder, 1, 0))
@@ -98,7 +79,7 @@ def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
             assert export(name, folder, out, **_options(name, folder, package, tmp_path))
             assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
         else:
-            with pytest.raises(InputError, match=f"exported to {name}, not for .*; its formats: "):
+            with refused("wrong-kind"):
                 write_export(declared, folder, out, Part())
             assert not out.exists()
 
@@ -117,7 +98,7 @@ def _options(name: str, folder: Path, package: Package, tmp_path: Path) -> dict[
 def _answers(folder: Path, tmp_path: Path) -> Path:
     answers = tmp_path / "right.jsonl"
     if not answers.exists():
-        run_system("echo-relevant", Benchmark(folder), [], 1, 0, answers)
+        run_system("echo-relevant", cf.load(folder), [], 1, 0, answers)
     return answers
 
 
@@ -127,7 +108,7 @@ def test_single_answers_score_as_among_all(
 ) -> None:
     """What inspect's scorer gives for a sample, and over all, in every kind."""
     folder, out = benchmarks[kind], tmp_path / "s.jsonl"
-    benchmark, scoring = Benchmark(folder), Scoring(Settings(str(folder)))
+    benchmark, scoring = cf.load(folder), Scoring(Settings(str(folder)))
     context = None if benchmark.kind.is_design else benchmark.contexts[0]
     run_system("random", benchmark, [context] if context else [], 1, 0, out)
     answers = [answer for _, answer in read_answers(out)]
@@ -148,12 +129,12 @@ def test_single_answers_score_as_among_all(
 def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
     public, gold = tmp_path / "public", tmp_path / "gold"
     if reason := package.kind.refusal("hide-gold"):
-        with pytest.raises(UsageError, match="--hide-gold: not for ") as refused:
+        with refused("wrong-kind") as caught:
             split_package(folder, public, gold)
-        assert reason in str(refused.value)
+        assert reason in str(caught.value)
         return
     if SECRET not in package.manifest.files:
-        with pytest.raises(UsageError, match=r"--hide-gold: .* was built without --hidden"):
+        with refused("hidden-gold"):
             split_package(folder, public, gold)
         return
     split_package(folder, public, gold)
@@ -181,12 +162,12 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
     """Answers to the public half score with the gold half what the whole package gives, to the
     last digit; a site of these scores shows no label."""
     seen, again = tmp_path / "seen.jsonl", tmp_path / "again.jsonl"
-    run_system("random", Benchmark(public), [], 1, 0, seen)
+    run_system("random", cf.load(public), [], 1, 0, seen)
     hashes = (Package(public).hash, Package(folder).hash)
     again.write_text(seen.read_text().replace(*hashes))
-    options = ScoreOptions(judge="lexical", details=True)
-    (result,) = score_files([seen], public, options, gold=gold).scores
-    (wanted,) = score_files([again], folder, options).scores
+    options = cf.ScoreOptions(judge="lexical", details=True)
+    (result,) = cf.score_files([seen], public, options, gold=gold).scores
+    (wanted,) = cf.score_files([again], folder, options).scores
     same = {"submission", "submission_sha256", "gold"}
     assert result.file.model_dump(exclude=same) == wanted.file.model_dump(exclude=same)
     assert any(m.value is not None for m in result.file.measures)
@@ -201,9 +182,9 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
 
 def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
-    with pytest.raises(UsageError, match=r"gold: not for kalma|nothing for the system"):
-        run_system("gold", Benchmark(folder), [], 1, 0, out)
-    ran = run_system("random", Benchmark(folder), [], 1, 0, out)
+    with refused("wrong-kind" if package.kind.refusal("run gold") else "no-answers"):
+        run_system("gold", cf.load(folder), [], 1, 0, out)
+    ran = run_system("random", cf.load(folder), [], 1, 0, out)
     assert ran.answers == len(package) * len(package.contexts)
     biased = not package.kind.refusal("run label-follower")
     assert biased == package.kind.is_design
@@ -213,21 +194,21 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
     benchmarks: dict[str, Path], tmp_path: Path
 ) -> None:
     """A model that cites whatever it is shown first answers each query of each cell once."""
-    benchmark, out = Benchmark(benchmarks["authorship"]), tmp_path / "s.jsonl"
+    benchmark, out = cf.load(benchmarks["authorship"]), tmp_path / "s.jsonl"
     model = First()
     ran = run_system("authorship", benchmark, [], 1, 0, out, llm=model)
     assert ran.answers == len(benchmark) * len(benchmark.contexts)
     for context in benchmark.contexts:
         wanted = set(dict(render_prompts(benchmark, context, load_template("authorship"))).values())
         assert wanted <= set(model.prompts)
-    result = check(out, benchmark)
+    result = cf.check(out, benchmark)
     assert (result.errors, result.warnings) == ([], [])
     scored = score(out, benchmark, select(benchmark.kind.default_measures))
     assert scored.counts.n_missing == 0
     # Which passages are relevant it does not look at, and labels neither.
     assert scored.design is not None
-    with pytest.raises(UsageError, match="cells of an experiment, which rage benchmarks"):
-        run_system("authorship", Benchmark(benchmarks["rage"]), [], 1, 0, out, llm=model)
+    with refused("wrong-kind"):
+        run_system("authorship", cf.load(benchmarks["rage"]), [], 1, 0, out, llm=model)
 
 
 class First:

@@ -19,10 +19,9 @@ from citeforge.package.kinds import kind_of, kinds, recipes
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.plugins.labels.annotation.sheets import TASKS
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.records import Recipe
 from citeforge.systems.registry import SYSTEMS
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline, refused
 
 EVERY = sorted(kinds())
 
@@ -69,8 +68,9 @@ def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
     manifest = Manifest(
         kind="ragee", name="x", citeforge="0", sources=[], config={}, contexts={}
     )  # fmt: skip
-    with pytest.raises(InputError, match=r"p: is of the unknown kind 'ragee'; known: .*kalma"):
+    with refused("wrong-kind", path="p") as caught:
         kind_of(manifest, "p")
+    assert "'ragee'; known: alce, authorship" in str(caught.value)
 
 
 PLUGIN = """
@@ -91,7 +91,7 @@ PLUGINS = {"kinds": [NOTES]}
 """
 
 
-def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None:
+def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, inline: Inline) -> None:
     folder, plugin = tmp_path / "p", tmp_path / "notes.py"
     shutil.copytree(package, folder)
     plugin.write_text(PLUGIN)
@@ -99,16 +99,16 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, cli: Cli) -> None
     manifest = load_manifest(folder).model_copy(update={"kind": "notes"})
     manifest.manifest_sha256 = manifest_digest(manifest)
     (folder / MANIFEST).write_text(render_manifest(manifest))
-    assert "unknown kind 'notes'; known: alce, authorship" in cli("verify", folder).stderr
-    result = cli("verify", folder, **given)
+    assert inline("verify", folder).code == "wrong-kind"
+    result = inline("verify", folder, **given)
     assert result.returncode == 1
     assert f"notes: are missing in {manifest.name}" in result.stderr
-    shown = cli("show", folder, "--query", "q01", **given)
+    shown = inline("show", folder, "--query", "q01", **given)
     assert "context mix:" in shown.stdout, shown.stderr
-    refused = cli("export", "kalma", folder, "--out", tmp_path / "x", **given)
-    assert "not for notes benchmarks" in refused.stderr
-    plugin.write_text(PLUGIN.replace("[NOTES]", "[type('Odd', (), {'name': 'notes'})]"))
-    assert "it is of type type, not Kind" in cli("verify", folder, **given).stderr
+    assert inline("export", "kalma", folder, "--out", "x", **given).code == "wrong-kind"
+    odd = tmp_path / "odd.py"
+    odd.write_text(PLUGIN.replace("[NOTES]", "[type('Odd', (), {'name': 'notes'})]"))
+    assert inline("verify", folder, CITEFORGE_PLUGINS=str(odd)).code == "broken-plugin"
 
 
 def test_a_kind_and_its_recipe_have_one_name() -> None:
@@ -122,13 +122,13 @@ class NotesRecipe(Recipe):
     kind = "notes"
 
 
-def test_what_nobody_builds_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UsageError, match="nobody gives the kind 'notes'; known: alce, authorship"):
+def test_kinds_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused("unknown-name", what="benchmark kind", value="notes"):
         cf.build(NotesRecipe(), tmp_path / "out")
     plugin = tmp_path / "notes.py"
     plugin.write_text(PLUGIN)
     monkeypatch.setenv("CITEFORGE_PLUGINS", str(plugin))
-    with pytest.raises(UsageError, match="nothing here builds notes benchmarks"):
+    with refused("wrong-kind"):
         cf.build(NotesRecipe(), tmp_path / "out")
 
 
@@ -142,22 +142,23 @@ def test_kinds_import_nothing_that_only_their_methods_use() -> None:
 
 
 def test_an_option_that_a_kind_does_not_offer_says_why(
-    package: Path, tmp_path: Path, cli: Cli
+    package: Path, tmp_path: Path, inline: Inline
 ) -> None:
     out = tmp_path / "out"
-    result = cli("export", "kalma", package, "--out", out)
-    assert result.returncode == 1
-    assert "not for rage benchmarks: the format holds sub-graphs" in result.stderr
-    assert "its formats: alce, attributed-ir, attrieval, beir" in result.stderr
-    result = cli("run", "label-blind", "--benchmark", package, "--out", out)
-    assert result.returncode == 2
-    assert "label-blind: not for rage benchmarks: it follows the labels" in result.stderr
-    result = cli(
-        "labels", "export", "--task", "kalma-relevance", "--benchmark", package, "--out", out
-    )
-    assert result.returncode == 1
-    assert "kalma-relevance: not for rage benchmarks: " in result.stderr
-    assert "its tasks: audit-negative" in result.stderr
+    for words, facts in (
+        (
+            ("export", "kalma", package),
+            ("the format holds sub-graphs", "its formats: alce, attributed-ir, attrieval, beir"),
+        ),
+        (("run", "label-blind", "--benchmark", package), ("it follows the labels",)),
+        (
+            ("labels", "export", "--task", "kalma-relevance", "--benchmark", package),
+            ("its tasks: audit-negative",),
+        ),
+    ):
+        result = inline(*words, "--out", out)
+        assert result.code == "wrong-kind"
+        assert all(fact in result.stderr for fact in facts), result.stderr
     assert not out.exists()
 
 

@@ -1,6 +1,7 @@
 """How often commands open the files of a package: hashed once, its corpus streamed once.
 
-Counted at the functions of the C library, which Python and Arrow share, in a process of its own.
+Counted in this process at the functions that hash and that open Parquet; and at the functions of
+the C library, which Python and Arrow share, in a process of its own.
 """
 
 import os
@@ -11,14 +12,16 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from citeforge.package import manifest
 from citeforge.package.package import Package
-from conftest import Cli
+from conftest import Inline
 
 HERE = Path(__file__).parent
 COMPILER = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
-pytestmark = pytest.mark.skipif(
+needs_compiler = pytest.mark.skipif(
     COMPILER is None or sys.platform != "linux", reason="needs a C compiler and Linux"
 )
 Opened = Callable[..., Counter[str]]
@@ -63,6 +66,53 @@ def tables_of(found: Counter[str], *left_out: str) -> dict[str, int]:
     return {n: c for n, c in found.items() if n.endswith(".parquet") and n not in left_out}
 
 
+@pytest.fixture
+def scores(package: Path, inline: Inline, tmp_path: Path) -> Path:
+    """A folder with the scores of one system."""
+    path = tmp_path / "scores" / "s.json"
+    path.parent.mkdir()
+    assert not inline("run", "random", "--benchmark", package, "--out", "s.jsonl").returncode
+    args = ("score", "s.jsonl", "--benchmark", package, "--out", path)
+    assert not inline(*args).returncode
+    return path.parent
+
+
+@pytest.mark.parametrize("command", ["audit", "leaderboard"])
+def test_files_are_hashed_once_and_the_corpus_is_streamed_once(
+    package: Path,
+    scores: Path,
+    inline: Inline,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+) -> None:
+    corpus = corpus_of(package)
+    hashed: Counter[str] = Counter()
+    read: Counter[str] = Counter()
+    sha256_file = manifest.sha256_file
+
+    def counted(path: Path) -> str:
+        hashed[path.relative_to("p").as_posix()] += 1
+        return sha256_file(path)
+
+    class Counted(pq.ParquetFile):
+        def __init__(self, path: Path, **more: object) -> None:
+            read[path.relative_to("p").as_posix()] += 1
+            super().__init__(path, **more)
+
+    shutil.copytree(package, tmp_path / "p")
+    monkeypatch.setattr(manifest, "sha256_file", counted)
+    monkeypatch.setattr(pq, "ParquetFile", Counted)
+    words = ("leaderboard", "build", "--benchmark", "p", "--scores", scores, "--out", "site")
+    done = inline(*(words if command == "leaderboard" else ("audit", "p")))
+    assert done.returncode == 0, done.stderr
+    assert set(hashed.values()) == {1}
+    assert hashed.keys() >= read.keys()
+    assert [read[name] for name in corpus] == [1]
+
+
+@pytest.mark.slow
+@needs_compiler
 def test_the_count_sees_what_arrow_and_python_open(opened: Opened, package: Path) -> None:
     result = opened("verify", "p")
     # Hashed, schema, and streamed for duplicates and for what mappings name; before each stream
@@ -71,23 +121,19 @@ def test_the_count_sees_what_arrow_and_python_open(opened: Opened, package: Path
     assert result["stats.json"] == 1
 
 
+@pytest.mark.slow
+@needs_compiler
 def test_a_leaderboard_hashes_once_and_streams_the_corpus_once(
-    opened: Opened, package: Path, tmp_path: Path, cli: Cli
+    opened: Opened, package: Path, scores: Path
 ) -> None:
-    systems = tmp_path / "scores"
-    systems.mkdir()
-    answers = tmp_path / "s.jsonl"
-    assert not cli("run", "random", "--benchmark", package, "--out", answers).returncode
-    args = ("score", answers, "--benchmark", package, "--out", systems / "s.json")
-    assert not cli(*args).returncode
-    result = opened(
-        "leaderboard", "build", "--benchmark", "p", "--scores", systems, "--out", "site"
-    )
+    result = opened("leaderboard", "build", "--benchmark", "p", "--scores", scores, "--out", "site")
     assert max(tables_of(result).values()) == 3, result  # hashed, headers of pages, read
     assert all(result[name] == 3 for name in corpus_of(package))
     assert result["stats.json"] == 2  # checked, and read for the first page
 
 
+@pytest.mark.slow
+@needs_compiler
 def test_an_audit_hashes_once_and_streams_the_corpus_once(opened: Opened, package: Path) -> None:
     result = opened("audit", "p")
     corpus = corpus_of(package)

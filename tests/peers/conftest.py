@@ -1,32 +1,58 @@
 """The papers' own evaluators beside ours.
 
-These tests run when ``CITEFORGE_PEERS`` names a folder with checkouts of the papers' repositories,
-each under its repository's name (``ALCE``, ``rage_toolkit``, ``Attributed-IR``, ``attrieval``,
+Their numbers are stored in ``frozen/``. `make peers` makes them anew: ``CITEFORGE_PEERS`` names a
+folder with checkouts of the papers' repositories, each under its repository's name (``ALCE``,
+``rage_toolkit``, ``Attributed-IR`` with ``evaluate``, ``attrieval``,
 ``Knowledge-aware-Language-Model-Attribution``, ``deep_research_bench``, ``every_eval_ever``,
 ``RAGDoll``, ``nuggetizer``, DRAGUN's ``resources``, ``ai2-scholarqa-eval``, ``AttributionBench``,
-``anserini-tools``).
-Nothing of theirs is in this repository. ALCE's QA measures need transformers 4.28.1 besides:
-``CITEFORGE_PEERS_PYTHON`` names an interpreter with it.
+``anserini-tools``). Nothing of theirs is in this repository. ALCE's QA measures need transformers
+4.28.1 besides: ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from citeforge.builders.rage.build import build_rage
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from conftest import write_beir
+from peers.frozen import FrozenNumbers
+
 
 @pytest.fixture(scope="session")
-def peer() -> Callable[[str], Path]:
-    """Checkout of a peer by its repository's name; the test is skipped where there is none."""
+def printed() -> Iterator[FrozenNumbers]:
+    """Numbers that the papers' code printed."""
+    folder = os.environ.get("CITEFORGE_PEERS")
+    numbers = FrozenNumbers(Path(folder) if folder else None)
+    yield numbers
+    if os.environ.get("CITEFORGE_PEERS_WRITE"):
+        numbers.write()
+    elif found := numbers.differences():
+        pytest.fail("\n".join(found), pytrace=False)
 
-    def find(name: str) -> Path:
-        folder = os.environ.get("CITEFORGE_PEERS")
-        if not folder:
-            pytest.skip("CITEFORGE_PEERS is not set")
-        checkout = Path(folder) / name
-        if not checkout.is_dir():
-            pytest.skip(f"CITEFORGE_PEERS has no checkout of {name}")
-        return checkout
 
-    return find
+@pytest.fixture(scope="session")
+def peer(printed: FrozenNumbers) -> Callable[[str], Path]:
+    """Checkout of a repository by its name; the test is skipped where there is none."""
+    return printed.find_checkout
+
+
+@pytest.fixture(scope="session")
+def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    """Thirty queries with five passages each: inputs do not depend on the examples."""
+    folder = tmp_path_factory.mktemp("benchmark")
+    passages = {f"p{i}": f"Passage {i} is about topic {i // 5}." for i in range(60)}
+    queries = {f"q{i:02}": f"What is topic {i}?" for i in range(1, 31)}
+    qrels = [(q, f"p{(7 * i + k) % 60}", 1) for i, q in enumerate(queries) for k in range(5)]
+    write_beir(folder / "source", passages, queries, qrels)
+    recipe = RageRecipe(
+        source=f"beir:{folder / 'source'}",
+        candidates="bm25",
+        mixtures=(Mixture(name="mix", relevant=5, irrelevant=0, seemingly_relevant=0),),
+    )
+    build_rage(recipe, RunOptions(out=folder / "out"))
+    return Benchmark(folder / "out")

@@ -3,12 +3,17 @@
 import hashlib
 import random
 from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import nltk
 import numpy as np
+import pytest
 
-from citeforge.engines.judge.records import Keep, Pair, Verdict
+from citeforge.engines.judge.records import Judge, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.evaluator.measures.compute import compute
 from citeforge.evaluator.measures.registry import select
@@ -17,6 +22,7 @@ from citeforge.evaluator.tools import Tools
 from citeforge.package.items import Gold, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import World
+from engines.text.test_punkt import write_punkt_tab
 
 WORDS = (
     "Rome river Paris moon the a an of was is very old iPads Dr. Smith et al. 5 p.m. U.S. co-op "
@@ -78,6 +84,10 @@ KINDS: dict[str, Kind] = {
     "repeated": lambda r, n: _text(r, n, "[2][1][2]"),
     "descending": lambda r, n: _text(r, n, "[3][2][1]", 1, 1),
     "many": lambda r, n: _text(r, n, "[{}]", 8, 12),
+    "different": lambda r, n: " ".join(
+        _sentence(r, " " + "".join(f"[{k}]" for k in r.sample(range(1, n + 1), r.randint(6, n))))
+        for _ in range(3)
+    ),
     "out of range": lambda r, n: _text(r, n + 4, "[{}]"),
     "zero": lambda r, n: _text(r, n, "[0][{}]"),
     "years": lambda r, n: _text(r, n, "[2019]", 1, 1) + " " + _sentence(r, " [1]"),
@@ -112,7 +122,7 @@ def make_items(
     result = []
     for i in range(n_questions):
         rng = random.Random(f"{kind} {seed} {i}")
-        n = rng.randint(3, 5)
+        n = 12 if kind == "different" else rng.randint(3, 5)
         shown = tuple(
             Passage(
                 f"p{i % 7}{k}",
@@ -130,6 +140,7 @@ def make_inputs(
     task: str = "",
     gold: list[list[Gold]] | None = None,
     quotes: list[list[str]] | None = None,
+    judge: Judge | None = None,
     **options: Any,
 ) -> Inputs:
     """``reference`` inputs of hand-made rows."""
@@ -143,10 +154,14 @@ def make_inputs(
         [items],
         Grammar(),
         task,
-        Tools(JudgeSession(HashJudge()), PunktSegmenter()).with_options(
+        Tools(JudgeSession(judge or HashJudge()), _punkt()).with_options(
             protocol="reference", **options
         ),
     )
+
+
+_punkt = cache(PunktSegmenter)
+"""Its tables take a while to read."""
 
 
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
@@ -165,3 +180,10 @@ def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     assert not missing
     samples = {row.measure.name: row.measured.sample for row in rows}
     return {name: np.asarray(samples[name].per_query[0]).tolist() for name in names}
+
+
+def install_punkt(folder: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let NLTK read our copy of its data, for papers' code that splits sentences."""
+    write_punkt_tab(folder, segmenters._from_package())
+    patch.setattr(nltk.data, "path", [str(folder)])
+    nltk.tokenize._get_punkt_tokenizer.cache_clear()

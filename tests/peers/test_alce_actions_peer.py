@@ -5,6 +5,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -14,7 +15,14 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item
 from citeforge.plugins.published_systems.alce.options import InteractOptions
 from citeforge.systems.run import run_system
+from peers.frozen import FrozenNumbers, Program
 
+RUN = Program(
+    "alce_run",
+    "princeton-nlp/ALCE",
+    "run.py: main() with --interactive, and replies that are given in place of a model",
+    "test_alce_actions_peer.py",
+)
 Found = tuple[str, list[list[int]]]
 """The answer, and the documents that each check showed, from 0."""
 
@@ -40,28 +48,23 @@ OTHER = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def theirs(
-    peer: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[Item, list[str]], Found]:
-    """``main()`` of ``run.py`` on one question, with a model that says what it is told to."""
-    checkout = peer("ALCE")
+def run_interact(checkout: Path, n_passages: int, replies: list[str]) -> Found:
+    """``main()`` of ``run.py`` on one question, with a model that gives these replies."""
     searching = types.ModuleType("searcher")
     searching.SearcherWithinDocs = object  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "searcher", searching)
-    monkeypatch.delitem(sys.modules, "utils", raising=False)
-    monkeypatch.syspath_prepend(str(checkout))
-    source = compile((checkout / "run.py").read_text(), "run.py", "exec")
-    monkeypatch.chdir(tmp_path)
-
-    def run(item: Item, replies: list[str]) -> Found:
+    words = "--prompt_file p.json --eval_file q.json --ndoc 10 --shot 0 --model m --tag t"
+    more = "--dataset_name d --interactive True --interactive_query doc_id --use_shorter summary"
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "searcher", searching)
+        patch.delitem(sys.modules, "utils", raising=False)
+        patch.syspath_prepend(str(checkout))
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["run.py", *words.split(), *more.split()])
         result: dict[str, Any] = {"__name__": "alce_run"}
-        exec(source, result)
+        exec(compile((checkout / "run.py").read_text(), "run.py", "exec"), result)
         result["LLM"] = lambda args: Scripted(replies)
-        docs = [{"title": p.title, "text": p.text, "summary": "s"} for p in item.passages]
-        Path("q.json").write_text(
-            json.dumps([{"question": item.query, "answer": "", "docs": docs}])
-        )
+        docs = [{"title": "T", "text": "x", "summary": "s"}] * n_passages
+        Path("q.json").write_text(json.dumps([{"question": "q", "answer": "", "docs": docs}]))
         prompt = {
             "instruction": "I",
             "demo_sep": "",
@@ -70,16 +73,11 @@ def theirs(
             "doc_prompt": "[{ID}] {T} {P}\n",
         }
         Path("p.json").write_text(json.dumps(prompt))
-        words = "--prompt_file p.json --eval_file q.json --ndoc 10 --shot 0 --model m --tag t"
-        more = "--dataset_name d --interactive True --interactive_query doc_id"
-        argv = ["run.py", *words.split(), *more.split(), "--use_shorter", "summary"]
-        monkeypatch.setattr(sys, "argv", argv)
         result["main"]()
         (written,) = Path("result").glob("*.json")
         row = json.loads(written.read_text())["data"][0]
+        sys.modules.pop("utils", None)
         return row["output"].strip(), row["doc_history"]
-
-    return run
 
 
 class Scripted:
@@ -128,14 +126,26 @@ def ours(benchmark: Benchmark, item: Item, replies: list[str], out: Path) -> Fou
     return json.loads(out.read_text().splitlines()[1])["output"], seen
 
 
+@pytest.fixture
+def both(
+    printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path
+) -> Callable[[list[str]], tuple[Found, Found]]:
+    """What the same replies lead to: ours, then theirs."""
+    item = next(iter(benchmark.items("mix")))
+
+    def run(replies: list[str]) -> tuple[Found, Found]:
+        mine = ours(benchmark, item, replies, tmp_path / "s.jsonl")
+        case = " | ".join(replies)
+        return mine, printed(RUN, case, run_interact, len(item.passages), replies)
+
+    return run
+
+
 @pytest.mark.parametrize("replies", SAME, ids=lambda r: r[0])
 def test_the_same_replies_lead_to_the_same_answer(
-    package: Path, tmp_path: Path, theirs: Callable[[Item, list[str]], Found], replies: list[str]
+    both: Callable[[list[str]], tuple[Found, Found]], replies: list[str]
 ) -> None:
-    benchmark = Benchmark(package)
-    item = next(iter(benchmark.items("mix")))
-    answer, shown = ours(benchmark, item, replies, tmp_path / "s.jsonl")
-    their_answer, their_shown = theirs(item, replies)
+    (answer, shown), (their_answer, their_shown) = both(replies)
     assert answer == their_answer
     assert shown == [sorted(result) for result in their_shown]
 
@@ -144,14 +154,10 @@ def test_the_same_replies_lead_to_the_same_answer(
     ("replies", "their_answer", "our_answer"), OTHER, ids=["prefix", "loop", "end"]
 )
 def test_where_ours_is_meant_to_differ(
-    package: Path,
-    tmp_path: Path,
-    theirs: Callable[[Item, list[str]], Found],
+    both: Callable[[list[str]], tuple[Found, Found]],
     replies: list[str],
     their_answer: str,
     our_answer: str,
 ) -> None:
-    benchmark = Benchmark(package)
-    item = next(iter(benchmark.items("mix")))
-    assert ours(benchmark, item, replies, tmp_path / "s.jsonl")[0] == our_answer
-    assert theirs(item, replies)[0] == their_answer
+    mine, theirs = both(replies)
+    assert (mine[0], theirs[0]) == (our_answer, their_answer)

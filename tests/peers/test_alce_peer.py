@@ -1,27 +1,45 @@
 """ALCE's ``eval.py`` beside our ``reference``."""
 
+import io
 import json
-import logging
 import random
+import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 
+from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
-from engines.text.test_punkt import nltk_data
 from peers import hard_answers as hard
+from peers.frozen import FrozenNumbers, Program
+from peers.tiny_models import make_t5
 
-__all__ = ["nltk_data"]
-N_QUESTIONS = 200
+DRAWN_BY = "test_alce_peer.py"
+EVAL = Program(
+    "alce_eval",
+    "princeton-nlp/ALCE",
+    "eval.py: main(); a hash of both texts stands in for the NLI model, and the plain mean for the "
+    "midpoint of ROUGE's unseeded bootstrap",
+    DRAWN_BY,
+)
+EVAL_T5 = Program(
+    "alce_eval_t5", EVAL.repository, "eval.py: main() with the T5 of tiny_models.py", DRAWN_BY
+)
+MAUVE = Program(
+    "alce_mauve", EVAL.repository, "eval.py: the texts that compute_mauve() compares", DRAWN_BY
+)
+N_QUESTIONS = 20
 Rows = list[tuple[str, str, tuple[Passage, ...]]]
-Evaluator = Callable[..., dict[str, float]]
 
 
 class MeanAggregator:
@@ -38,46 +56,49 @@ class MeanAggregator:
         return {"rougeLsum": types.SimpleNamespace(mid=mid)}
 
 
-@pytest.fixture
-def functions(
-    peer: Callable[[str], Path], nltk_data: Path, monkeypatch: pytest.MonkeyPatch
+@contextmanager
+def eval_functions(checkout: Path, t5: Path | None = None) -> Iterator[dict[str, Any]]:
+    """What ``eval.py`` defines; its model is :func:`hard.entails`, or a T5."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        hard.install_punkt(Path(folder), patch)
+        for name in () if t5 else ("torch", "transformers"):
+            stub = types.ModuleType(name)
+            stub.__getattr__ = lambda attribute: object  # type: ignore[method-assign]
+            patch.setitem(sys.modules, name, stub)
+        patch.delitem(sys.modules, "utils", raising=False)
+        patch.syspath_prepend(str(checkout))
+        patch.chdir(folder)
+        functions: dict[str, Any] = {"__name__": "alce_eval"}
+        exec(compile((checkout / "eval.py").read_text(), "eval.py", "exec"), functions)
+        sys.modules.pop("utils", None)
+        functions["scoring"] = types.SimpleNamespace(BootstrapAggregator=MeanAggregator)
+        functions["logger"].disabled = True
+        if t5:
+            loader, tokenizer = functions["AutoModelForSeq2SeqLM"], functions["AutoTokenizer"]
+            functions["autoais_model"] = loader.from_pretrained(t5)
+            functions["autoais_tokenizer"] = tokenizer.from_pretrained(t5)
+        else:
+            functions["autoais_model"] = object()
+            functions["_run_nli_autoais"] = lambda *texts: int(hard.entails(*texts))
+        yield functions
+
+
+def run_eval(
+    checkout: Path,
+    task: str,
+    items: list[dict[str, Any]],
+    options: list[str],
+    t5: Path | None = None,
 ) -> dict[str, Any]:
-    """What ``eval.py`` defines; its model is :func:`hard.entails`."""
-    checkout = peer("ALCE")
-    for name in ("torch", "transformers"):
-        stub = types.ModuleType(name)
-        stub.__getattr__ = lambda attribute: object  # type: ignore[method-assign]
-        monkeypatch.setitem(sys.modules, name, stub)
-    monkeypatch.delitem(sys.modules, "utils", raising=False)
-    monkeypatch.syspath_prepend(str(checkout))
-    result: dict[str, Any] = {"__name__": "alce_eval"}
-    exec(compile((checkout / "eval.py").read_text(), "eval.py", "exec"), result)
-    sys.modules.pop("utils", None)
-    result["_run_nli_autoais"] = lambda passage, claim: int(hard.entails(passage, claim))
-    result["autoais_model"] = object()
-    result["scoring"] = types.SimpleNamespace(BootstrapAggregator=MeanAggregator)
-    monkeypatch.setattr(logging.getLogger("alce_eval"), "disabled", True)
-    return result
-
-
-@pytest.fixture
-def evaluator(
-    functions: dict[str, Any],
-    tmp_path_factory: pytest.TempPathFactory,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Evaluator:
-    """Run ``main()`` on items; the file's name decides whether it is QAMPARI."""
-    folder = tmp_path_factory.mktemp("alce")
-
-    def run(task: str, items: list[dict[str, Any]], *options: str) -> dict[str, float]:
-        path = folder / f"{task}.json"
+    """Scores that ``main()`` writes, and the percentages that it prints of sentences."""
+    with eval_functions(checkout, t5) as functions, pytest.MonkeyPatch.context() as patch:
+        path = Path(f"{task}.json")  # its name decides whether it is QAMPARI
         path.write_text(json.dumps({"data": items}))
-        monkeypatch.setattr(sys, "argv", ["eval.py", "--f", str(path), *options])
-        functions["main"]()
-        result: dict[str, float] = json.loads(Path(f"{path}.score").read_text())
-        return result
-
-    return run
+        patch.setattr(sys, "argv", ["eval.py", "--f", str(path), "--citations", *options])
+        with redirect_stdout(io.StringIO()) as out:
+            functions["main"]()
+        scores: dict[str, Any] = json.loads(Path(f"{path}.score").read_text())
+        return scores | {"sentences": re.findall(r"([\d.]+)%", out.getvalue())}
 
 
 def item_of(
@@ -162,74 +183,92 @@ NAMES = {
 }
 SCALE_ONE = {"ALCE.Length", "QAMPARI.NumPreds"}
 COUNTERS = ["ALCE.Multi", "ALCE.MultiSupported", "ALCE.Overcited"]
+OPTIONS: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "": ([], {}),
+    "one citation": (["--at_most_citations", "1"], {"at_most_citations": 1}),
+    "cot": (["--cot"], {"cot": True}),
+}
 
 
-def printed_counters(inputs: Inputs) -> str:
-    """The line that ALCE prints, from our figures."""
-    result = [hard.totals(inputs, COUNTERS)[name] for name in COUNTERS]
-    return (
-        "Among all sentences, {:.2f}% have multiple citations, among which {:.2f}% are supported "
-        "by the joint set, among which {:.2f}% overcite."
-    ).format(*(100 * value for value in result))
+def assert_same(printed: dict[str, Any], inputs: Inputs) -> None:
+    """Hold our figures against what ALCE printed."""
+    names = NAMES[inputs.task]
+    assert hard.totals(inputs, list(names)) == pytest.approx(
+        {name: printed[key] / (1 if name in SCALE_ONE else 100) for name, key in names.items()},
+        abs=1e-9,
+        nan_ok=True,
+    )
+    if printed["sentences"]:
+        shares = hard.totals(inputs, COUNTERS)
+        assert [f"{100 * shares[name]:.2f}" for name in COUNTERS] == printed["sentences"]
 
 
-@pytest.mark.parametrize("kind", list(hard.KINDS))
-@pytest.mark.parametrize("task", ["asqa", "eli5", "qampari"])
-def test_every_figure(
-    evaluator: Evaluator, capsys: pytest.CaptureFixture[str], task: str, kind: str
-) -> None:
+@pytest.mark.parametrize("kind", hard.KINDS)
+@pytest.mark.parametrize(
+    ("task", "option"),
+    [(task, o) for task in NAMES for o in OPTIONS if o != "cot" or task == "qampari"],
+)
+def test_every_figure(printed: FrozenNumbers, task: str, option: str, kind: str) -> None:
     rows, golds, items = make(task, kind)
-    options: list[tuple[list[str], dict[str, Any]]] = [
-        ([], {}),
-        (["--at_most_citations", "1"], {"at_most_citations": 1}),
-    ]
-    if task == "qampari":
-        options.append((["--cot"], {"cot": True}))
-    more = ["--claims_nli"] if task == "eli5" else []
-    for given, tools in options:
-        theirs = evaluator(task, items, "--citations", *more, *given)
-        printed = capsys.readouterr().out
-        inputs = hard.make_inputs(rows, task, golds, **tools)
-        ours = hard.totals(inputs, list(NAMES[task]))
-        expected = {
-            name: theirs[key] / (1 if name in SCALE_ONE else 100)
-            for name, key in NAMES[task].items()
-        }
-        assert ours == pytest.approx(expected, abs=1e-9, nan_ok=True)
-        if "Among all sentences" in printed:
-            assert printed_counters(inputs) in printed
+    words, tools = OPTIONS[option]
+    options = [*words, *["--claims_nli"] * (task == "eli5")]
+    theirs = printed(
+        EVAL,
+        f"{task}, {kind}{option and ', ' + option}",
+        run_eval,
+        task,
+        items,
+        options,
+    )
+    assert_same(theirs, hard.make_inputs(rows, task, golds, **tools))
 
 
-def test_mauve_reads_the_same_texts_and_gives_the_same_number(
-    functions: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_t5(tmp_path_factory.mktemp("t5"))
+
+
+@pytest.mark.parametrize("kind", ["several marks", "out of range", "marks after"])
+def test_every_figure_by_a_model(printed: FrozenNumbers, t5: Path, kind: str) -> None:
+    rows, golds, items = make("eli5", kind)
+    run = partial(run_eval, t5=t5)
+    theirs = printed(EVAL_T5, kind, run, "eli5", items, ["--claims_nli"])
+    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    assert_same(theirs, hard.make_inputs(rows, "eli5", golds, judge=judge))
+
+
+def test_mauve_reads_the_same_texts(
+    printed: FrozenNumbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.undo()  # the real torch and transformers are needed here
+    """The library's number of the texts that ALCE gives it is ours, too."""
     import mauve
 
     from citeforge.engines.models import answer_models
     from evaluator.measures.alce.test_model_measures import tiny_gpt2
 
-    model = str(tiny_gpt2(tmp_path / "gpt2-tiny"))
     rows, golds, items = make("asqa", "several marks")
-    for item in items:
-        item["output"] = functions["remove_citations"](item["output"].strip().split("\n")[0])
-    real, states = mauve.compute_mauve, answer_models._last_states
-    asked: dict[str, Any] = {}
-    read: list[list[str]] = []
 
-    def compute(**given: Any) -> Any:
-        asked.update(given, featurize_model_name=model, device_id=-1, verbose=False)
-        return real(**asked)
+    def run(checkout: Path, items: list[dict[str, Any]]) -> Any:
+        asked: dict[str, Any] = {}
 
-    def last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
-        read.append(texts)
-        return states(network, tokenizer, texts)
+        def compute(**given: Any) -> Any:
+            asked.update(given)
+            return types.SimpleNamespace(mauve=0.0)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(mauve, "compute_mauve", compute)
-        theirs = functions["compute_mauve"](items)
-    monkeypatch.setattr(answer_models, "_last_states", last_states)
+        with eval_functions(checkout) as functions, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mauve, "compute_mauve", compute)
+            cleaned = [
+                item | {"output": functions["remove_citations"](item["output"].split("\n")[0])}
+                for item in items
+            ]
+            functions["compute_mauve"](cleaned)
+        return {key: asked[key] for key in ("p_text", "q_text", "max_text_length", "batch_size")}
+
+    theirs = printed(MAUVE, "asqa, several marks", run, items)
+    model = str(tiny_gpt2(tmp_path / "gpt2-tiny"))
+    expected = mauve.compute_mauve(
+        **theirs, featurize_model_name=model, device_id=-1, verbose=False
+    ).mauve
     monkeypatch.setattr(answer_models, "locate", lambda name: (model, "tiny"))
     ours = hard.totals(hard.make_inputs(rows, "asqa", golds), ["MAUVE"])
-    assert read == [asked["p_text"], asked["q_text"]]
-    assert 100 * ours["MAUVE"] == pytest.approx(theirs, abs=1e-9)
+    assert ours["MAUVE"] == pytest.approx(expected, abs=1e-9)

@@ -1,13 +1,10 @@
-"""ALCE's QA measures with the pipeline that it was written for, beside ours.
-
-``CITEFORGE_PEERS_PYTHON`` names an interpreter with transformers 4.28.1, which ALCE states.
-"""
+"""ALCE's QA measures with the pipeline that it was written for, beside ours."""
 
 import json
 import os
 import random
 import subprocess
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +16,17 @@ from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
 from peers import hard_answers as hard
+from peers.frozen import FrozenNumbers, Program
+from peers.tiny_models import make_qa_model
 
-N_QUESTIONS = 16
+QA = Program(
+    "alce_qa",
+    "princeton-nlp/ALCE",
+    "eval.py: compute_qa() with transformers 4.28.1, which ALCE states, and the model of "
+    "tiny_models.py",
+    "test_alce_qa_peer.py",
+)
+N_QUESTIONS = 8
 KINDS = [k for k in hard.KINDS if k not in ("long", "many")][::2]
 
 
@@ -44,19 +50,27 @@ def make() -> tuple[list[tuple[str, str, tuple[Passage, ...]]], list[list[Gold]]
     return rows, golds
 
 
-@pytest.fixture(scope="module")
-def interpreter() -> str:
-    result = os.environ.get("CITEFORGE_PEERS_PYTHON")
-    if not result:
+def run_qa(checkout: Path, items: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """Scores and answers of ALCE's code."""
+    interpreter = os.environ.get("CITEFORGE_PEERS_PYTHON")
+    if not interpreter:
         pytest.skip("CITEFORGE_PEERS_PYTHON names no interpreter with transformers 4.28.1")
+    program = Path(__file__).with_name("alce_qa_program.py")
+    (folder / "items.json").write_text(json.dumps(items))
+    files = (folder / "peer_model", folder / "items.json", folder / "out.json")
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    subprocess.run(
+        [interpreter, program, checkout, *files],
+        check=True,
+        env={**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    )
+    result: dict[str, Any] = json.loads(files[-1].read_text())
     return result
 
 
-def test_answers_and_scores(peer: Callable[[str], Path], interpreter: str, tmp_path: Path) -> None:
+def test_answers_and_scores(printed: FrozenNumbers, tmp_path: Path) -> None:
     rows, golds = make()
-    assert len(KINDS) >= 10
-    assert len(rows) >= 200
-    model = tmp_path / "model"
+    model = make_qa_model(tmp_path / "model")
     inputs: Inputs = hard.make_inputs(rows, "asqa", golds, qa_model=str(model))
     texts = [alce_text(item, inputs) for item in inputs.runs[0]]
     items: list[dict[str, Any]] = [
@@ -66,26 +80,17 @@ def test_answers_and_scores(peer: Callable[[str], Path], interpreter: str, tmp_p
         }
         for text, pairs in zip(texts, golds, strict=True)
     ]
-    (tmp_path / "items.json").write_text(json.dumps(items))
-    program = Path(__file__).with_name("alce_qa_program.py")
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    subprocess.run(
-        [interpreter, program, peer("ALCE"), model, tmp_path / "items.json", tmp_path / "out"],
-        check=True,
-        env={**environment, "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+    run = partial(run_qa, folder=tmp_path)
+    theirs = printed(QA, f"{len(KINDS)} kinds of answer", run, items)
+    answers = ExtractiveQa(str(model)).answers(
+        [(g.text or "", text) for text, pairs in zip(texts, golds, strict=True) for g in pairs]
     )
-    theirs = json.loads((tmp_path / "out").read_text())
-    qa = ExtractiveQa(str(model))
-    answers = [
-        qa.answer(g.text or "", text)
-        for text, pairs in zip(texts, golds, strict=True)
-        for g in pairs
-    ]
-    assert answers == theirs["answers"]
-    # Both verdicts, cut and whole answers stand among them.
-    assert "" in answers
-    assert len(set(answers)) > 100
+    assert list(answers) == theirs["answers"]
+    # No answer, cut and whole ones are among them.
+    assert "" in theirs["answers"]
+    assert len(set(theirs["answers"])) > 50
     ours = hard.totals(inputs, ["QA-EM", "QA-F1", "QA-Hit"])
-    for name, value in theirs["scores"].items():
-        assert 100 * ours[name] == pytest.approx(value, abs=1e-9)
-    assert theirs["scores"]["QA-F1"] > 0
+    assert {name: 100 * value for name, value in ours.items()} == pytest.approx(
+        theirs["scores"], abs=1e-9
+    )
+    assert 0 < theirs["scores"]["QA-EM"] < theirs["scores"]["QA-F1"]

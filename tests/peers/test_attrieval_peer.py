@@ -4,8 +4,8 @@ import importlib
 import math
 import random
 import re
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -25,9 +25,16 @@ from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
+from peers.frozen import FrozenNumbers, Program
 from scoring import score
 
-N_QUERIES = 230
+ATTRIEVAL = Program(
+    "attrieval",
+    "aminvenv/attrieval",
+    "generation.py: find_sequences(); evaluation.py: all functions, with figures left unrounded",
+    "test_attrieval_peer.py",
+)
+N_QUERIES = 100
 SHOWN = 10
 
 GOLD = [
@@ -70,20 +77,29 @@ def _tokens(text: str) -> list[str]:
     return re.findall(r"\]\[|\d{1,3}|[^\W\d]+|.", text, re.DOTALL)
 
 
-@pytest.fixture(scope="module")
-def attrieval(peer: Callable[[str], Path]) -> ModuleType:
+def _clean(token: str) -> str:
+    """A token as AttriEval looks at it."""
+    return re.sub(r"[^\w\s\[\]]", "", re.sub(r"[\n\t ]", "", token))
+
+
+@contextmanager
+def evaluation(checkout: Path) -> Iterator[ModuleType]:
     """Their evaluation module, its figures left unrounded."""
-    checkout = str(peer("attrieval"))
-    sys.path.insert(0, checkout)
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(checkout))
         module = importlib.import_module("attrieval.evaluation")
-    finally:
-        sys.path.remove(checkout)
-    module.np = SimpleNamespace(  # type: ignore[attr-defined]
-        mean=np.mean, exp=np.exp, abs=np.abs, around=lambda value, digits: value
-    )
-    module.tqdm = lambda rows: rows  # type: ignore[attr-defined]
-    return module
+        exact = SimpleNamespace(mean=np.mean, exp=np.exp, abs=np.abs, around=lambda x, digits: x)
+        patch.setattr(module, "np", exact)
+        patch.setattr(module, "tqdm", lambda rows: rows)
+        yield module
+
+
+def find_citations(checkout: Path, tokens: list[list[str]]) -> list[list[int]]:
+    """Places of the numbers that AttriEval takes for citations."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(checkout))
+        handler = importlib.import_module("attrieval.generation").ModelHandler
+    return [handler.find_sequences(row) for row in tokens]
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +122,10 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         rows.append(row)
     source = write_jsonl(root / "rows.jsonl", rows)
     config = RageRecipe(
-        source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
+        source=f"attrieval:{source}", candidates="bm25", mining=Mining(irrelevant=0),
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=9),),
     )  # fmt: skip
-    build_rage(config, RunOptions(out=root / "rage"), _no_embedder)
+    build_rage(config, RunOptions(out=root / "rage"))
     recipe = AuthorshipRecipe(
         benchmark=root / "rage", label_sets=("human_llm",), selection=Selection(k=SHOWN)
     )
@@ -117,61 +133,50 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return Benchmark(root / "a")
 
 
-def _no_embedder() -> Any:
-    raise AssertionError("negatives are given; nothing is embedded")
+Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def outputs(
-    benchmark: Benchmark, peer: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
-    """One data set a cell, exported by us, answered, and saved as AttriEval saves it."""
+def rows(
+    benchmark: Benchmark, printed: FrozenNumbers, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Rows]:
+    """Cell to its data set, exported by us, and answered."""
+    import datasets
+
+    folder = tmp_path_factory.mktemp("exported")
+    cells: dict[str, Rows] = {}
+    for cell in design_of(benchmark.manifest).cells:
+        exported = folder / cell.context
+        export("attrieval", benchmark.folder, exported, context=cell.context)
+        mine = [dict(row) for row in datasets.load_from_disk(str(exported / "data"))]
+        rngs = [random.Random(f"{cell.context} {row['query_id']}") for row in mine]
+        for rng, row in zip(rngs, mine, strict=True):
+            relevant = row["passages"]["is_selected"].index(1)
+            row["rag_raw_answer"] = _answer(rng, relevant, row["org_answers"])
+            # What its confidence looks up the relevant passage in.
+            row |= {"bm25_top10": [str(i) for i in range(SHOWN)], "new_docid": str(relevant)}
+        tokens = [[_clean(token) for token in _tokens(row["rag_raw_answer"])] for row in mine]
+        places = printed(ATTRIEVAL, f"{cell.context}, places", find_citations, tokens)
+        for rng, row, cleaned, found in zip(rngs, mine, tokens, places, strict=True):
+            row["list_of_citations_in_answer"] = [int(cleaned[i]) for i in found]
+            row["logprob_of_citations_in_answer"] = [-rng.random() for _ in found]
+        cells[cell.context] = mine
+    return cells
+
+
+@pytest.fixture(scope="module")
+def ours(
+    benchmark: Benchmark, rows: dict[str, Rows], tmp_path_factory: pytest.TempPathFactory
+) -> ScoreFile:
+    """Our figures of the answers, saved as AttriEval saves them."""
     import datasets
     import pandas as pd
 
-    sys.path.insert(0, str(peer("attrieval")))
-    try:
-        handler = importlib.import_module("attrieval.generation").ModelHandler
-    finally:
-        sys.path.pop(0)
     folder = tmp_path_factory.mktemp("outputs")
-    for cell in design_of(benchmark.manifest).cells:
-        exported = folder / "exported" / cell.context
-        export("attrieval", benchmark.folder, exported, context=cell.context)
-        rows = []
-        saved = datasets.load_from_disk(str(exported / "data"))
-        for row in map(dict, saved):
-            rng = random.Random(f"{cell.context} {row['query_id']}")
-            relevant = row["passages"]["is_selected"].index(1)
-            text = _answer(rng, relevant, row["org_answers"])
-            tokens = _tokens(text)
-            cleaned = [
-                re.sub(r"[^\w\s\[\]]", "", re.sub(r"[\n\t ]", "", token)) for token in tokens
-            ]
-            result = handler.find_sequences(cleaned)
-            row |= {
-                "rag_raw_answer": text,
-                "list_of_citations_in_answer": [int(cleaned[i]) for i in result],
-                "logprob_of_citations_in_answer": np.array([-rng.random() for _ in result]),
-                # What its confidence looks up the relevant passage in.
-                "bm25_top10": [str(i) for i in range(SHOWN)],
-                "new_docid": str(relevant),
-            }
-            rows.append(row)
-        table = datasets.Dataset.from_pandas(pd.DataFrame(data=rows))
-        table.save_to_disk(str(folder / "runs" / f"llama3_{cell.context}"))
-    return folder / "runs"
-
-
-@pytest.fixture(scope="module")
-def ours(benchmark: Benchmark, outputs: Path) -> ScoreFile:
-    return score(outputs, benchmark, select(["authorship"]), protocol="reference")
-
-
-def _rows(outputs: Path, cell: str) -> list[dict[str, Any]]:
-    import datasets
-
-    return [dict(row) for row in datasets.load_from_disk(str(outputs / f"llama3_{cell}"))]
+    for cell, mine in rows.items():
+        table = datasets.Dataset.from_pandas(pd.DataFrame(data=mine))
+        table.save_to_disk(str(folder / f"llama3_{cell}"))
+    return score(folder, benchmark, select(["authorship"]), protocol="reference")
 
 
 def _value(file: ScoreFile, name: str) -> float:
@@ -191,62 +196,79 @@ CELLS = (
 )  # fmt: skip
 
 
+def evaluate_cell(checkout: Path, mine: Rows) -> dict[str, Any]:
+    """Their figures of one cell, and of each of its answers."""
+    with evaluation(checkout) as theirs:
+        singly = [theirs.evaluate_prec_recall([row]) for row in mine]
+        exact = [theirs.evaluate_exact_match_nq([row]) for row in mine]
+        whole = theirs.evaluate_prec_recall(mine)
+        return {
+            "P": whole["precision"],
+            "R": whole["recall"],
+            "EM": theirs.evaluate_exact_match_nq(mine),
+            "P of each": [one["precision"] for one in singly],
+            "R of each": [one["recall"] for one in singly],
+            "EM of each": exact,
+            "confidence": theirs.evaluate_confidence(mine),
+        }
+
+
 @pytest.mark.parametrize("cell", CELLS)
-def test_precision_recall_and_exact_match(
-    attrieval: ModuleType, outputs: Path, ours: ScoreFile, cell: str
+def test_every_figure_of_a_cell(
+    printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile, cell: str
 ) -> None:
-    rows = _rows(outputs, cell)
-    assert len(rows) == N_QUERIES
-    whole = attrieval.evaluate_prec_recall(rows)
-    assert _value(ours, f"Auth.P[{cell}]") * 100 == pytest.approx(whole["precision"], abs=1e-9)
-    assert _value(ours, f"Auth.R[{cell}]") * 100 == pytest.approx(whole["recall"], abs=1e-9)
-    em = attrieval.evaluate_exact_match_nq(rows)
-    assert 0.1 < em < 0.9
-    assert _value(ours, f"Auth.EM[{cell}]") == pytest.approx(em, abs=1e-9)
-    singly = [attrieval.evaluate_prec_recall([row]) for row in rows]
-    for name, key in (("P", "precision"), ("R", "recall")):
-        expected = [one[key] / 100 for one in singly]
-        assert _per_query(ours, f"Auth.{name}[{cell}]") == pytest.approx(expected, abs=1e-9)
-    exact = [attrieval.evaluate_exact_match_nq([row]) for row in rows]
-    assert _per_query(ours, f"Auth.EM[{cell}]") == pytest.approx(exact, abs=1e-9)
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_confidence(attrieval: ModuleType, outputs: Path, ours: ScoreFile, cell: str) -> None:
-    relevant, other = attrieval.evaluate_confidence(_rows(outputs, cell))
+    mine = rows[cell]
+    theirs = printed(ATTRIEVAL, cell, evaluate_cell, mine)
+    for name, scale in (("P", 100), ("R", 100), ("EM", 1)):
+        measure = f"Auth.{name}[{cell}]"
+        assert _value(ours, measure) * scale == pytest.approx(theirs[name], abs=1e-9)
+        expected = [value / scale for value in theirs[f"{name} of each"]]
+        assert _per_query(ours, measure) == pytest.approx(expected, abs=1e-9)
+    relevant, other = theirs["confidence"]
     assert _value(ours, f"AC.relevant[{cell}]") == pytest.approx(relevant, abs=1e-9)
     assert _value(ours, f"AC.other[{cell}]") == pytest.approx(other, abs=1e-9)
+    assert 0.1 < theirs["EM"] < 0.9
 
 
-def test_bias_and_sensitivity(attrieval: ModuleType, outputs: Path, ours: ScoreFile) -> None:
-    rows = {cell: _rows(outputs, cell) for cell in CELLS}
+def test_bias_and_sensitivity(
+    printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile
+) -> None:
     first, second = "hh_human_llm_informed_cf", "hh_human_llm_cf_informed"
-    bias = attrieval.cab_evaluation(rows[first], rows[second])
-    for letter, expected in zip("PR", bias, strict=True):
-        assert _value(ours, f"CAB.{letter}[hh_human_llm]") * 100 == pytest.approx(
-            expected, abs=1e-9
-        )
-    for cell in (first, second):
-        change = attrieval.cas_evaluation(rows[cell], rows["hh_vanilla"])
-        for letter, expected in zip("PR", change, strict=True):
-            assert _value(ours, f"CAS.{letter}[{cell}]") * 100 == pytest.approx(expected, abs=1e-9)
+    mine = {cell: rows[cell] for cell in (first, second, "hh_vanilla")}
+
+    def run(checkout: Path, mine: dict[str, Rows]) -> dict[str, Any]:
+        with evaluation(checkout) as theirs:
+            changes = {
+                cell: theirs.cas_evaluation(mine[cell], mine["hh_vanilla"])
+                for cell in (first, second)
+            }
+            return {"bias": theirs.cab_evaluation(mine[first], mine[second]), **changes}
+
+    theirs = printed(ATTRIEVAL, "bias and sensitivity", run, mine)
+    for at, letter in enumerate("PR"):
+        bias = _value(ours, f"CAB.{letter}[hh_human_llm]")
+        assert bias * 100 == pytest.approx(theirs["bias"][at], abs=1e-9)
+        for cell in (first, second):
+            change = _value(ours, f"CAS.{letter}[{cell}]")
+            assert change * 100 == pytest.approx(theirs[cell][at], abs=1e-9)
 
 
 def test_confidence_of_our_own_log_probabilities(
-    attrieval: ModuleType, benchmark: Benchmark, outputs: Path, tmp_path: Path
+    printed: FrozenNumbers, benchmark: Benchmark, rows: dict[str, Rows], tmp_path: Path
 ) -> None:
     """The same tokens by way of ``llm run``'s submission lines give AttriEval's confidence."""
     from citeforge.engines.llm.records import LlmReply, Token
     from citeforge.systems.llm.writing import citation_logprobs
 
     cell = CELLS[1]
+    mine = rows[cell]
     lines: list[dict[str, object]] = []
-    for row in _rows(outputs, cell):
+    for row in mine:
         given = iter(row["logprob_of_citations_in_answer"])
         cited = iter(row["list_of_citations_in_answer"])
         expected = next(cited, None)
         tokens = _tokens(row["rag_raw_answer"])
-        cleaned = [re.sub(r"[^\w\s\[\]]", "", re.sub(r"[\n\t ]", "", t)) for t in tokens]
+        cleaned = list(map(_clean, tokens))
         pairs = []
         for i, token in enumerate(tokens):
             between = (
@@ -268,6 +290,7 @@ def test_confidence_of_our_own_log_probabilities(
         )
     path = write_jsonl(tmp_path / "s.jsonl", lines)
     file = score(path, benchmark, select(["authorship"]), protocol="reference")
-    relevant, other = attrieval.evaluate_confidence(_rows(outputs, cell))
+    theirs = printed(ATTRIEVAL, cell, evaluate_cell, mine)
+    relevant, other = theirs["confidence"]
     assert _value(file, f"AC.relevant[{cell}]") == pytest.approx(relevant, abs=1e-9)
     assert _value(file, f"AC.other[{cell}]") == pytest.approx(other, abs=1e-9)

@@ -13,7 +13,9 @@ import runpy
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
@@ -21,9 +23,20 @@ import pytest
 
 from citeforge.engines.judge.records import Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import Scores, score
 from citeforge.plugins.responses.deep_research.pairs import as_written, statement_pairs
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
+from peers.frozen import FrozenNumbers, Program
+
+FACT = Program(
+    "deep_research_fact",
+    "Ayanami0730/deep_research_bench",
+    "utils: deduplicate.run(), validate.validate(), stat.py and extract.clean_urls(); a rule "
+    "stands in for the LLM",
+    "test_deep_research_peer.py",
+)
+Rows = list[dict[str, Any]]
 
 URLS = [
     "https://a.org/x", "https://a.org/x/", "http://a.org/x", "https://a.org/x?utm_source=openai",
@@ -52,18 +65,17 @@ class Judge:
         keep([(i, Verdict(supports(p.hypothesis))) for i, p in enumerate(pairs)])
 
 
-@pytest.fixture(scope="module")
-def theirs(peer: Callable[[str], Path]) -> Iterator[Path]:
-    """Their package ``utils``, without the modules that need an endpoint."""
-    folder = peer("deep_research_bench")
+@contextmanager
+def utils(checkout: Path) -> Iterator[Callable[[str], ModuleType]]:
+    """Modules of their package ``utils``, without those that need an endpoint."""
     package = ModuleType("utils")
-    package.__path__ = [str(folder / "utils")]
+    package.__path__ = [str(checkout / "utils")]
     api = ModuleType("utils.api")
     api.call_model = lambda prompt: "no answer"  # type: ignore[attr-defined]
     before = {n: m for n, m in sys.modules.items() if n == "utils" or n.startswith("utils.")}
     sys.modules |= {"utils": package, "utils.api": api}
     package.load_jsonl = importlib.import_module("utils.io_utils").load_jsonl  # type: ignore[attr-defined]
-    yield folder
+    yield lambda name: importlib.import_module(f"utils.{name}")
     for name in [n for n in sys.modules if n == "utils" or n.startswith("utils.")]:
         del sys.modules[name]
     sys.modules |= before
@@ -85,14 +97,18 @@ def _report(rng: random.Random) -> str:
     return " ".join(sentences) + f"\n\n## References\n\n{entries}\n"
 
 
-def _counted(
-    theirs: Path, validated: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> dict[str, str]:
+def count(checkout: Path, validated: Rows) -> dict[str, str]:
     """What their ``stat`` writes of a run."""
-    arguments = ["stat", "--input_path", str(validated), "--output_path", str(folder / "out.txt")]
-    monkeypatch.setattr(sys, "argv", arguments)
-    runpy.run_path(str(theirs / "utils" / "stat.py"), run_name="__main__")
-    return dict(x.split(": ") for x in (folder / "out.txt").read_text().splitlines())
+    with (
+        TemporaryDirectory() as folder,
+        pytest.MonkeyPatch.context() as patch,
+        utils(checkout),
+    ):
+        given, out = write_jsonl(Path(folder, "run.jsonl"), validated), Path(folder, "out.txt")
+        words = ["stat", "--input_path", str(given), "--output_path", str(out)]
+        patch.setattr(sys, "argv", words)
+        runpy.run_path(str(checkout / "utils" / "stat.py"), run_name="__main__")
+        return dict(line.split(": ") for line in out.read_text().splitlines())
 
 
 def _same(result: dict[str, str], ours: Scores) -> None:
@@ -103,29 +119,29 @@ def _same(result: dict[str, str], ours: Scores) -> None:
         assert ours[measure].value == pytest.approx(scale * float(result[name]), abs=1e-9), name
 
 
-def _package(cli: Cli, folder: Path, ids: list[str]) -> Path:
+def _package(inline: Inline, folder: Path, ids: list[str]) -> Path:
     """A benchmark of questions with these ids."""
     items = [{"id": i, "question": f"Question {i}", "answer": "", "docs": [
         {"title": "", "text": f"Question {i}"}]} for i in ids]  # fmt: skip
     (folder / "drb.json").write_text(json.dumps(items))
-    built = cli("build", "alce", "--source", "alce:drb.json", "--k", "1", "--licence", "apache-2.0",
-                "--out", "drb")  # fmt: skip
+    built = inline("build", "alce", "--source", "alce:drb.json", "--k", "1", "--licence",
+                   "apache-2.0", "--out", "drb")  # fmt: skip
     assert built.returncode == 0, built.stderr
     return folder / "drb"
 
 
 def test_result_files_of_whole_runs(
-    theirs: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    files = sorted(theirs.glob("results/fact/*/validated.jsonl"))
+    peer: Callable[[str], Path], tmp_path: Path, inline: Inline, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkout = peer("deep_research_bench")
+    files = sorted(checkout.glob("results/fact/*/validated.jsonl"))
     if not files:
         pytest.skip("the checkout has no results/fact/*/validated.jsonl")
     rows = {f: [json.loads(x) for x in f.read_text(encoding="utf-8").splitlines()] for f in files}
     ids = dict.fromkeys(str(row["id"]) for of_file in rows.values() for row in of_file)
-    package = _package(cli, tmp_path, list(ids))
+    package = _package(inline, tmp_path, list(ids))
     for file in files:
-        result = _counted(theirs, file, tmp_path, monkeypatch)
+        result = count(checkout, rows[file])
         ours = score(file, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
                      file_format="deep-research-verdicts")  # fmt: skip
         _same(result, ours)
@@ -135,14 +151,11 @@ def test_result_files_of_whole_runs(
             print(f"\n{file.parent.name}: {len(rows[file])} reports, {result}")
 
 
-def test_drawn_runs(
-    theirs: Path, tmp_path: Path, package: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+def test_drawn_runs(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path) -> None:
     """Reports with every mixture of verdicts, failed validations and pages, or no citations."""
     rng = random.Random(11)
     seen: Counter[str] = Counter()
-    for draw in range(20):
+    for draw in range(8):
         rows = []
         for q in range(1, 31):
             groups: dict[str, dict[str, Any]] = {}
@@ -168,37 +181,53 @@ def test_drawn_runs(
             seen["uncited"] += not cited
             rows.append({"id": f"q{q:02}", "prompt": "", "article": "x", "citations": cited,
                          "citations_deduped": groups})  # fmt: skip
+        result = printed(FACT, f"drawn run {draw}", count, rows)
         path = write_jsonl(tmp_path / f"validated{draw}.jsonl", rows)
-        result = _counted(theirs, path, tmp_path, monkeypatch)
-        ours = score(path, package, measures=["fact"], protocol="reference", segmenter="nupunkt",
-                     file_format="deep-research-verdicts")  # fmt: skip
+        ours = score(path, benchmark.folder, measures=["fact"], protocol="reference",
+                     segmenter="nupunkt", file_format="deep-research-verdicts")  # fmt: skip
         _same(result, ours)
-    capsys.readouterr()
-    assert min(seen.values()) >= 20, seen
+    assert min(seen.values()) >= 8, seen
 
 
-def test_every_figure(
-    theirs: Path, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    rng = random.Random(7)
-    segmenter = SentenceSegmenter()
-    deduplicate = importlib.import_module("utils.deduplicate")
-    validate = importlib.import_module("utils.validate")
-    monkeypatch.setattr(deduplicate, "call_model", lambda prompt: "[0]")  # they then keep all
+def validate_and_count(checkout: Path, rows: Rows) -> dict[str, str]:
+    """What their ``stat`` writes of reports, by way of ``deduplicate`` and ``validate``."""
 
     def judged(prompt: str) -> str:
         reference = prompt.rpartition("<reference>\n")[2].partition("\n</reference>")[0]
         facts = prompt.rpartition("<statements>\n")[2].partition("\n</statements>")[0]
-        rows = []
+        verdicts = []
         for n, line in enumerate(facts.split("\n"), 1):
             said = line.partition(". ")[2]
             known = "scrape failed" not in reference and reference.strip()
             result = ("supported" if supports(said) else "unsupported") if known else "unknown"
-            rows.append({"idx": n, "result": result})
-        return json.dumps(rows)
+            verdicts.append({"idx": n, "result": result})
+        return json.dumps(verdicts)
 
-    monkeypatch.setattr(validate, "call_model", judged)
+    languages = {row["id"]: "en" for row in rows}
+    with utils(checkout) as module, TemporaryDirectory() as folder:
+        deduplicate, validate = module("deduplicate"), module("validate")
+        deduplicate.call_model = lambda prompt: "[0]"  # they then keep all
+        validate.call_model = judged
+        deduplicated = Path(folder, "deduplicated.jsonl")
+        deduplicate.run(rows, str(deduplicated), languages)
+        kept: Rows = [json.loads(x) for x in deduplicated.read_text().splitlines()]
+        for row in kept:
+            for url, group in row["citations_deduped"].items():
+                text = f"Page {url}" if is_readable(url) else "scrape failed: no page"
+                result = validate.validate(
+                    (url, {**group, "url_content": text, "article_id": row["id"]}), languages
+                )
+                group |= {"validate_res": result["validate_res"], "validate_error": result["error"]}
+    return count(checkout, kept)
+
+
+def is_readable(url: str) -> bool:
+    return url.startswith("http") and url not in UNREADABLE
+
+
+def test_every_figure(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path) -> None:
+    rng = random.Random(7)
+    segmenter = SentenceSegmenter()
     rows, lines, seen = [], [], {"unread": 0, "uncited": 0, "repeated": 0}
     for q in range(1, 31):
         report = _report(rng)
@@ -207,35 +236,26 @@ def test_every_figure(
         rows.append({"id": f"q{q:02}", "prompt": "", "article": report, "citations": citations})
         pages = [{"url": u, "text": "" if u in UNREADABLE else f"Page {u}"} for u in URLS]
         lines.append({"id": f"q{q:02}", "article": report, "pages": pages})
+        urls = {p.url for p in found}
         seen["uncited"] += not citations
-        seen["repeated"] += len({c["url"] for c in citations}) < len(citations)
-    languages = {row["id"]: "en" for row in rows}
-    deduplicate.run(rows, str(tmp_path / "deduplicated.jsonl"), languages)
-    kept = [json.loads(x) for x in (tmp_path / "deduplicated.jsonl").read_text().splitlines()]
-    for row in kept:
-        for url, group in row["citations_deduped"].items():
-            readable = url.startswith("http") and url not in UNREADABLE
-            text = f"Page {url}" if readable else "scrape failed: no page"
-            seen["unread"] += not readable
-            result = validate.validate(
-                (url, {**group, "url_content": text, "article_id": row["id"]}), languages
-            )
-            group |= {"validate_res": result["validate_res"], "validate_error": result["error"]}
-    write_jsonl(tmp_path / "validated.jsonl", kept)
-    result = _counted(theirs, tmp_path / "validated.jsonl", tmp_path, monkeypatch)
-    capsys.readouterr()
-
+        seen["repeated"] += len(urls) < len(citations)
+        seen["unread"] += sum(not is_readable(url) for url in urls)
+    result = printed(FACT, "reports", validate_and_count, rows)
     path = write_jsonl(tmp_path / "reports.jsonl", lines)
-    ours = score(path, package, measures=["fact"], judge=Judge(), protocol="reference",
+    ours = score(path, benchmark.folder, measures=["fact"], judge=Judge(), protocol="reference",
                  segmenter="nupunkt")  # fmt: skip
     _same(result, ours)
     assert all(n >= 2 for n in seen.values()), seen
 
 
-def test_cutting_the_marked_words_of_urls(theirs: Path) -> None:
+def test_cutting_the_marked_words_of_urls(printed: FrozenNumbers) -> None:
     """What they do for fairness to a system whose links mark words: ours, for every system."""
-    extract = importlib.import_module("utils.extract")
-    for url in URLS:
-        article = f"Io [site]({url}#:~:text=a,b) is."
-        cleaned = extract.clean_urls(article)
-        assert f"]({as_written(url + '#:~:text=a,b')})" in cleaned or "(moon)" in url
+    articles = [f"Io [site]({url}#:~:text=a,b) is." for url in URLS]
+
+    def run(checkout: Path, articles: list[str]) -> list[str]:
+        with utils(checkout) as module:
+            return [module("extract").clean_urls(article) for article in articles]
+
+    cleaned = printed(FACT, "marked words of URLs", run, articles)
+    for url, text in zip(URLS, cleaned, strict=True):
+        assert f"]({as_written(url + '#:~:text=a,b')})" in text or "(moon)" in url

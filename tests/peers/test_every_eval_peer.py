@@ -16,7 +16,7 @@ from citeforge.plugins.leaderboard.community_evals.every_eval_ever import (
     RecordOptions,
     export_every_eval,
 )
-from conftest import Cli
+from conftest import Inline
 from scoring import score
 
 
@@ -35,14 +35,13 @@ def theirs(peer: Callable[[str], Path]) -> Any:
 def test_no_errors(
     peer: Callable[[str], Path],
     theirs: Any,
-    package: Path,
-    cli: Cli,
+    benchmark: Benchmark,
+    inline: Inline,
     tmp_path: Path,
     details: bool,
 ) -> None:
-    benchmark = Benchmark(package)
-    run = ("run", "random", "--benchmark", package, "--runs", "2", "--out", "r.jsonl")
-    assert cli(*run).returncode == 0
+    run = ("run", "random", "--benchmark", benchmark.folder, "--runs", "2", "--out", "r.jsonl")
+    assert inline(*run).returncode == 0
     wanted = select(["rage", "retrieval", "alce"])
     scores = tmp_path / "r.json"
     file = score(tmp_path / "r.jsonl", benchmark, wanted, details=details)

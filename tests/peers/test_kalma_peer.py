@@ -5,7 +5,6 @@ and their judge replaced by a function that ours asks as well.
 """
 
 import csv
-import importlib.util
 import json
 import random
 import re
@@ -13,6 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -27,10 +27,20 @@ from citeforge.evaluator.tools import Tools
 from citeforge.publish.export import export
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import write_jsonl
+from peers.frozen import FrozenNumbers, Program, load_module
 from scoring import score
 
-REPOSITORY = "Knowledge-aware-Language-Model-Attribution"
-N = 450
+KALMA = Program(
+    "kalma",
+    "lixinze777/Knowledge-aware-Language-Model-Attribution",
+    "eval_recall.py, eval_relevance.py, eval_NA.py and GPT_EVAL.py: main(); functions of the texts "
+    "stand in for the NLI model and the LLM",
+    "test_kalma_peer.py",
+)
+Graphs = list[list[dict[str, str]]]
+Golds = list[list[Any]]
+"""(question, triples) of each question."""
+
 MARKS = ("4", "Score: 4 out of 5", "I would rate this answer a 3.", "10", "0", "", "none", "3.5",
          "2\n", "The answer deserves 4 out of 5.", "5/5", "7 of 9", "１")  # fmt: skip
 
@@ -138,11 +148,11 @@ KINDS: tuple[Callable[[random.Random, Sequence[tuple[str, str, str]]], str], ...
 )  # fmt: skip
 
 
-def make_world(seed: int) -> tuple[list[str], list[list[dict[str, str]]], list[str]]:
+def make_world(seed: int, n: int) -> tuple[list[str], list[list[dict[str, str]]], list[str]]:
     """Questions, their graphs, and an answer of a known kind each."""
     rng = random.Random(seed)
-    graphs = [make_graphs(rng) for _ in range(N)]
-    questions = [f"Who is number {i}, and why?" for i in range(N)]
+    graphs = [make_graphs(rng) for _ in range(n)]
+    questions = [f"Who is number {i}, and why?" for i in range(n)]
     answers = []
     for i, mine in enumerate(graphs):
         facts = [fact(rng, mine) for _ in range(rng.randint(2, 5))]
@@ -152,6 +162,29 @@ def make_world(seed: int) -> tuple[list[str], list[list[dict[str, str]]], list[s
             text += " " + rng.choice(KINDS[:-2])(rng, other)
         answers.append(text)
     return questions, graphs, answers
+
+
+def make_golds(seed: int, questions: list[str], graphs: list[list[dict[str, str]]]) -> list[Golds]:
+    """Triples of all rounds, and of the later ones, of which each question has some: their code
+    divides by their number."""
+    rng = random.Random(f"gold {seed}")
+    golds: list[Golds] = [[], []]
+    for question, mine in zip(questions, graphs, strict=True):
+        facts = [list(fact(rng, mine)) for _ in range(rng.randint(2, 6))]
+        first, later = facts[: rng.randint(0, 2)], facts[1:]
+        for rows, triples in zip(golds, (first + later, later), strict=True):
+            unique = [t for i, t in enumerate(triples) if t not in triples[:i]]
+            rows.append([question, unique])
+    return golds
+
+
+def write_outputs(path: Path, rows: list[list[str]]) -> Path:
+    """Answers as their scripts read them."""
+    with path.open("w") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Question", "Knowledge Graph", "Answer"])
+        writer.writerows(rows)
+    return path
 
 
 def entails(premise: str, hypothesis: str) -> bool:
@@ -171,13 +204,13 @@ def mark_for(answer: str) -> str:
 # --- their side --------------------------------------------------------------------------------
 
 
-class Peer:
+class Scripts:
     """Their scripts in a folder laid out as they expect."""
 
-    def __init__(self, checkout: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.checkout, self.folder, self.patch = checkout, folder, monkeypatch
+    def __init__(self, checkout: Path, folder: Path, patch: pytest.MonkeyPatch) -> None:
+        self.checkout, self.folder, self.patch = checkout, folder, patch
         for name in ("auto_eval/eval_results/run", "ablation/eval_results/run", "outputs",
-                     "rerank", "generated_questions", "data"):  # fmt: skip
+                     "rerank"):  # fmt: skip
             (folder / name).mkdir(parents=True)
         (folder / "prompt").symlink_to(checkout / "prompt")
 
@@ -185,58 +218,24 @@ class Peer:
         """One of their scripts as a module, its folder the working directory."""
         self.patch.chdir(self.folder / Path(path).parent)
         self.patch.setattr(sys, "argv", [path])
-        spec = importlib.util.spec_from_file_location(Path(path).stem, self.checkout / path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
         loader = types.SimpleNamespace(from_pretrained=lambda *a, **k: None)
         stubs: dict[str, dict[str, Any]] = {
             "torch": {"bfloat16": None},
             "transformers": {"AutoModelForSeq2SeqLM": loader, "AutoTokenizer": loader},
             "openai": {},
         }
-        with self.patch.context() as during:  # nobody else may find the stubs
-            for name, content in stubs.items():
-                stub = types.ModuleType(name)
-                stub.__dict__.update(content)
-                during.setitem(sys.modules, name, stub)
-            spec.loader.exec_module(module)
-        return module
+        for name, content in stubs.items():
+            stub = types.ModuleType(name)
+            stub.__dict__.update(content)
+            self.patch.setitem(sys.modules, name, stub)
+        return load_module(self.checkout / path, f"kalma_{Path(path).stem}")
 
     def dump(self, name: str, content: Any) -> None:
         (self.folder / name).write_text(json.dumps(content))
 
-    def golds(self, questions: list[str], graphs: list[list[dict[str, str]]]) -> tuple[Any, Any]:
-        """What their ``get_all_knowledge`` makes of five rounds, with and without round 1."""
-        rng = random.Random(5)
-        self.dump("data/questions.json", [[q, rng.randint(2, 6)] for q in questions])
-        known = [g or [{"qid": "Q61", "name": "Nobody", "spouse": "x"}] for g in graphs]
-        chosen = [[fact(rng, g) for _ in range(6)] for g in known]
-        for number in range(2, 7):
-            with (self.folder / f"generated_questions/round{number}.csv").open("w") as file:
-                rows = csv.writer(file)
-                rows.writerow(["knowledge"])
-                for facts in chosen:
-                    q, r, v = facts[number - 1]
-                    rows.writerow([f'"[name: X, qid: {q}, {r}: {v or "empty"}]"'])
-        result = []
-        for with_first in (True, False):
-            with (self.folder / "generated_questions/round1.csv").open("w") as file:
-                rows = csv.writer(file)
-                rows.writerow(["knowledge_graph", "answer"])
-                for graph, facts in zip(known, chosen, strict=True):
-                    cited = " ".join(f"[qid: {q}, {r}: {v}]" for q, r, v in facts[:2])
-                    rows.writerow([json.dumps((graph * 2)[:2]), cited if with_first else "-"])
-            self.script("auto_eval/get_all_knowledge.py").main()
-            made = self.folder / "auto_eval/gold_used_knowledge_with_round1.json"
-            result.append(json.loads(made.read_text()))
-        return result[0], result[1]
-
-    def figures(self, rows: list[list[str]], graphs: Any, golds: tuple[Any, Any]) -> dict[str, Any]:
+    def figures(self, rows: list[list[str]], graphs: Graphs, golds: list[Golds]) -> dict[str, Any]:
         """All that their evaluators print for one file of outputs."""
-        with (self.folder / "outputs/run.csv").open("w") as file:
-            writer = csv.writer(file)
-            writer.writerow(["Question", "Knowledge Graph", "Answer"])
-            writer.writerows(rows)
+        write_outputs(self.folder / "outputs/run.csv", rows)
         selected = [[row[0], g] for row, g in zip(rows, graphs, strict=True)]
         self.dump("questions_selected_graphs.json", selected)
         self.dump("rerank/questions_selected_graphs.json", selected)
@@ -280,6 +279,21 @@ class Peer:
             "KaLMA.NA.R": 100 * na_r,
             **marks,
         }
+
+
+def run_scripts(
+    checkout: Path, rows: list[list[str]], graphs: Graphs, golds: list[Golds]
+) -> dict[str, Any]:
+    """Figures of one file of outputs.
+
+    Args:
+        checkout: their repository.
+        rows: question, graphs as text, answer.
+        graphs: of each question.
+        golds: with the triples of round 1, and without them.
+    """
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        return Scripts(checkout, Path(folder), patch).figures(rows, graphs, golds)
 
 
 # --- our side ----------------------------------------------------------------------------------
@@ -333,18 +347,12 @@ def build(folder: Path, name: str, graphs: Path, with_first: Path, later: Path |
     return folder / name
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 4])
-def test_every_figure(
-    peer: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
-) -> None:
-    questions, graphs, answers = make_world(seed)
-    theirs = Peer(peer(REPOSITORY), tmp_path / "peer", monkeypatch)
-    golds = theirs.golds(questions, graphs)
-    # Their code divides by the size of each minimum knowledge set.
-    assert all(mine for _, mine in golds[1])
+@pytest.mark.parametrize(("seed", "n"), [(1, 450), (2, 150)])
+def test_every_figure(printed: FrozenNumbers, tmp_path: Path, seed: int, n: int) -> None:
+    questions, graphs, answers = make_world(seed, n)
+    golds = make_golds(seed, questions, graphs)
     rows = [[q, str(g), a] for q, g, a in zip(questions, graphs, answers, strict=True)]
-    expected = theirs.figures(rows, graphs, golds)
-
+    expected = printed(KALMA, f"seed {seed}", run_scripts, rows, graphs, golds)
     selected = [[q, g] for q, g in zip(questions, graphs, strict=True)]
     for name, content in (("graphs", selected), ("with", golds[0]), ("later", golds[1])):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
@@ -356,7 +364,8 @@ def test_every_figure(
         for q, a in zip(Benchmark(package).query_ids, answers, strict=True)
     ]
     jsonl = write_jsonl(tmp_path / "run.jsonl", lines)
-    for submission in (jsonl, tmp_path / "peer" / "outputs" / "run.csv"):
+    table = write_outputs(tmp_path / "run.csv", rows)
+    for submission in (jsonl, table):
         result = ours(package, submission)
         assert result.keys() == expected.keys()
         for name, value in expected.items():
@@ -366,11 +375,9 @@ def test_every_figure(
     export("kalma", package, tmp_path / "out", context="full")
     out = tmp_path / "out"
     again = build(tmp_path, "again", out / "specific.json", out / "gold.json", None)
-    assert ours(again, tmp_path / "peer" / "outputs" / "run.csv") == ours(package, jsonl)
-    exported = [json.loads((out / f"gold{n}.json").read_text()) for n in ("", "_no_round1")]
-    monkeypatch.undo()
-    second = Peer(peer(REPOSITORY), tmp_path / "second", monkeypatch)
+    assert ours(again, table) == ours(package, jsonl)
+    exported = [json.loads((out / f"gold{name}.json").read_text()) for name in ("", "_no_round1")]
     shown = [g for _, g in json.loads((out / "specific.json").read_text())]
-    assert second.figures(rows, shown, (exported[0], exported[1])) == pytest.approx(
-        expected, abs=1e-9
+    assert expected == pytest.approx(
+        printed(KALMA, f"seed {seed}, exported", run_scripts, rows, shown, exported), abs=1e-9
     )

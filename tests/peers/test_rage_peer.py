@@ -1,35 +1,45 @@
 """rage_toolkit's evaluator and our ``reference`` protocol on the same answers."""
 
-import importlib
 import json
-import math
 import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from citeforge.evaluator.measures.rage.citations import reference_scorer
-from citeforge.schemas.citations.grammar import Grammar
+from citeforge.builders.rage.build import build_rage
+from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.schemas.benchmarks.tables import RELEVANT
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from conftest import write_jsonl
+from peers.frozen import FrozenNumbers, Program
+from scoring import score
 
+TOOLKIT = Program(
+    "rage_toolkit",
+    "othr-nlp/rage_toolkit",
+    "cite_evaluation_utils.py: parse_citations() and calculate_evaluation_result_for_query()",
+    "test_rage_peer.py",
+)
 N_QUERIES = 400
 SHOWN = 9
-
+NAMES = {
+    "CiteP": "cite_precision",
+    "CiteR": "cite_recall",
+    "Distinct": "num_cited_distinct",
+    "Length": "answer_length",
+    "ShortEM": "short-answer-exact-match",
+}
 SHORT = [
     None, "[]", '["Schindler’s List"]', '["1939–1945", "six years"]', '["Ada", "Lovelace"]',
     '[""]', '["10°C"]', '["ada"]',
 ]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def toolkit(peer: Callable[[str], Path]) -> ModuleType:
-    sys.path.insert(0, str(peer("rage_toolkit")))
-    try:
-        return importlib.import_module("rage_toolkit.cite_evaluation_utils")
-    finally:
-        sys.path.pop(0)
 
 
 def _answer(rng: random.Random, word: str) -> str:
@@ -57,49 +67,104 @@ def _answer(rng: random.Random, word: str) -> str:
     return rng.choice(kinds)()
 
 
-def test_every_figure_of_every_answer(toolkit: ModuleType, capsys: pytest.CaptureFixture) -> None:  # type: ignore[type-arg]
+@pytest.fixture
+def benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Benchmark:
+    """A benchmark with nine passages per query; some relevant ones have short answers."""
+    import datasets.config
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    rng = random.Random(5)
+    ids, queries = [f"d{i}" for i in range(40)], [f"q{i}" for i in range(N_QUERIES)]
+    mapping: dict[str, list[tuple[str, str, str | None]]] = {
+        "relevant": [], "irrelevant": [], "seemingly_relevant": [],
+    }  # fmt: skip
+    for query in queries:
+        n, mine = rng.randrange(1, 5), rng.sample(ids, SHOWN + 1)
+        mapping["relevant"] += [(query, i, rng.choice(SHORT)) for i in mine[:n]]
+        mapping["irrelevant"] += [(query, i, None) for i in mine[n:SHOWN]]
+        mapping["seemingly_relevant"].append((query, mine[SHOWN], None))
+    columns = ("query-id", "corpus-id", "short_answers")
+    schema = pa.schema([(name, pa.string()) for name in columns])
+    tables = {
+        "corpus": pa.table({"_id": ids, "title": [""] * 40, "text": [f"On {i}." for i in ids]}),
+        "queries": pa.table({"_id": queries, "text": [f"What of {q}?" for q in queries]}),
+    }
+    for name, rows in mapping.items():
+        dicts = [dict(zip(columns, row, strict=True)) for row in rows]
+        tables[f"mapping/{name}"] = pa.Table.from_pylist(dicts, schema)
+    source = tmp_path / "source"
+    (source / "mapping").mkdir(parents=True)
+    card = "configs:\n"
+    for name, content in tables.items():
+        pq.write_table(content, source / f"{name}.parquet")
+    for name, splits in (("corpus", ["corpus"]), ("queries", ["queries"]), ("mapping", mapping)):
+        card += f"- config_name: {name}\n  data_files:\n"
+        for split in splits:
+            file = f"mapping/{split}" if name == "mapping" else split
+            card += f"  - split: {split}\n    path: {file}.parquet\n"
+    (source / "README.md").write_text(f"---\n{card}---\n")
+    recipe = RageRecipe(
+        source=f"rage:{source}",
+        candidates="bm25",
+        mixtures=(Mixture(name="m", relevant=9, irrelevant=9, seemingly_relevant=0),),
+    )
+    build_rage(recipe, RunOptions(out=tmp_path / "out"))
+    return Benchmark(tmp_path / "out")
+
+
+def run_toolkit(
+    checkout: Path, answers: list[dict[str, Any]], relevant: list[list[str | None]]
+) -> dict[str, Any]:
+    """Columns of their results, and their means."""
     import pandas as pd
 
-    rng = random.Random(5)
-    score = reference_scorer(Grammar(1))
-    seen = {"em": 0, "em undefined": 0, "out of range": 0}
-    sums = dict.fromkeys(("cite_precision", "cite_recall"), 0.0)
-    for q in range(N_QUERIES):
-        ids = [f"d{i}" for i in range(SHOWN)]
-        rng.shuffle(ids)
-        relevant = rng.sample(ids, rng.randrange(1, 5))
-        table = pd.DataFrame(
-            {
-                "query-id": [f"q{q}"] * len(relevant),
-                "corpus-id": relevant,
-                "short_answers": [rng.choice(SHORT) for _ in relevant],
-            }
-        )
-        known = {
-            ids.index(passage): json.loads(answers)
-            for passage, answers in zip(relevant, table["short_answers"], strict=True)
-            if isinstance(answers, str)
-        }
-        words = [w for group in known.values() for w in group] or ["nothing"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(checkout))
+        patch.delitem(sys.modules, "rage_toolkit", raising=False)
+        from rage_toolkit import cite_evaluation_utils as toolkit
+    table = pd.DataFrame(relevant, columns=["query-id", "corpus-id", "short_answers"])
+    results = pd.DataFrame(
+        [
+            toolkit.calculate_evaluation_result_for_query(
+                info | {"answer_citations": toolkit.parse_citations(info["answer"])}, table
+            )
+            for info in answers
+        ]
+    )[list(NAMES.values())].astype(float)
+    assert str(checkout) in toolkit.__file__
+    return {"queries": results.to_dict("list"), "mean": results.mean().to_dict()}
+
+
+def test_every_figure_of_every_answer(
+    printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path
+) -> None:
+    rng = random.Random(6)
+    table = benchmark.context("m")
+    relevant = benchmark.mappings[RELEVANT].select(["query-id", "corpus-id", "short_answers"])
+    pairs = [list(row.values()) for row in relevant.to_pylist()]
+    answers, lines = [], []
+    for row, query in enumerate(benchmark.query_ids):
+        ids = [i or "" for i in table.ids_of(row)]
+        assert len(ids) == SHOWN
+        shown_relevant = [ids[position] for position in sorted(table.relevant[row])]
+        short = [json.loads(s) for q, i, s in pairs if q == query and i in ids and s]
+        words = [w for group in short for w in group] or ["nothing"]
         output = _answer(rng, rng.choice([*words, "Ada", "nothing of it"]))
-        info = {
-            "query_id": f"q{q}", "answer": output, "doc_ids": ids,
-            "rel_doc_ids_for_query": relevant,
-            "answer_citations": toolkit.parse_citations(output),
-        }  # fmt: skip
-        theirs = toolkit.calculate_evaluation_result_for_query(info, table)
-        ours = score(output, SHOWN, frozenset(ids.index(r) for r in relevant), known)
-        assert ours.precision == pytest.approx(theirs["cite_precision"], abs=1e-9), output
-        assert ours.recall == pytest.approx(theirs["cite_recall"], abs=1e-9), output
-        assert ours.distinct == theirs["num_cited_distinct"], output
-        assert ours.length == theirs["answer_length"], output
-        em = theirs["short-answer-exact-match"]
-        assert math.isnan(ours.short_em) if em is None else ours.short_em == em, output
-        seen["em"] += em == 1
-        seen["em undefined"] += em is None
-        seen["out of range"] += ours.n_out_of_range > 0
-        for key in sums:
-            sums[key] += theirs[key]
-    capsys.readouterr()  # they print every comparison
-    assert all(n >= 30 for n in seen.values()), seen
-    assert all(0.1 < total / N_QUERIES < 0.9 for total in sums.values())
+        answers.append(
+            {"query_id": query, "answer": output, "doc_ids": ids,
+             "rel_doc_ids_for_query": shown_relevant}
+        )  # fmt: skip
+        lines.append({"query_id": query, "output": output, "context": "m"})
+    theirs = printed(TOOLKIT, "fourteen kinds", run_toolkit, answers, pairs)
+    path = write_jsonl(tmp_path / "run.jsonl", lines)
+    ours = score(path, benchmark, select(list(NAMES)), context="m", protocol="reference")
+    for measure in ours.measures:
+        column = NAMES[measure.name]
+        assert measure.value == pytest.approx(measure.scale * theirs["mean"][column], abs=1e-9)
+        expected = theirs["queries"][column]
+        values = [float("nan") if v is None else v for v in measure.per_query]
+        assert values == pytest.approx(expected, abs=1e-9, nan_ok=True), measure.name
+    assert {m.name for m in ours.measures} == set(NAMES)
+    matches = theirs["queries"]["short-answer-exact-match"]
+    assert min(matches.count(1.0), matches.count(0.0), sum(m != m for m in matches)) >= 30
+    assert all(0.1 < theirs["mean"][NAMES[name]] < 0.9 for name in ("CiteP", "CiteR"))

@@ -2,19 +2,17 @@
 
 import hashlib
 import importlib
-import importlib.util
 import json
 import math
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from citeforge.engines.judge.records import Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
@@ -24,8 +22,28 @@ from citeforge.evaluator.tools import Tools
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.text import premise_of
 from conftest import write_jsonl
+from peers.frozen import FrozenNumbers, Program, load_module
 from scoring import score
 
+RAGDOLL = Program(
+    "ragdoll",
+    "castorini/RAGDoll",
+    "support, nuggetizer and rubric: all from the run's file to the metrics; a hash of both texts "
+    "stands in for the LLM",
+    "test_trec_peer.py",
+)
+NUGGETIZER = Program(
+    "nuggetizer",
+    "castorini/nuggetizer",
+    "core/metrics.py: calculate_nugget_scores() and calculate_global_metrics()",
+    "test_trec_peer.py",
+)
+DRAGUN = Program(
+    "dragun",
+    "trec-dragun/resources",
+    "utils/score.py: load_rubrics() and score_report_generation()",
+    "test_trec_peer.py",
+)
 SUPPORT = {
     "TREC.WP": "weighted_precision_first_citation",
     "TREC.WR": "weighted_recall_first_citation",
@@ -67,28 +85,12 @@ class HashJudge:
         keep([(i, Verdict(level == 2, support=level / 2)) for i, level in enumerate(levels)])
 
 
-@pytest.fixture(scope="module")
-def ragdoll(peer: Callable[[str], Path]) -> Iterator[Callable[[str], ModuleType]]:
-    """Modules of RAGDoll."""
-    source = str(peer("RAGDoll") / "src")
-    sys.path.insert(0, source)
-    yield importlib.import_module
-    sys.path.remove(source)
-
-
-def load(path: Path, name: str) -> ModuleType:
-    """A module out of its file alone."""
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-@pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
+@contextmanager
+def ragdoll(checkout: Path) -> Iterator[Callable[[str], ModuleType]]:
+    """Modules of RAGDoll by their names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(checkout / "src"))
+        yield importlib.import_module
 
 
 def scored(
@@ -98,7 +100,7 @@ def scored(
     return score(path, benchmark, measures, protocol="reference", tools=tools, **options)
 
 
-def equal(file: ScoreFile, row: int, theirs: dict[str, float]) -> int:
+def equal(file: ScoreFile, row: int, theirs: dict[str, Any]) -> int:
     """How many figures of a topic are the same; all must be."""
     result = {m.name: m.per_query[row] for m in file.measures}
     assert result == pytest.approx(theirs, abs=1e-12, nan_ok=True)
@@ -119,64 +121,97 @@ def drawn_report(rng: random.Random, topic: str, ids: list[str]) -> dict[str, An
     return {"metadata": about, "references": listed, "answer": answer}
 
 
-@pytest.mark.parametrize("seed", range(5))
+def assess_support(
+    checkout: Path, rows: list[dict[str, Any]], segments: dict[str, str]
+) -> dict[str, Any]:
+    """Labels and figures of each topic, from a run's file on."""
+    with ragdoll(checkout) as module, TemporaryDirectory() as folder:
+        tasks = module("ragdoll.support.stages").iter_support_tasks(
+            [row | {"segments": segments} for row in rows]
+        )
+        judged = [
+            {"metadata": about["source"] | {"source": {}}, "status": "completed",
+             "support_label": WORDS[label(about["statement"], about["citation"])]}
+            for about in (task["metadata"] for task in tasks)
+        ]  # fmt: skip
+        assigned = module("ragdoll.support.assignments").assemble_support_assignments(
+            write_jsonl(Path(folder, "run.jsonl"), rows),
+            [write_jsonl(Path(folder, "judgments.jsonl"), judged)],
+        )
+        assert [row["topic_id"] for row in assigned] == [
+            row["metadata"]["narrative_id"] for row in rows
+        ]
+        metric = module("ragdoll.support.metrics").support_metric
+        return {
+            "labels": [
+                [[c["support"] for c in s["citations"]] for s in row["sentences"]]
+                for row in assigned
+            ],
+            **{c: [getattr(metric(row), c) for row in assigned] for c in SUPPORT.values()},
+        }
+
+
+@pytest.mark.parametrize("seed", range(4))
 def test_support_of_whole_runs_by_a_judge(
-    ragdoll: Any, benchmark: Benchmark, tmp_path: Path, seed: int
+    printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path, seed: int
 ) -> None:
     """From the run's file to the figures: sentences, citations, what is not judged."""
-    stages, assignments = ragdoll("ragdoll.support.stages"), ragdoll("ragdoll.support.assignments")
-    metric = ragdoll("ragdoll.support.metrics").support_metric
     rng = random.Random(seed)
     known = list(dict.fromkeys(i for row in benchmark.relevant_ids for i in row))[:12]
     segments = {i: premise_of(*t) for i, t in benchmark.texts(known).items()}
     rows = [drawn_report(rng, t, [*known, "zebra", "yak"]) for t in benchmark.query_ids]
+    theirs = printed(RAGDOLL, f"support, seed {seed}", assess_support, rows, segments)
     path = write_jsonl(tmp_path / "run.jsonl", rows)
-    judged = [
-        {"metadata": task["metadata"]["source"] | {"source": {}}, "status": "completed",
-         "support_label": WORDS[label(task["metadata"]["statement"], task["metadata"]["citation"])]}
-        for task in stages.iter_support_tasks([row | {"segments": segments} for row in rows])
-    ]  # fmt: skip
-    judgments = write_jsonl(tmp_path / "judgments.jsonl", judged)
-    assigned = assignments.assemble_support_assignments(path, [judgments])
-    theirs = {row["topic_id"]: metric(row) for row in assigned}
     ours = scored(path, benchmark, SUPPORT, judge=JudgeSession(HashJudge()))
     # The assignments are labels, too, as people's.
+    assigned: list[dict[str, object]] = [
+        {"topic_id": topic, "run_id": "r1",
+         "sentences": [{"citations": [{"support": n} for n in s]} for s in sentences]}
+        for topic, sentences in zip(benchmark.query_ids, theirs["labels"], strict=True)
+    ]  # fmt: skip
     labels = write_jsonl(tmp_path / "labels.jsonl", assigned)
     by_labels = scored(path, benchmark, SUPPORT, assessments=(labels,))
-    for file in (ours, by_labels):
-        same = sum(
-            equal(file, row, {n: getattr(theirs[t], column) for n, column in SUPPORT.items()})
-            for row, t in enumerate(benchmark.query_ids)
-        )
-        assert same == 6 * 30
-    for name, column in SUPPORT.items():
-        mean = math.fsum(getattr(m, column) for m in theirs.values()) / len(theirs)
-        result = next(m.value for m in ours.measures if m.name == name)
-        assert result == pytest.approx(100 * mean, abs=1e-9)
+    for measure in (*ours.measures, *by_labels.measures):
+        expected = theirs[SUPPORT[measure.name]]
+        assert measure.per_query == pytest.approx(expected, abs=1e-12)
+        assert measure.value == pytest.approx(100 * math.fsum(expected) / 30, abs=1e-9)
+    assert len(ours.measures) == len(by_labels.measures) == 6
 
 
-def test_support_of_any_labels(ragdoll: Any) -> None:
+def test_support_of_any_labels(printed: FrozenNumbers) -> None:
     from citeforge.evaluator.measures.columns import Value
     from citeforge.plugins.trec import support
 
-    metric = ragdoll("ragdoll.support.metrics").support_metric
-    weights = {2: Value(1, 1), 1: Value(0.5, 0.5), 0: Value(0, 0), -1: None}
+    rng = random.Random(9)
+    every = [
+        [[rng.randint(-1, 2) for _ in range(rng.randrange(6))] for _ in range(rng.randrange(10))]
+        for _ in range(100)
+    ]
 
-    @given(st.lists(st.lists(st.integers(-1, 2), max_size=5), max_size=9))
-    @settings(max_examples=500)
-    def same(rows: list[list[int]]) -> None:
-        theirs = metric({"sentences": [{"citations": [{"support": n} for n in r]} for r in rows]})
+    def run(checkout: Path, every: list[list[list[int]]]) -> list[list[float]]:
+        with ragdoll(checkout) as module:
+            metric = module("ragdoll.support.metrics").support_metric
+        reports = [
+            {"sentences": [{"citations": [{"support": n} for n in row]} for row in rows]}
+            for rows in every
+        ]
+        return [
+            [getattr(metric(report), column) for column in SUPPORT.values()] for report in reports
+        ]
+
+    theirs = printed(RAGDOLL, "support of any labels", run, every)
+    weights = {2: Value(1, 1), 1: Value(0.5, 0.5), 0: Value(0, 0), -1: None}
+    for rows, expected in zip(every, theirs, strict=True):
         weighed = [[weights[n] for n in row] for row in rows]
         hard = [[w and Value(float(w.low == 1), float(w.low == 1)) for w in r] for r in weighed]
-        for sentences, pick, names in (
-            (weighed, support._first, ("TREC.WP", "TREC.WR")),
-            (hard, support._first, ("TREC.HP", "TREC.HR")),
-            (weighed, support._mean, ("TREC.WP@all", "TREC.WR@all")),
-        ):
-            result = [v.low for v in support.support_shares(sentences, pick)]
-            assert result == pytest.approx([getattr(theirs, SUPPORT[n]) for n in names])
-
-    same()
+        shares = [
+            share.low
+            for sentences, pick in (
+                (weighed, support._first), (hard, support._first), (weighed, support._mean),
+            )
+            for share in support.support_shares(sentences, pick)
+        ]  # fmt: skip
+        assert shares == pytest.approx(expected)
 
 
 def answers(tmp_path: Path, benchmark: Benchmark) -> Path:
@@ -184,12 +219,31 @@ def answers(tmp_path: Path, benchmark: Benchmark) -> Path:
     return write_jsonl(tmp_path / "r1.jsonl", rows)
 
 
+Rows = list[dict[str, Any]]
+
+
+def nuggets(checkout: Path, rows: Rows) -> dict[str, Any]:
+    """Figures of each topic, and their means, by nuggetizer."""
+    theirs = load_module(checkout / "src/nuggetizer/core/metrics.py", "nuggetizer_metrics")
+    scores = [theirs.calculate_nugget_scores(row["qid"], row["nuggets"]) for row in rows]
+    total = theirs.calculate_global_metrics(rows)
+    return {
+        "topics": [{c: getattr(s, c) for c in NUGGETS.values()} for s in scores],
+        "all": {c: total[c] for c in NUGGETS.values()},
+    }
+
+
+def nuggets_of_ragdoll(checkout: Path, rows: Rows) -> list[dict[str, float]]:
+    """Figures of each topic by RAGDoll."""
+    with ragdoll(checkout) as module:
+        calculate = module("ragdoll.nuggetizer.metrics").calculate_scores
+    return [{c: calculate(row["nuggets"])[c] for c in NUGGETS.values()} for row in rows]
+
+
 @pytest.mark.parametrize("seed", range(3))
-def test_nuggets(peer: Any, ragdoll: Any, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
-    theirs = load(peer("nuggetizer") / "src/nuggetizer/core/metrics.py", "nuggetizer_metrics")
-    also = ragdoll("ragdoll.nuggetizer.metrics").calculate_scores
+def test_nuggets(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    rows = [
+    rows: Rows = [
         {"qid": q, "run_id": "r1", "nuggets": [
             {"text": f"n{i}", "importance": rng.choice(["vital", "okay"]),
              "assignment": rng.choice(["support", "partial_support", "not_support", "failed"])}
@@ -197,25 +251,37 @@ def test_nuggets(peer: Any, ragdoll: Any, benchmark: Benchmark, tmp_path: Path, 
         ]}
         for q in benchmark.query_ids
     ]  # fmt: skip
+    theirs = printed(NUGGETIZER, f"seed {seed}", nuggets, rows)
+    assert printed(RAGDOLL, f"nuggets, seed {seed}", nuggets_of_ragdoll, rows) == theirs["topics"]
     file = write_jsonl(tmp_path / "assignments.jsonl", rows)
     ours = scored(answers(tmp_path, benchmark), benchmark, NUGGETS, assessments=(file,))
-    same = 0
-    for at, row in enumerate(rows):
-        scores = theirs.calculate_nugget_scores(row["qid"], row["nuggets"])
-        result = {n: getattr(scores, column) for n, column in NUGGETS.items()}
-        assert result == {n: also(row["nuggets"])[column] for n, column in NUGGETS.items()}
-        same += equal(ours, at, result)
+    same = sum(
+        equal(ours, at, {name: scores[column] for name, column in NUGGETS.items()})
+        for at, scores in enumerate(theirs["topics"])
+    )
     assert same == 4 * 30
-    total = theirs.calculate_global_metrics(rows)
     for m in ours.measures:
-        assert m.value == pytest.approx(100 * total[NUGGETS[m.name]], abs=1e-9)
+        assert m.value == pytest.approx(100 * theirs["all"][NUGGETS[m.name]], abs=1e-9)
+
+
+RUBRIC = {"Rubric.Score": False, "Rubric.Binary": True}
+
+
+def rubrics(checkout: Path, rows: Rows) -> list[dict[str, float | None]]:
+    """Figures of each topic; None where they are not defined."""
+    with ragdoll(checkout) as module:
+        score_response = module("ragdoll.rubric.metrics").score_response
+    scores = (
+        {name: score_response(row["criteria"], binary=binary) for name, binary in RUBRIC.items()}
+        for row in rows
+    )
+    return [{name: None if v != v else v for name, v in one.items()} for one in scores]
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_rubrics(ragdoll: Any, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
-    theirs = ragdoll("ragdoll.rubric.metrics").score_response
+def test_rubrics(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    rows = [
+    rows: Rows = [
         {"qid": q, "run_id": "r1", "criteria": [
             {"text": f"c{i}", "weight": rng.choice([5, 2, 1, 0.5, 0, -1, -3]),
              "verdict": rng.choice(["satisfied", "Partially Satisfied", "not_satisfied"])}
@@ -224,53 +290,72 @@ def test_rubrics(ragdoll: Any, benchmark: Benchmark, tmp_path: Path, seed: int) 
         for q in benchmark.query_ids
     ]  # fmt: skip
     rows[seed]["criteria"] = [{"text": "c", "weight": -1, "verdict": "satisfied"}]
+    theirs = printed(RAGDOLL, f"rubrics, seed {seed}", rubrics, rows)
     file = write_jsonl(tmp_path / "graded.jsonl", rows)
-    names = {"Rubric.Score": False, "Rubric.Binary": True}
-    ours = scored(answers(tmp_path, benchmark), benchmark, names, assessments=(file,))
-    same = undefined = 0
-    for at, row in enumerate(rows):
-        result = {n: theirs(row["criteria"], binary=binary) for n, binary in names.items()}
-        undefined += math.isnan(result["Rubric.Score"])
-        same += equal(ours, at, {n: None if math.isnan(v) else v for n, v in result.items()})  # type: ignore[misc]
-    assert (same, undefined > 0) == (2 * 30, True)
+    ours = scored(answers(tmp_path, benchmark), benchmark, RUBRIC, assessments=(file,))
+    assert sum(equal(ours, at, one) for at, one in enumerate(theirs)) == 2 * 30
+    assert any(one["Rubric.Score"] is None for one in theirs)
+
+
+REPORTS = {"DRAGUN.Supportive": "supportive_score", "DRAGUN.Contradictory": "contradictory_score"}
+IMPORTANCE = ("A: Have to Know", "B: Good to Know", "C: Nice to Know")
+COLUMNS = ("topic_id", "run_tag", "answer_id", "annotation")
+
+
+def dragun(checkout: Path, topics: Rows, lines: list[list[str]]) -> dict[str, Any]:
+    """Figures of each topic, and of the run."""
+    import pandas as pd
+
+    theirs = load_module(checkout / "utils" / "score.py", "dragun_score")
+    assert tuple(theirs.IMPORTANCE_MAP) == IMPORTANCE
+    with TemporaryDirectory() as folder:
+        for topic in topics:
+            Path(folder, f"{topic['topic_id']}.json").write_text(json.dumps(topic))
+        theirs.RUBRICS_DIR = folder
+        frame = pd.DataFrame(lines, columns=COLUMNS)
+        theirs.score_report_generation(frame, theirs.load_rubrics(), folder, "human")
+        per_topic, per_run = (
+            pd.read_csv(Path(folder, f"human_report_generation_per_{one}_results.csv"))
+            for one in ("topic", "run")
+        )
+    columns = list(REPORTS.values())
+    return {
+        "topics": per_topic.set_index("topic_id")[columns].to_dict("index"),
+        "run": per_run[columns].to_dict("records")[0],
+    }
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_dragun(peer: Any, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
-    pandas = pytest.importorskip("pandas")
-    theirs = load(peer("resources") / "utils" / "score.py", "dragun_score")
+def test_dragun(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
     folder = tmp_path / "human_rubrics"
     folder.mkdir()
+    topics: Rows = []
     lines = []
     for topic in benchmark.query_ids:
-        questions = [
+        questions: Rows = [
             {"question_id": f"{topic}-{rank}", "question_text": "Who?",
-             "importance": rng.choice(list(theirs.IMPORTANCE_MAP)),
+             "importance": rng.choice(IMPORTANCE),
              "short_answers": [{"answer_id": f"a{rank}-{i}", "answer_text": "He."}
                                for i in range(rng.randrange(0, 5))]}
             for rank in range(1, rng.randrange(2, 10))
         ]  # fmt: skip
         questions[0]["short_answers"] = [{"answer_id": "a1-0", "answer_text": "She."}]
-        (folder / f"{topic}.json").write_text(json.dumps({"topic_id": topic, "rubrics": questions}))
+        topics.append({"topic_id": topic, "rubrics": questions})
+        (folder / f"{topic}.json").write_text(json.dumps(topics[-1]))
         share = rng.choice([1.0, 1.0, 0.6])  # of the short answers that somebody assessed
         for n, answer in enumerate(a for q in questions for a in q["short_answers"]):
             if n == 0 or rng.random() < share:
                 said = rng.choice(["supports", "partial", "contradicts", "none"])
-                lines.append((topic, "r1", answer["answer_id"], said))
+                lines.append([topic, "r1", answer["answer_id"], said])
     labels = tmp_path / "labels.csv"
-    frame = pandas.DataFrame(lines, columns=["topic_id", "run_tag", "answer_id", "annotation"])
-    frame.to_csv(labels, index=False)
-    theirs.RUBRICS_DIR = str(folder)
-    theirs.score_report_generation(frame, theirs.load_rubrics(), str(tmp_path), "human")
-    topics = pandas.read_csv(tmp_path / "human_report_generation_per_topic_results.csv")
-    runs = pandas.read_csv(tmp_path / "human_report_generation_per_run_results.csv")
-    names = {"DRAGUN.Supportive": "supportive_score", "DRAGUN.Contradictory": "contradictory_score"}
-    ours = scored(answers(tmp_path, benchmark), benchmark, names, assessments=(folder, labels))
-    same = 0
-    for _, row in topics.iterrows():
-        at = benchmark.row_of[row["topic_id"]]
-        same += equal(ours, at, {n: row[column] for n, column in names.items()})
+    labels.write_text("".join(f"{','.join(line)}\n" for line in [list(COLUMNS), *lines]))
+    theirs = printed(DRAGUN, f"seed {seed}", dragun, topics, lines)
+    ours = scored(answers(tmp_path, benchmark), benchmark, REPORTS, assessments=(folder, labels))
+    same = sum(
+        equal(ours, benchmark.row_of[topic], {name: one[c] for name, c in REPORTS.items()})
+        for topic, one in theirs["topics"].items()
+    )
     assert same == 2 * 30
     for m in ours.measures:
-        assert m.value == pytest.approx(100 * runs[names[m.name]][0], abs=1e-9)
+        assert m.value == pytest.approx(100 * theirs["run"][REPORTS[m.name]], abs=1e-9)

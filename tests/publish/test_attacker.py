@@ -10,35 +10,28 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import attacks
+import citeforge as cf
 from attacks import Ranking, View, by_chance, hits, naive_half, probability, tried_out, view
-from citeforge.builders.build import build
 from citeforge.builders.packaging.hiding import write_secret
 from citeforge.builders.packaging.verify import verify
-from citeforge.library.benchmarks import load
 from citeforge.package.kinds import find_kind
 from citeforge.package.package import Package
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import (
-    AlceRecipe,
-    HagridRecipe,
-    RageRecipe,
-    Recipe,
-    RunOptions,
-)
-from conftest import EXAMPLES, Cli, content
+from citeforge.schemas.recipes.records import Recipe
+from conftest import EXAMPLES, Inline, content, refused
 from leaky_sources import N, write_asqa, write_hagrid, write_rage, write_source
 from servers.hub import hub_server
 
@@ -46,6 +39,9 @@ SURE, BLIND = 1e-6, 0.001
 """An attack works when chance would do as well with less than SURE; a figure that chance reaches
 with more than BLIND is no better than chance."""
 KINDS = ("rage", "alce", "hagrid")
+EACH_KIND = pytest.mark.parametrize(
+    "kind", ["rage", *(pytest.param(k, marks=pytest.mark.slow) for k in KINDS[1:])]
+)
 MINING = Mining(seemingly_relevant=5, irrelevant=8)
 TWO_SETS = (Mixture(name="a", relevant=3, irrelevant=6, seemingly_relevant=0),
             Mixture(name="b", relevant=3, irrelevant=0, seemingly_relevant=5))  # fmt: skip
@@ -62,13 +58,13 @@ def made(recipe: Recipe, out: Path, secret: int = 1) -> Path:
     """Build; a hidden one with a secret of its number."""
     is_hidden = isinstance(recipe, Hideable) and recipe.hidden
     there = secret_in(out.with_name(f"secret{secret}"), secret) if is_hidden else None
-    build(recipe, RunOptions(out=out, secret_from=there))
+    cf.build(recipe, out, run=cf.RunOptions(secret_from=there))
     return out
 
 
 @dataclass
 class Target:
-    """A benchmark as an attacker sees it, with what he does not see.
+    """A benchmark as an attacker sees it, with what is hidden from him.
 
     Attributes:
         package: whole.
@@ -112,37 +108,46 @@ def recipe_of(kind: str, root: Path, **more: Any) -> Recipe:
     source = f"beir:{root / 'beir'}"
     if kind == "rage":
         mixtures = {} if more.get("hidden") else {"mixtures": TWO_SETS}
-        return RageRecipe(source=source, candidates="bm25", mining=MINING, **{**mixtures, **more})
+        return cf.RageRecipe(
+            source=source, candidates="bm25", mining=MINING, **{**mixtures, **more}
+        )
     if kind == "alce":
         retrieving = Retrieving(depth=8)
-        return AlceRecipe(source=source, corpus=source, k=6, retrieving=retrieving, **more)
-    return HagridRecipe(source=f"hagrid:{root / 'hagrid.jsonl'}", **more)
+        return cf.AlceRecipe(source=source, corpus=source, k=6, retrieving=retrieving, **more)
+    return cf.HagridRecipe(source=f"hagrid:{root / 'hagrid.jsonl'}", **more)
+
+
+Targets = Callable[[str], Target]
 
 
 @pytest.fixture(scope="module")
-def careless(root: Path) -> dict[str, Target]:
-    """Packages that lost their labels and nothing else."""
-    result = {}
-    for kind in KINDS:
+def careless(root: Path) -> Targets:
+    """Kind to a package that lost its labels and nothing else."""
+
+    @cache
+    def target(kind: str) -> Target:
         package = made(recipe_of(kind, root), root / f"plain-{kind}")
-        result[kind] = Target.of(package, naive_half(package, root / f"naive-{kind}"))
-    return result
+        return Target.of(package, naive_half(package, root / f"naive-{kind}"))
+
+    return target
 
 
 @pytest.fixture(scope="module")
-def hidden(root: Path) -> dict[str, Target]:
+def hidden(root: Path) -> Targets:
     """The same sources, built with ``--hidden`` and published with ``--hide-gold``."""
-    result = {}
-    for kind in KINDS:
+
+    @cache
+    def target(kind: str) -> Target:
         package = made(recipe_of(kind, root, hidden=True), root / f"hidden-{kind}")
         split_package(package, root / f"public-{kind}", root / f"gold-{kind}")
         assert verify(package) == verify(root / f"public-{kind}") == []
-        result[kind] = Target.of(package, root / f"public-{kind}")
-    return result
+        return Target.of(package, root / f"public-{kind}")
+
+    return target
 
 
 def source_texts(root: Path) -> list[str]:
-    """The corpus that everybody may have, in its order."""
+    """The public corpus, in its order."""
     lines = (root / "beir" / "corpus.jsonl").read_text().splitlines()
     return [json.loads(line)["text"] for line in lines]
 
@@ -175,18 +180,20 @@ def test_chance_is_what_arithmetic_says() -> None:
     assert twice == pytest.approx(1 / 15 * 1 / 15)
 
 
-def test_every_attack_opens_a_careless_package(careless: dict[str, Target], root: Path) -> None:
+@EACH_KIND
+def test_every_attack_opens_a_careless_package(careless: Targets, root: Path, kind: str) -> None:
     for name, attack, kinds in attacks_of(root):
-        for kind in kinds:
-            result, by_luck = careless[kind].hits(attack)
-            assert by_luck < SURE, (name, kind, result)
-    # 10 queries with 1, with 2 and with 3 relevant passages; undone by its seed, all are known.
-    assert careless["rage"].hits(attacks.by_seed(0))[0] == 10 * 1 + 10 * 2 + 10 * 3
+        if kind in kinds:
+            result, by_luck = careless(kind).hits(attack)
+            assert by_luck < SURE, (name, result)
+    if kind == "rage":
+        # 10 queries with 1, 2 and 3 relevant passages each; undone by its seed, all are known.
+        assert careless("rage").hits(attacks.by_seed(0))[0] == 10 * 1 + 10 * 2 + 10 * 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_attack_beats_chance(hidden: dict[str, Target], root: Path, kind: str) -> None:
-    target = hidden[kind]
+@EACH_KIND
+def test_no_attack_beats_chance(hidden: Targets, root: Path, kind: str) -> None:
+    target = hidden(kind)
     size = {"rage": 9, "alce": 6, "hagrid": 6}[kind]
     chance = (10 * 1 * 1 + 10 * 2 * 2 + 10 * 3 * 3) / size
     assert by_chance(target.half.shown, target.truth) == pytest.approx(chance)
@@ -195,33 +202,34 @@ def test_no_attack_beats_chance(hidden: dict[str, Target], root: Path, kind: str
         assert by_luck > BLIND, (name, result, chance)
 
 
+@pytest.mark.slow
 def test_sizes_tell_how_many_are_relevant_unless_they_are_equal(
-    careless: dict[str, Target], hidden: dict[str, Target]
+    careless: Targets, hidden: Targets
 ) -> None:
-    sizes = {q: len(ids) for q, ids in careless["rage"].half.shown.items()}
-    assert all(sizes[q] - 6 == len(careless["rage"].truth[q]) for q in sizes)
-    for target in hidden.values():
-        assert len({len(ids) for ids in target.half.shown.values()}) == 1
+    sizes = {q: len(ids) for q, ids in careless("rage").half.shown.items()}
+    assert all(sizes[q] - 6 == len(careless("rage").truth[q]) for q in sizes)
+    for kind in KINDS:
+        assert len({len(ids) for ids in hidden(kind).half.shown.values()}) == 1
 
 
-def test_two_releases_tell_what_they_share(root: Path, hidden: dict[str, Target]) -> None:
+@pytest.mark.slow
+def test_two_releases_tell_what_they_share(root: Path, careless: Targets, hidden: Targets) -> None:
     """With another seed or secret they do; with the same secret they are the same."""
     again = made(recipe_of("rage", root, seed=1), root / "plain-again")
-    plain = Target.of(root / "plain-rage", root / "naive-rage")
     other = view(naive_half(again, root / "naive-again"))
-    assert plain.hits(attacks.by_another_release(other))[1] < SURE
+    assert careless("rage").hits(attacks.by_another_release(other))[1] < SURE
     for secret, name in ((1, "same"), (2, "new")):
         package = made(recipe_of("rage", root, hidden=True), root / f"{name}-rage", secret)
         split_package(package, root / f"public-{name}", root / f"gold-{name}")
         attack = attacks.by_another_release(view(root / f"public-{name}"))
-        by_luck = hidden["rage"].hits(attack)[1]
+        by_luck = hidden("rage").hits(attack)[1]
         assert (by_luck > BLIND) == (name == "same")
     first, same = root / "hidden-rage", root / "same-rage"
     assert Package(first).hash == Package(same).hash != Package(root / "new-rage").hash
 
 
 def test_a_release_with_other_contexts_is_refused(
-    root: Path, hidden: dict[str, Target], monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import huggingface_hub.constants as constants
 
@@ -233,15 +241,16 @@ def test_a_release_with_other_contexts_is_refused(
         split_package(folder, folder.with_name("public"), folder.with_name("gold"))
     with hub_server() as hub:
         publisher = Publisher(hub.url, "hf_test")
-        with pytest.raises(UsageError, match="publish it with --hide-gold"):
+        with refused("hidden-gold", cf.UsageError):
             publisher.publish(package, "org/b")
         publisher.publish(package.with_name("public"), "org/b")
-        with pytest.raises(InputError, match="two contexts of a query share tells"):
+        with refused("hidden-gold", cf.InputError, path="org/b"):
             publisher.plan(other.with_name("public"), "org/b")
         assert not publisher.plan(package.with_name("public"), "org/b").moving()
 
 
-def test_twins_of_a_hidden_benchmark(cli: Cli, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_twins_of_a_hidden_benchmark(inline: Inline, tmp_path: Path) -> None:
     """From the sources to a score, on the command line; each of the two has a secret of its own."""
     (tmp_path / "beir").symlink_to(EXAMPLES / "facts")
     replay = EXAMPLES / "twins" / "replay.jsonl"
@@ -251,7 +260,7 @@ def test_twins_of_a_hidden_benchmark(cli: Cli, tmp_path: Path) -> None:
         ("build", "rage", "--source", "beir:beir", "--candidates", "bm25", *hide[0], "--out", "r"),
         ("build", "twins", "--benchmark", "r", "--llm", "replay:t.db", *hide[1], "--out", "twins"),
     ):
-        assert cli(*args).returncode == 0, args
+        assert inline(*args).returncode == 0, args
     split_package(tmp_path / "twins", tmp_path / "public", tmp_path / "gold")
     assert verify(tmp_path / "twins") == verify(tmp_path / "public") == []
     target = Target.of(tmp_path / "twins", tmp_path / "public")
@@ -261,15 +270,15 @@ def test_twins_of_a_hidden_benchmark(cli: Cli, tmp_path: Path) -> None:
     # The same contexts in another order and under other names: the twins' secret is not the base's.
     (base, mine) = (Package(tmp_path / n) for n in ("r", "twins"))
     assert base.context_table("mix") != mine.context_table("mix")
-    whole = load(tmp_path / "public", tmp_path / "gold")
+    whole = cf.load(tmp_path / "public", tmp_path / "gold")
     assert content(whole.folder) == content(tmp_path / "twins")
-    assert cli("run", "random", "--benchmark", "public", "--out", "s.jsonl").returncode == 0
+    assert inline("run", "random", "--benchmark", "public", "--out", "s.jsonl").returncode == 0
     half = ("--benchmark", "public", "--gold", "gold")
-    assert cli("score", "s.jsonl", *half, "--out", "s.json").returncode == 0
+    assert inline("score", "s.jsonl", *half, "--out", "s.json").returncode == 0
     assert json.loads((tmp_path / "s.json").read_text())["gold"] == "withheld"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Path) -> None:
     """Other labels, same public half, to the byte, but for the hash of the whole: no size,
     statistic, null or row group of any file can tell one from the other."""
@@ -280,15 +289,15 @@ def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Pat
         if kind == "rage":
             labels = ({"q1": ["p0", "p1"], "q2": ["p7"]}, {"q1": ["p5"], "q2": ["p2", "p3", "p8"]})
             write_rage(source, labels[number])
-            recipe: Any = RageRecipe(
+            recipe: Any = cf.RageRecipe(
                 source=f"beir:{source}", name="b", candidates="bm25", mining=mining
             )
         elif kind == "alce":
             write_asqa(source, ("1900", "1902")[number])
-            recipe = AlceRecipe(source=f"alce:{source}", name="b")
+            recipe = cf.AlceRecipe(source=f"alce:{source}", name="b")
         else:
             write_hagrid(source, number)
-            recipe = HagridRecipe(source=f"hagrid:{source}", name="b")
+            recipe = cf.HagridRecipe(source=f"hagrid:{source}", name="b")
         for is_hidden in halves:
             out = tmp_path / f"{is_hidden}{number}" / "b"
             package = made(recipe.model_copy(update={"hidden": is_hidden}), out)
@@ -315,7 +324,7 @@ def test_a_hash_of_few_labels_is_tried_out(tmp_path: Path) -> None:
     """Two queries with one of nine passages each: 9 · 9 = 81 files of judgements, one of which has
     the sha256 that a manifest states of its source."""
     write_rage(tmp_path / "beir", {"q1": ["p4"], "q2": ["p6"]})
-    recipe = RageRecipe(source=f"beir:{tmp_path / 'beir'}", candidates="bm25", mining=MINING)
+    recipe = cf.RageRecipe(source=f"beir:{tmp_path / 'beir'}", candidates="bm25", mining=MINING)
     qrels = (tmp_path / "beir" / "qrels" / "test.tsv").read_text()
     pairs = itertools.product(range(9), range(9))
     guesses = {f"{a}{b}": qrels.replace("p4", f"p{a}").replace("p6", f"p{b}") for a, b in pairs
@@ -335,11 +344,12 @@ def test_a_hash_of_few_labels_is_tried_out(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@EACH_KIND
 def test_what_is_public_speaks_of_public_files_alone(
-    hidden: dict[str, Target], root: Path, kind: str
+    hidden: Targets, root: Path, kind: str
 ) -> None:
-    public, package = root / f"public-{kind}", hidden[kind].package
+    target = hidden(kind)
+    public, package = root / f"public-{kind}", target.package
     secret = (package / "secret.hex").read_text().strip()
     files = content(public)
     assert {n.split("/")[0] for n in files} <= {
@@ -349,25 +359,26 @@ def test_what_is_public_speaks_of_public_files_alone(
     public_hashes = {hashlib.sha256(content).hexdigest() for content in files.values()}
     public_hashes |= {manifest["benchmark_hash"], manifest["manifest_sha256"]}
     public_hashes |= {manifest["config"]["joined_hash"]}
-    assert set(re.findall(r"\b[0-9a-f]{64}\b", hidden[kind].half.texts)) <= public_hashes
+    assert set(re.findall(r"\b[0-9a-f]{64}\b", target.half.texts)) <= public_hashes
     assert not any(secret.encode() in content for content in files.values())
     assert manifest["counts"] == manifest["short_mappings"] == manifest["models"] == {}
     assert set(manifest["config"]) == {"hidden_gold", "joined_hash", "contexts", "metadata"}
     assert not any("relevant" in name for name in json.loads(files["stats.json"]))
-    assert not any(hidden[kind].half.queries.values())
-    assert not any(metadata for _, _, metadata in hidden[kind].half.passages.values())
+    assert not any(target.half.queries.values())
+    assert not any(metadata for _, _, metadata in target.half.passages.values())
     assert (root / f"gold-{kind}" / "secret.hex").stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.slow
 def test_judged_passages_that_no_context_shows_stay_hidden(
-    careless: dict[str, Target], hidden: dict[str, Target]
+    careless: Targets, hidden: Targets
 ) -> None:
     """Of ALCE's eight candidates six are shown; the whole corpus of a RAGE benchmark is public."""
     for targets, alone in ((careless, False), (hidden, True)):
-        half = targets["alce"].half
+        half = targets("alce").half
         shown = {i for ids in half.contexts[next(iter(half.contexts))].values() for i in ids}
         assert (set(half.passages) == shown) == alone
-    assert len(hidden["rage"].half.passages) == 8 * N
+    assert len(hidden("rage").half.passages) == 8 * N
 
 
 def test_fields_of_metadata_are_named_to_stay(root: Path, tmp_path: Path) -> None:
@@ -378,11 +389,11 @@ def test_fields_of_metadata_are_named_to_stay(root: Path, tmp_path: Path) -> Non
     assert not any(metadata for _, _, metadata in half.passages.values())
 
 
-def test_what_cannot_be_hidden_says_why(root: Path, careless: dict[str, Target]) -> None:
-    with pytest.raises(
-        UsageError, match=r"built without --hidden.*citeforge build rage .*--hidden"
-    ):
-        split_package(careless["rage"].package, root / "no", root / "no")
+def test_what_cannot_be_hidden_says_why(root: Path, careless: Targets) -> None:
+    with refused("hidden-gold", cf.UsageError) as caught:
+        split_package(careless("rage").package, root / "no", root / "no")
+    # The command that would have been right.
+    assert re.search("citeforge build rage .*--hidden", str(caught.value))
     for name in ("kalma", "authorship", "deflection", "faithfulness", "position"):
         kind = find_kind(name)
         assert kind is not None

@@ -22,8 +22,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.publish.card import write_card
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
-from citeforge.schemas.errors import InputError
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline, refused
 
 
 @pytest.fixture
@@ -32,11 +31,11 @@ def folder(package: Path, tmp_path: Path) -> Path:
     return tmp_path / "facts"
 
 
-def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
+def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
-    assert cli("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
-    assert cli("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
-    result = cli("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
+    assert inline("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
+    assert inline("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    result = inline("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
     assert result.returncode == 0, result.stderr
     assert verify(folder) == []
     text = (folder / "README.md").read_text()
@@ -53,34 +52,34 @@ def test_the_card_says_what_is_known(folder: Path, cli: Cli) -> None:
     again = write_card(folder)
     assert (folder / "README.md").read_text() == text
     assert again.version == "1.2.0"
-    assert cli("export", "card", folder, "--version", "two").returncode == 2
+    assert inline("export", "card", folder, "--version", "two").code == "bad-option"
 
 
-def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, cli: Cli) -> None:
+def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, inline: Inline) -> None:
     card = folder / "README.md"
     card.write_text(f"{card.read_text()}\nMy own words.\n")
-    result = cli("export", "card", folder)
-    assert result.returncode == 1
-    assert "README.md: was changed by hand; your text in card.md beside it" in result.stderr
+    result = inline("export", "card", folder)
+    assert (result.returncode, result.code) == (1, "hash-mismatch")
+    assert "was changed by hand; your text in card.md beside it" in result.stderr
     assert card.read_text().endswith("My own words.\n")
     card.unlink()
     (folder / "card.md").write_text("My own words.\n")
-    assert cli("export", "card", folder).returncode == 0
+    assert inline("export", "card", folder).returncode == 0
     assert "My own words." in card.read_text()
     assert verify(folder) == []
 
 
-def test_what_is_no_audit_is_not_rendered(folder: Path) -> None:
+def test_a_damaged_audit_is_not_rendered(folder: Path) -> None:
     write_card(folder)
-    with pytest.raises(InputError, match=r"audit\.json"):
+    with refused("missing-field", path=folder / "audit.json"):
         write_card(folder, audit='{"flaws": {}, "false_negatives": "few"}')
 
 
 def test_the_command_in_the_card_makes_the_same_benchmark(
-    folder: Path, cli: Cli, tmp_path: Path
+    folder: Path, inline: Inline, tmp_path: Path
 ) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
-    first = cli(
+    first = inline(
         *("build", "rage", "--source", "beir:examples/facts", "--embedder", "offline"),
         *("--limit", "12", "--seed", "5", "--n-seemingly", "4", "--mixture", "a=1,2,2"),
         *("--mixture", "b=2,0,1", "--corpus", "pool", "--base", "0", "--out", "one"),
@@ -88,17 +87,17 @@ def test_the_command_in_the_card_makes_the_same_benchmark(
     assert first.returncode == 0, first.stderr
     words = shlex.split(command_of(load_intact(tmp_path / "one")))
     assert words[:3] == ["citeforge", "build", "rage"]
-    assert cli(*words[1:-1], "two").returncode == 0
+    assert inline(*words[1:-1], "two").returncode == 0
     one, two = load_intact(tmp_path / "one"), load_intact(tmp_path / "two")
     assert one.benchmark_hash == two.benchmark_hash
     graph = EXAMPLES / "people" / "graph.ttl"
     args = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k")
-    assert cli(*args).returncode == 0
+    assert inline(*args).returncode == 0
     assert "--pairs-from-kg father" in command_of(load_intact(tmp_path / "k"))
     args = ("build", "authorship", "--benchmark", "one", "--k", "3", "--out", "a")
-    assert cli(*args).returncode == 0
+    assert inline(*args).returncode == 0
     words = shlex.split(command_of(load_intact(tmp_path / "a")))
-    assert cli(*words[1:-1], "b").returncode == 0
+    assert inline(*words[1:-1], "b").returncode == 0
     assert load_intact(tmp_path / "a").benchmark_hash == load_intact(tmp_path / "b").benchmark_hash
 
 
@@ -127,7 +126,7 @@ def made(licence: str | None, *sources: tuple[str, str | None]) -> Manifest:
                     contexts={})  # fmt: skip
 
 
-def test_what_others_say_is_one_line_without_tags(folder: Path) -> None:
+def test_names_from_outside_are_one_line_without_tags(folder: Path) -> None:
     """Names of models and licences come from endpoints and sources."""
     manifest = load_intact(folder)
     hostile = "x`\n---\nlicense: mit\n# Heading\n<script>alert(1)</script>"
@@ -152,7 +151,7 @@ def test_licences() -> None:
     assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
     assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
     assert conflicts(made("cc-by-sa-3.0", ("hagrid", "cc-by-sa-3.0"))) == []
-    # Nobody can tell what an unknown licence allows: the benchmark has to be under it, too.
+    # What an unknown licence allows is not known: the benchmark has to be under it, too.
     assert "which is not known here" in conflicts(made("mit", ("kalma", "other")))[0]
     assert conflicts(made("other", ("kalma", "other"))) == []
     both = made("cc-by-nc-4.0", ("beir", "cc-by-sa-4.0"), ("alce", "cc-by-nc-4.0"))

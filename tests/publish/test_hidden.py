@@ -1,4 +1,4 @@
-"""A gold half that somebody else made: its own files alone are taken, and nothing else written."""
+"""Gold halves of third parties: only their own files are read, and nothing else is written."""
 
 import json
 from pathlib import Path
@@ -7,12 +7,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from citeforge.builders.build import build
+import citeforge as cf
 from citeforge.engines.io.files import digest, sha256_file
 from citeforge.engines.io.tables import write_table
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.library.benchmarks import load
-from citeforge.library.scores import score
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.plugins.leaderboard.build import build_site
@@ -20,9 +17,7 @@ from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import CONTEXTS
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.records import RunOptions
-from citeforge.systems.run import run_system
+from conftest import refused
 
 
 @pytest.fixture
@@ -52,7 +47,7 @@ def files_of(folder: Path) -> dict[str, str]:
     ],
 )  # fmt: skip
 def test_no_name_leads_out(halves: tuple[Path, Path], tmp_path: Path, name: str) -> None:
-    """Beside the joined copy, and three folders up, lies a letter of the user: it stays."""
+    """A letter of the user beside the joined copy, and one three folders up, stay as they are."""
     public, gold = halves
     out = tmp_path / "a" / "b" / "joined"
     letters = [tmp_path / "letter.json", tmp_path.parent / "letter.json"]
@@ -60,30 +55,30 @@ def test_no_name_leads_out(halves: tuple[Path, Path], tmp_path: Path, name: str)
         letter.write_text("dear")
     (public / "letter.json").write_text("overwritten")
     forge(gold / "manifest.json", files={**files_of(gold), name: "0" * 64})
-    with pytest.raises(InputError, match=r"manifest\.json files\..* is no file of a package"):
+    with refused("wrong-value", path=gold / "manifest.json"):
         join_package(public, gold, out)
     assert [x.read_text() for x in letters] == ["dear", "dear"]
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    "name",
+    ("name", "code"),
     [
-        "letter.json",
-        "mapping/relevant-00000-of-00001.parquet",
-        "contexts/mix-00000-of-00001.parquet",
+        ("letter.json", "missing-file"),
+        ("mapping/relevant-00000-of-00001.parquet", "wrong-benchmark"),
+        ("contexts/mix-00000-of-00001.parquet", "wrong-benchmark"),
     ],
 )
-def test_no_file_of_the_public_half_stands_for_one_of_the_gold(
-    halves: tuple[Path, Path], name: str
+def test_no_file_of_the_public_half_takes_the_place_of_one_of_the_gold(
+    halves: tuple[Path, Path], name: str, code: str
 ) -> None:
     public, gold = halves
     (public / "letter.json").write_text("dear")
     theirs = sha256_file(public / name) if (public / name).exists() else "0" * 64
     files = {**files_of(gold), name: theirs}
     forge(gold / "manifest.json", files=files, benchmark_hash=benchmark_hash(files))
-    with pytest.raises(InputError, match=rf"is not the gold of facts|{name}: is missing"):
-        load(public, gold)
+    with refused(code, cf.InputError):
+        cf.load(public, gold)
 
 
 def test_files_that_the_manifest_does_not_list_stay(
@@ -104,19 +99,25 @@ def test_a_link_in_a_gold_half(halves: tuple[Path, Path], tmp_path: Path, name: 
     public, gold = halves
     (gold / name).rename(tmp_path / "away")
     (gold / name).symlink_to(tmp_path / "away")
-    with pytest.raises(InputError, match=f"{name}: is a link, or lies behind one"):
-        load(public, gold)
+    with refused("link-outside", path=gold / name):
+        cf.load(public, gold)
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("public_hash", "x"), ("public_hash", None), ("shown", ["stats.json"])],
+    ("field", "value", "code", "place"),
+    [
+        ("public_hash", "x", "wrong-value", "public_hash"),
+        ("public_hash", None, "wrong-type", "public_hash"),
+        ("shown", ["stats.json"], "unknown-field", "shown"),
+    ],
 )
-def test_links_of_wrong_types(halves: tuple[Path, Path], field: str, value: object) -> None:
+def test_links_of_wrong_types(
+    halves: tuple[Path, Path], field: str, value: object, code: str, place: str
+) -> None:
     public, gold = halves
     forge(gold / "hidden.json", **{field: value})
-    with pytest.raises(InputError, match=rf"hidden\.json {field}"):
-        load(public, gold)
+    with refused(code, path=gold / "hidden.json", field=place):
+        cf.load(public, gold)
 
 
 @pytest.mark.parametrize(
@@ -127,15 +128,15 @@ def test_labels_of_another_benchmark(halves: tuple[Path, Path], field: str, valu
     """A gold half that only claims to belong to the public one."""
     public, gold = halves
     forge(gold / "manifest.json", **{field: value})
-    with pytest.raises(InputError, match=f"{field}: is of another benchmark"):
-        load(public, gold)
+    with refused("wrong-benchmark", path=gold / "manifest.json", field=field):
+        cf.load(public, gold)
 
 
-def test_labels_forged_by_somebody_without_the_secret(halves: tuple[Path, Path]) -> None:
+def test_labels_forged_without_the_secret(halves: tuple[Path, Path]) -> None:
     """Every first passage becomes relevant, and each hash of the gold half fits: only what the
-    public half says of its gold does not."""
+    public half records of its gold does not."""
     public, gold = halves
-    whole = load(public, gold)
+    whole = cf.load(public, gold)
     said = json.loads((public / "manifest.json").read_text())["config"]["joined_hash"]
     assert said == whole.hash != whole.manifest.config.get("joined_hash")
     name = "contexts/mix-00000-of-00001.parquet"
@@ -146,24 +147,22 @@ def test_labels_forged_by_somebody_without_the_secret(halves: tuple[Path, Path])
     write_table(gold / "contexts", "mix", pa.Table.from_pylist(rows, schema=CONTEXTS))
     files = {**files_of(gold), name: sha256_file(gold / name)}
     forge(gold / "manifest.json", files=files, benchmark_hash=benchmark_hash(files))
-    with pytest.raises(
-        InputError, match=f"is not the gold of facts@.*gold half .* of facts@{said[:8]}"
-    ):
-        load(public, gold)
+    with refused("wrong-benchmark", path=gold) as caught:
+        cf.load(public, gold)
+    assert f"of facts@{said[:8]}" in str(caught.value.allowed)
 
 
 @pytest.mark.parametrize("kind", ["kalma", "authorship", "deflection"])
 def test_halves_of_kinds_that_cannot_hide_gold(
     halves: tuple[Path, Path], tmp_path: Path, kind: str
 ) -> None:
-    """No half of these is made, and none that somebody made by hand is read."""
+    """No half of these is made, and none that was made by hand is read."""
     public, gold = halves
     for half in halves:
         forge(half / "manifest.json", kind=kind)
-    message = f"not for {kind} benchmarks"
-    with pytest.raises(InputError, match=message):
-        load(public, gold)
-    with pytest.raises(InputError, match=message):
+    with refused("hidden-gold", path=gold):
+        cf.load(public, gold)
+    with refused("hidden-gold", path=gold):
         build_site(public, [], tmp_path / "site", gold=gold)
 
 
@@ -174,8 +173,8 @@ def test_labels_do_not_stay_where_halves_do_not_fit(
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "work"))
     (tmp_path / "work").mkdir()
     forge(gold / "manifest.json", files={**files_of(gold), "stats.json": "0" * 64})
-    with pytest.raises(InputError, match=r"stats\.json"):
-        load(public, gold)
+    with refused("hash-mismatch"):
+        cf.load(public, gold)
     assert list((tmp_path / "work").iterdir()) == []
 
 
@@ -184,20 +183,19 @@ def test_what_is_made_of_hidden_labels_is_not_published(
 ) -> None:
     """A benchmark of every cell of them has no secret of its own, and shows every label."""
     out = tmp_path / "cells"
-    build(DeflectionRecipe(benchmark=hidden_package), RunOptions(out=out))
-    with pytest.raises(UsageError, match="made of a benchmark that was built with --hidden"):
+    cf.build(DeflectionRecipe(benchmark=hidden_package), out)
+    with refused("hidden-gold", cf.UsageError):
         Publisher("http://127.0.0.1:9", "token").plan(out, "org/cells")
-    with pytest.raises(InputError, match="pages would show them"):
+    with refused("hidden-gold", path=out):
         build_site(out, [], tmp_path / "site")
-    assert Benchmark(out).has_hidden_gold
+    assert cf.load(out).has_hidden_gold
 
 
-def test_a_perfect_system_says_that_a_public_half_has_no_gold(
-    halves: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_a_perfect_system_needs_gold(halves: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
-    with pytest.raises(InputError, match=r"echo-relevant needs gold.*a public half holds no gold"):
-        run_system("echo-relevant", Benchmark(halves[0]), [], 1, 0, out)
+    with refused("no-relevant", path=halves[0]) as caught:
+        cf.run("echo-relevant", halves[0], out=out)
+    assert "a public half has no gold" in str(caught.value.allowed)
     assert not out.exists()
 
 
@@ -206,8 +204,8 @@ def test_scoring_without_the_gold_half_says_what_is_missing(
 ) -> None:
     public, _ = halves
     for folder, name in ((hidden_package, "whole.jsonl"), (public, "half.jsonl")):
-        run_system("random", Benchmark(folder), [], 1, 0, tmp_path / name)
-        missing = score(tmp_path / name, benchmark=public).not_computed
+        cf.run("random", folder, out=tmp_path / name)
+        missing = cf.score(tmp_path / name, benchmark=public).not_computed
         assert {m.name: m.reason for m in missing}["CiteP"] == (
             "the labels of this benchmark are hidden; give its gold half with --gold"
         )

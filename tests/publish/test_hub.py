@@ -13,6 +13,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.package import manifest_digest, render_manifest
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
@@ -21,8 +22,9 @@ from citeforge.publish.card import write_card
 from citeforge.publish.hidden import join_package, split_package
 from citeforge.publish.hub import Publisher, parse_hub
 from citeforge.publish.hub_errors import hub_errors
-from citeforge.schemas.errors import InputError, UsageError
-from conftest import Cli, content, write_beir
+from citeforge.schemas.recipes.mixture import Mixture
+from citeforge.schemas.recipes.rage import Mining
+from conftest import Inline, content, refused, write_beir
 from servers.hub import Hub, hub_server
 
 REPO = "org/small"
@@ -48,20 +50,31 @@ def environment() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A package of five tables."""
-    from click.testing import CliRunner
-
-    from citeforge.cli.main import cli
-
     root = tmp_path_factory.mktemp("small")
     texts = {f"p{i}": f"Passage {i} says this and that." for i in range(6)}
     beir = write_beir(root / "beir", texts, {"q1": "What?", "q2": "Who?"}, [("q1", "p1", 1),
                       ("q2", "p2", 1)])  # fmt: skip
-    args = ["build", "rage", "--source", f"beir:{beir}", "--embedder", "offline", "--out"]
-    args += [str(root / "small"), "--licence", "cc0-1.0", "--n-seemingly", "0"]
-    result = CliRunner().invoke(cli, [*args, "--mixture", "mix=1,2,0"])
-    assert result.exit_code == 0, result.output
+    recipe = cf.RageRecipe(
+        source=f"beir:{beir}", licence="cc0-1.0", mining=Mining(seemingly_relevant=0),
+        mixtures=(Mixture(name="mix", relevant=1, irrelevant=2, seemingly_relevant=0),),
+    )  # fmt: skip
+    cf.build(recipe, root / "small")
     write_card(root / "small")
     return root / "small"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    """A stand-in that takes the Hub's place in this process; the cache is empty."""
+    import huggingface_hub.constants as constants
+
+    with hub_server() as hub:
+        address = f"{hub.url}/{{repo_id}}/resolve/{{revision}}/{{filename}}"
+        monkeypatch.setattr(constants, "ENDPOINT", hub.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        monkeypatch.setenv("HF_TOKEN", hub.token)
+        yield hub
 
 
 def publisher(hub: Hub) -> Publisher:
@@ -94,34 +107,46 @@ def exchanges_of(small: Path) -> list[str]:
         return hub.exchanges
 
 
+def is_interrupted(small: Path, cut: tuple[int, str]) -> bool:
+    """Cut one exchange, and publish again after an error; all is as if nothing had happened."""
+    expected, interrupted = load_intact(small), False
+    with hub_server(cut=cut) as hub:
+        try:
+            publisher(hub).publish(small, REPO)
+        except cf.InputError as error:
+            interrupted = True
+            assert error.code == "hub-failed"
+            assert "run the same command again" in str(error.allowed)
+            hub.cut = None
+            publisher(hub).publish(small, REPO)
+        repo = hub.repos[REPO]
+        assert repo.history() == ["small 1.0.0", "initial commit"], cut
+        assert list(repo.tags) == ["v1.0.0"]
+        # The client itself sends a file again whose receipt was lost; nothing else goes twice.
+        lost = cut[1] == "after" and "lfs-upload" in hub.exchanges[cut[0] - 1]
+        assert len(hub.uploads) - len(set(hub.uploads)) <= lost, cut
+        files = repo.commits[repo.tags["v1.0.0"]]["files"]
+        stored = {n: f["sha256"] for n, f in files.items() if "sha256" in f}
+        assert stored == {n: s for n, s in expected.files.items() if n.endswith(".parquet")}
+    return interrupted
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_cut_before_or_after_the_commit(small: Path, when: str) -> None:
+    (number,) = (n for n, x in enumerate(exchanges_of(small), 1) if "/commit/" in x)
+    assert is_interrupted(small, (number, when))
+
+
+@pytest.mark.slow
 def test_a_cut_at_every_exchange_in_turn(small: Path) -> None:
     """The connection is closed at the n-th exchange, once before the Hub acts on it, and for writes
     once after (the reply is lost). Run again, all is as if nothing had happened."""
     exchanges = exchanges_of(small)
     assert len(exchanges) > 25
-    expected = load_intact(small)
     cases = [(n, "before") for n in range(1, len(exchanges) + 1)]
     cases += [(n, "after") for n, x in enumerate(exchanges, 1) if x.startswith(("POST", "PUT"))]
-    interrupted = 0
-    for cut in cases:
-        with hub_server(cut=cut) as hub:
-            try:
-                publisher(hub).publish(small, REPO)
-            except InputError as error:
-                interrupted += 1
-                assert "run the same command again" in str(error)
-                hub.cut = None
-                publisher(hub).publish(small, REPO)
-            repo = hub.repos[REPO]
-            assert repo.history() == ["small 1.0.0", "initial commit"], cut
-            assert list(repo.tags) == ["v1.0.0"]
-            # The client itself sends a file again whose receipt was lost; nothing else goes twice.
-            lost = cut[1] == "after" and "lfs-upload" in hub.exchanges[cut[0] - 1]
-            assert len(hub.uploads) - len(set(hub.uploads)) <= lost, cut
-            files = repo.commits[repo.tags["v1.0.0"]]["files"]
-            stored = {n: f["sha256"] for n, f in files.items() if "sha256" in f}
-            assert stored == {n: s for n, s in expected.files.items() if n.endswith(".parquet")}
-    assert interrupted >= 5  # some cuts the client rides out by itself, some it cannot
+    # Some cuts the client rides out by itself, some it cannot.
+    assert sum(is_interrupted(small, cut) for cut in cases) >= 5
 
 
 def environment_of(hub: Hub) -> dict[str, str]:
@@ -131,6 +156,7 @@ def environment_of(hub: Hub) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_killed_between_uploads_and_run_again(small: Path) -> None:
     """SIGKILL of the real command while files go up: what is there is not sent again."""
     with hub_server(hold=threading.Event()) as hub:
@@ -158,58 +184,68 @@ def test_killed_between_uploads_and_run_again(small: Path) -> None:
         assert hub.repos[REPO].history() == ["small 1.0.0", "initial commit"]
 
 
-def test_a_dry_run_needs_no_network(small: Path, cli: Cli) -> None:
-    """Nobody listens on port 9 of this machine."""
-    env = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_TOKEN": "t"}
-    result = cli("publish", small, "--repo-id", REPO, "--dry-run", **env)
+def test_a_dry_run_needs_no_network(
+    small: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No program listens on port 9 of this machine."""
+    import huggingface_hub.constants as constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    words = ("publish", small, "--repo-id", REPO)
+    result = inline(*words, "--dry-run", HF_TOKEN="t")
     assert result.returncode == 0, result.stderr
     n = len(load_intact(small).files) + 1
     assert f"{REPO} could not be looked at, since the Hub does not answer" in result.stdout
     assert f"{n} of {n} files would change" in result.stdout
-    result = cli("publish", small, "--repo-id", REPO, **env)
-    assert result.returncode == 1
-    assert "the connection to the Hub failed" in result.stderr
+    result = inline(*words, HF_TOKEN="t")
+    assert (result.returncode, result.code) == (1, "hub-failed")
 
 
-def test_dry_run_and_score_from_the_hub(small: Path, cli: Cli, tmp_path: Path) -> None:
+def test_dry_run_and_score_from_the_hub(
+    small: Path, inline: Inline, tmp_path: Path, hub: Hub
+) -> None:
+    result = inline("publish", small, "--repo-id", REPO, "--dry-run")
+    assert result.returncode == 0, result.stderr
+    assert "would be created" in result.stdout
+    assert hub.repos == {}
+    assert inline("publish", small, "--repo-id", REPO).returncode == 0
+    there = ("--benchmark", f"hub:{REPO}@v1.0.0")
+    result = inline("run", "random", *there, "--out", "s.jsonl")
+    assert result.returncode == 0, result.stderr
+    fetched = sum(x.startswith("GET /cdn/") for x in hub.exchanges)
+    result = inline("score", "s.jsonl", *there)
+    assert result.returncode == 0, result.stderr
+    assert "CiteF1" in result.stdout
+    # Downloaded once: the second command takes the tables from the cache.
+    assert sum(x.startswith("GET /cdn/") for x in hub.exchanges) == fetched
+    local = inline("score", "s.jsonl", "--benchmark", small)
+    assert local.stdout == result.stdout
+    assert inline("verify", f"hub:{REPO}").returncode == 0
+    result = inline("score", "s.jsonl", "--benchmark", "hub:org/none")
+    assert (result.returncode, result.code) == (1, "hub-refused")
+
+
+@pytest.mark.slow
+def test_datasets_reads_what_was_published(small: Path, tmp_path: Path) -> None:
+    """In an interpreter of its own: `datasets` reads its environment when it is imported."""
     with hub_server() as hub:
-        env = environment_of(hub)
-        result = cli("publish", small, "--repo-id", REPO, "--dry-run", **env)
-        assert result.returncode == 0, result.stderr
-        assert "would be created" in result.stdout
-        assert hub.repos == {}
-        assert cli("publish", small, "--repo-id", REPO, **env).returncode == 0
-        there = ("--benchmark", f"hub:{REPO}@v1.0.0")
-        result = cli("run", "random", *there, "--out", "s.jsonl", **env)
-        assert result.returncode == 0, result.stderr
-        fetched = sum(x.startswith("GET /cdn/") for x in hub.exchanges)
-        result = cli("score", "s.jsonl", *there, **env)
-        assert result.returncode == 0, result.stderr
-        assert "CiteF1" in result.stdout
-        # Downloaded once: the second command takes the tables from the cache.
-        assert sum(x.startswith("GET /cdn/") for x in hub.exchanges) == fetched
-        local = cli("score", "s.jsonl", "--benchmark", small)
-        assert local.stdout == result.stdout
-        assert cli("verify", f"hub:{REPO}", **env).returncode == 0
-        result = cli("score", "s.jsonl", "--benchmark", "hub:org/none", **env)
-        assert result.returncode == 1
-        assert "the Hub shows no such repository" in result.stderr
+        publisher(hub).publish(small, REPO)
         script = (
-            "import datasets, sys\n"
+            "import datasets\n"
             f"c = datasets.load_dataset({REPO!r}, 'corpus', revision='v1.0.0')\n"
             f"m = datasets.load_dataset({REPO!r}, 'contexts')\n"
             "print(c['corpus'].num_rows, m['mix'][0]['docs'][0]['label'])\n"
         )
         result = subprocess.run(
             [sys.executable, "-c", script], capture_output=True, text=True,
-            env={**os.environ, **env, "HF_HOME": str(tmp_path / "fresh"),
+            env={**os.environ, **environment_of(hub), "HF_HOME": str(tmp_path / "fresh"),
                  "HF_DATASETS_OFFLINE": "0", "HF_UPDATE_DOWNLOAD_COUNTS": "0"},
         )  # fmt: skip
-        assert result.returncode == 0, result.stderr
-        assert result.stdout.split()[0] == "6"
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.split()[0] == "6"
 
 
-def test_hidden_gold(hidden_package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: Hub) -> None:
     folder = tmp_path / "facts"
     shutil.copytree(hidden_package, folder)
     relicence(folder, "apache-2.0")
@@ -236,29 +272,25 @@ def test_hidden_gold(hidden_package: Path, cli: Cli, tmp_path: Path) -> None:
     joined = join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined")
     assert joined == (gold, public.benchmark_hash)
     assert content(folder) == content(tmp_path / "joined")
-    with hub_server() as hub:
-        env = environment_of(hub)
-        result = cli("publish", folder, "--repo-id", REPO, "--hide-gold", **env)
-        assert result.returncode == 0, result.stderr
-        assert not hub.repos[REPO].private
-        assert hub.repos[f"{REPO}-gold"].private
-        there = ("--benchmark", f"hub:{REPO}")
-        assert cli("run", "random", *there, "--out", "s.jsonl", **env).returncode == 0
-        half = ("--gold", f"hub:{REPO}-gold")
-        result = cli("score", "s.jsonl", *there, *half, "--out", "scores/s.json", **env)
-        assert result.returncode == 0, result.stderr
-        site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
-        assert "1 reference," in cli(*site, **env).stdout
-        # The submission names the public half; the scores are those of the whole benchmark.
-        lines = (
-            (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
-        )
-        (tmp_path / "t.jsonl").write_text(lines)
-        whole = cli("score", "t.jsonl", "--benchmark", folder)
-        assert whole.stdout.replace("(t)", "") == result.stdout
-        # Again: nothing new is committed, in either repository.
-        assert cli("publish", folder, "--repo-id", REPO, "--hide-gold", **env).returncode == 0
-        assert len(hub.repos[REPO].history()) == len(hub.repos[f"{REPO}-gold"].history()) == 2
+    result = inline("publish", folder, "--repo-id", REPO, "--hide-gold")
+    assert result.returncode == 0, result.stderr
+    assert not hub.repos[REPO].private
+    assert hub.repos[f"{REPO}-gold"].private
+    there = ("--benchmark", f"hub:{REPO}")
+    assert inline("run", "random", *there, "--out", "s.jsonl").returncode == 0
+    half = ("--gold", f"hub:{REPO}-gold")
+    result = inline("score", "s.jsonl", *there, *half, "--out", "scores/s.json")
+    assert result.returncode == 0, result.stderr
+    site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
+    assert "1 reference," in inline(*site).stdout
+    # The submission names the public half; the scores are those of the whole benchmark.
+    lines = (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
+    (tmp_path / "t.jsonl").write_text(lines)
+    whole = inline("score", "t.jsonl", "--benchmark", folder)
+    assert whole.stdout.replace("(t)", "") == result.stdout
+    # Again: nothing new is committed, in either repository.
+    assert inline("publish", folder, "--repo-id", REPO, "--hide-gold").returncode == 0
+    assert len(hub.repos[REPO].history()) == len(hub.repos[f"{REPO}-gold"].history()) == 2
 
 
 def relicence(folder: Path, licence: str | None, source: str | None = "apache-2.0") -> None:
@@ -273,18 +305,19 @@ def relicence(folder: Path, licence: str | None, source: str | None = "apache-2.
 
 
 @pytest.mark.parametrize(
-    ("state", "message"),
+    ("state", "detail"),
     [
-        ({"role": "read"}, "no write access"),
+        ({"role": "read"}, "(read)"),
         ({"user": "bob", "orgs": ("other",)}, "not a member of org"),
-        ({"role": "fineGrained"}, "no write access"),
+        ({"role": "fineGrained"}, "(fineGrained)"),
         ({"token": "hf_other"}, "401"),
     ],
 )
-def test_tokens_that_may_not_write(small: Path, state: dict[str, object], message: str) -> None:
+def test_tokens_that_may_not_write(small: Path, state: dict[str, object], detail: str) -> None:
     with hub_server(**state) as hub:
-        with pytest.raises(InputError, match=message):
+        with refused("hub-refused", path=REPO) as caught:
             Publisher(hub.url, "hf_test").publish(small, REPO)
+        assert detail in str(caught.value)
         assert hub.repos == {}
 
 
@@ -302,22 +335,23 @@ LICENCES = [
 ]
 
 
-@pytest.mark.parametrize(("licence", "source", "message"), LICENCES)
+@pytest.mark.parametrize(("licence", "source", "detail"), LICENCES)
 def test_licences_that_do_not_hold(
-    small: Path, tmp_path: Path, licence: str | None, source: str | None, message: str
+    small: Path, tmp_path: Path, licence: str | None, source: str | None, detail: str
 ) -> None:
     shutil.copytree(small, tmp_path / "x")
     relicence(tmp_path / "x", licence, source)
     with hub_server() as hub:
-        with pytest.raises(InputError, match=message):
+        with refused("bad-licence", path=tmp_path / "x", field="licence") as caught:
             publisher(hub).publish(tmp_path / "x", REPO)
+        assert detail in str(caught.value)
         assert hub.exchanges == []
 
 
 def test_an_unsound_package_is_refused(small: Path, tmp_path: Path) -> None:
     shutil.copytree(small, tmp_path / "x")
     next((tmp_path / "x" / "corpus").glob("*.parquet")).write_bytes(b"x")
-    with hub_server() as hub, pytest.raises(InputError, match="does not verify"):
+    with hub_server() as hub, refused("hash-mismatch", path=tmp_path / "x"):
         publisher(hub).publish(tmp_path / "x", REPO)
 
 
@@ -329,7 +363,7 @@ def test_a_version_is_never_changed_and_a_new_one_is_one_commit_more(
         publisher(hub).publish(small, REPO)
         (tmp_path / "x" / "card.md").write_text("Another text.\n")
         write_card(tmp_path / "x")
-        with pytest.raises(InputError, match=r"v1\.0\.0 is published already"):
+        with refused("output-exists", path=REPO):
             publisher(hub).publish(tmp_path / "x", REPO)
         write_card(tmp_path / "x", version="1.1.0")
         plan = publisher(hub).plan(tmp_path / "x", REPO)
@@ -346,7 +380,7 @@ def test_names() -> None:
     assert parse_hub("hub:a/b") == ("a/b", None)
     assert parse_hub("hub:a/b@v1") == ("a/b", "v1")
     assert parse_hub("out/facts") is None
-    with pytest.raises(UsageError):
+    with refused("bad-option", cf.UsageError):
         parse_hub("hub:alone")
 
 
@@ -355,7 +389,7 @@ def test_errors_of_the_hub_are_one_short_line_without_the_token(
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     said = "no access\nwith hf_secret; " + "word " * 500
-    with pytest.raises(InputError) as error, hub_errors("org/x"):
+    with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
         raise ConnectionError(said)
     assert "(no access with [token]; word word" in str(error.value)
     assert "word …)" in str(error.value)
@@ -370,7 +404,7 @@ def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
         (f"{first} {rest}", f"({first})"),
         ("word " * 500, "word …)"),
     ]:
-        with pytest.raises(InputError) as error, hub_errors("org/x"):
+        with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
             raise ConnectionError(said)
         assert shown in str(error.value)
         assert len(str(error.value)) < 800

@@ -73,6 +73,6 @@ class DyingJudge:
         keep(result)
 
 
-def refused() -> DyingEmbedder:
-    """As a model that cannot be found."""
-    raise InputError("is no model", path="here")
+def no_model() -> DyingEmbedder:
+    """Raise what a missing model raises."""
+    raise InputError("is missing", path="here", code="missing-model")

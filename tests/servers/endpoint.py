@@ -4,13 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import citeforge as cf
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
 from citeforge.systems.run import Ran, run_system
-from scoring import score
 from servers.running import Running, openai_server
 
 Said = tuple[Ran, list[dict[str, Any]], list[str]]
@@ -20,7 +17,7 @@ class Endpoint:
     """Runs a system of the package against a server that says what it is told to."""
 
     def __init__(self, package: Path, folder: Path) -> None:
-        self.benchmark, self.folder = Benchmark(package), folder
+        self.benchmark, self.folder = cf.load(package), folder
         self.n = 0
 
     def __call__(self, system: str, replies: list[list[str]], options: Any, **more: Any) -> Said:
@@ -44,8 +41,8 @@ class Endpoint:
 
     def accepted(self, measures: tuple[str, ...] = ("CiteF1",), context: str = "mix") -> None:
         """`check` finds no error in the latest submission, and it can be scored."""
-        result = check(self.out, self.benchmark)
+        result = cf.check(self.out, self.benchmark)
         assert not result.errors, result.errors
-        scored = score(self.out, self.benchmark, select(list(measures)), context=context)
+        scored = cf.score(self.out, self.benchmark, measures, context=context)
         rows = len(self.out.read_text().splitlines()) - 1
         assert scored.counts.n_answered == rows > 0

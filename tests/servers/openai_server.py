@@ -1,12 +1,10 @@
-"""A scripted server of the OpenAI protocol, in a process of its own.
+"""A scripted server of the OpenAI protocol.
 
 Written from the protocol's documentation: chat completions, embeddings and models, bearer keys,
 error objects, `Retry-After`. `replies` are pairs of a pattern and what is said to a last message
 that holds it; else that message comes back. Faults are drawn per request body and try, from a
 seed, among `kinds` (all that there are), at the share `faults`; with `first_only` on first tries.
 Every request is written to a log before it is answered.
-
-Usage: openai_server.py LOG CONFIG_JSON; prints the port.
 """
 
 import asyncio
@@ -14,7 +12,6 @@ import hashlib
 import json
 import random
 import re
-import sys
 import time
 from collections import Counter
 from email.utils import formatdate
@@ -25,15 +22,25 @@ FAULTS = ("429s", "429d", "429", "500", "503", "cut", "hang", "garbage", "close"
 
 
 class Server:
-    def __init__(self, log: str, config: dict[str, Any]) -> None:
+    def __init__(self, log: Path, config: dict[str, Any]) -> None:
         self.turns: Counter[str] = Counter()
-        self.log = Path(log).open("a", buffering=1)  # noqa: SIM115
+        self.log = log.open("a", buffering=1)
         self.config = config
         self.rng_seed = config.get("seed", 0)
         self.tries: dict[str, int] = {}
         self.window: list[float] = []
         self.gate = Path(f"{log}.gate")
         self.arrived = 0
+
+    async def listen(self) -> int:
+        """Start to answer; the port."""
+        self.listening = await asyncio.start_server(
+            self.handle, "127.0.0.1", 0, backlog=1024, limit=2**24
+        )
+        return int(self.listening.sockets[0].getsockname()[1])
+
+    async def close(self) -> None:
+        self.listening.close()
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -234,15 +241,3 @@ class Server:
             data.append({"object": "embedding", "index": index, "embedding": vector})
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
         return {"object": "list", "data": data[::-1], "model": payload["model"], "usage": usage}
-
-
-async def main() -> None:
-    server = Server(sys.argv[1], json.loads(sys.argv[2]))
-    listening = await asyncio.start_server(server.handle, "127.0.0.1", 0, backlog=1024, limit=2**24)
-    print(listening.sockets[0].getsockname()[1], flush=True)
-    async with listening:
-        await listening.serve_forever()
-
-
-if __name__ == "__main__":
-    asyncio.run(main())

@@ -13,10 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from anyio.from_thread import start_blocking_portal
+
+from servers.openai_server import Server
+
 
 @dataclass
 class Running:
-    """A server process.
+    """A server.
 
     Attributes:
         url: base URL for clients.
@@ -90,6 +94,8 @@ def transformers_server(model: Path, log: Path) -> Iterator[str]:
 
 @contextmanager
 def openai_server(log: Path, **config: Any) -> Iterator[Running]:
-    """A server for the length of the block."""
-    with started("openai_server.py", str(log), json.dumps(config)) as port:
-        yield Running(f"http://127.0.0.1:{port}/v1", log)
+    """A server in a thread of this process, for the length of the block."""
+    server = Server(log, config)
+    with server.log, start_blocking_portal() as portal:
+        yield Running(f"http://127.0.0.1:{portal.call(server.listen)}/v1", log)
+        portal.call(server.close)

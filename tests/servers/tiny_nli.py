@@ -51,16 +51,9 @@ Maker = Callable[[random.Random], tuple[str, str, int]]
 
 
 def train_t5(
-    folder: Path, words: list[str] | None = None, make: Maker = make_pair, until: float = 0.01
+    folder: Path, words: list[str] | None = None, make: Maker = make_pair, steps: int = 400
 ) -> Path:
-    """Train on pairs that ``make`` draws until the loss is below ``until``.
-
-    Args:
-        folder: where the model is saved.
-        words: those that the tokenizer knows.
-        make: draws pairs.
-        until: a loss; with a high one the model hesitates.
-    """
+    """Train on pairs that ``make`` draws; ``words`` are those that the tokenizer knows."""
     import torch
     from transformers import T5Config, T5ForConditionalGeneration
 
@@ -82,7 +75,7 @@ def train_t5(
     rng = random.Random(0)
     optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
     ids = {label: tokenizer(str(label)).input_ids for label in (0, 1)}
-    for _ in range(400):
+    for _ in range(steps):
         rows = [make(rng) for _ in range(64)]
         texts = [f"premise: {p} hypothesis: {h}" for p, h, _ in rows]
         batch = tokenizer(texts, padding=True, return_tensors="pt")
@@ -91,13 +84,13 @@ def train_t5(
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if loss.item() < until:
+        if loss.item() < 0.01:
             break
     model.eval().save_pretrained(folder)
     return folder
 
 
-def train_classifier(folder: Path) -> Path:
+def train_classifier(folder: Path, steps: int = 300) -> Path:
     import torch
     from transformers import BertConfig, BertForSequenceClassification
 
@@ -120,7 +113,7 @@ def train_classifier(folder: Path) -> Path:
     model = BertForSequenceClassification(config)
     rng = random.Random(0)
     optimiser = torch.optim.Adam(model.parameters(), lr=2e-3)
-    for _ in range(300):
+    for _ in range(steps):
         rows = [make_pair(rng) for _ in range(64)]
         batch = tokenizer(
             [r[0] for r in rows], [r[1] for r in rows], padding=True, return_tensors="pt"

@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.kalma.build import build_kalma
+import citeforge as cf
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import StoreEngine
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker
-from citeforge.package.package import Package
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline
 from servers.running import openai_server
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
@@ -21,17 +19,15 @@ KEY = {"OPENAI_API_KEY": "k"}
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("people") / "p"
-    recipe = KalmaRecipe(
+    recipe = cf.KalmaRecipe(
         kg=f"file:{GRAPH}", pairs_from_kg=("father", "spouse"), retrieved=True, licence="cc0-1.0"
     )
-    build_kalma(recipe, RunOptions(out=out))
-    return out
+    return cf.build(recipe, tmp_path_factory.mktemp("people") / "p").folder
 
 
 def test_the_retrieved_set_holds_what_the_linker_finds(people: Path) -> None:
-    package = Package(people)
-    assert package.contexts[-1] == "retrieved"
+    package = cf.load(people)
+    assert list(package.manifest.contexts)[-1] == "retrieved"
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
     items = list(package.items("retrieved"))
     links, graphs = Linker(kg).link([item.query for item in items])
@@ -49,8 +45,8 @@ def test_the_retrieved_set_holds_what_the_linker_finds(people: Path) -> None:
     assert package.manifest.config["retrieved"] is True
 
 
-def test_kalma_is_checked_and_scored(inline: Cli, people: Path, tmp_path: Path) -> None:
-    package = Package(people)
+def test_kalma_is_checked_and_scored(inline: Inline, people: Path, tmp_path: Path) -> None:
+    package = cf.load(people)
     item = next(package.items("retrieved"))
     fact = item.graphs[0].triples[0]
     said = f"So it is [{fact.qid}, {fact.relation}: {fact.value}]. More [NA]."
@@ -74,23 +70,20 @@ def test_kalma_is_checked_and_scored(inline: Cli, people: Path, tmp_path: Path) 
     assert len(prompts) == len(package.query_ids)
     assert any(f"{fact.relation}: {fact.value}" in text for text in prompts)
     assert all("[NA]" in text for text in prompts)
-    checked = inline("check", "s.jsonl", "--benchmark", people)
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    scored = inline("score", "s.jsonl", "--benchmark", people, "--measures", "KaLMA.R@micro")
-    assert scored.returncode == 0, scored.stderr
+    assert cf.check(tmp_path / "s.jsonl", package).errors == []
+    assert "KaLMA.R@micro" in cf.score(tmp_path / "s.jsonl", package)
     assert inline("verify", people).returncode == 0
 
 
-def test_a_benchmark_without_the_set_is_told_how_to_get_it(
-    inline: Cli, people: Path, package: Path
-) -> None:
+def test_systems_are_shown_what_they_can_read(inline: Inline, people: Path, package: Path) -> None:
     words = ("--llm", "openai:m", "--out", "s.jsonl")
-    wrong = inline("run", "kalma", "--benchmark", package, *words, **KEY)
-    assert wrong.returncode == 2
-    assert "is to be shown triples" in wrong.stderr
-    other = inline("run", "rtg-vanilla", "--benchmark", people, *words, **KEY)
-    assert other.returncode == 2
-    assert "is to be shown passages" in other.stderr
+    for system, benchmark, shown in (
+        ("kalma", package, "triples"),
+        ("rtg-vanilla", people, "passages"),
+    ):
+        wrong = inline("run", system, "--benchmark", benchmark, *words, **KEY)
+        assert (wrong.returncode, wrong.code) == (2, "wrong-kind")
+        assert f"needs {shown}" in wrong.stderr
 
 
 def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:

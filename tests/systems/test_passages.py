@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Cli, write_jsonl
+import citeforge as cf
+from conftest import Inline, refused, write_jsonl
 
 
-@pytest.fixture
-def hagrid(inline: Cli, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def hagrid(tmp_path_factory: pytest.TempPathFactory) -> Path:
     def answer(text: str, attributable: int, informative: int) -> dict[str, object]:
         return {
             "answer": text,
@@ -19,6 +20,7 @@ def hagrid(inline: Cli, tmp_path: Path) -> Path:
             "sentences": [],
         }
 
+    folder = tmp_path_factory.mktemp("hagrid")
     rows = [
         {
             "query_id": i,
@@ -31,51 +33,41 @@ def hagrid(inline: Cli, tmp_path: Path) -> Path:
         }
         for i in range(6)
     ]
-    source = write_jsonl(tmp_path / "dev.jsonl", rows)  # type: ignore[arg-type]
-    built = inline("build", "hagrid", "--source", f"hagrid:{source}", "--out", "h")
-    assert built.returncode == 0, built.stderr
-    return tmp_path / "h"
+    source = write_jsonl(folder / "dev.jsonl", rows)  # type: ignore[arg-type]
+    return cf.build(cf.HagridRecipe(source=f"hagrid:{source}"), folder / "h").folder
 
 
 def lines(path: Path) -> list[dict[str, object]]:
     return [json.loads(x) for x in path.read_text().splitlines()[1:]]
 
 
-def test_gold_is_the_selected_answer_and_scores_well(
-    inline: Cli, hagrid: Path, tmp_path: Path
-) -> None:
-    assert inline("verify", hagrid).returncode == 0
-    assert inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl").returncode == 0
+def test_gold_is_the_selected_answer_and_scores_well(hagrid: Path, tmp_path: Path) -> None:
+    cf.run("gold", hagrid, tmp_path / "g.jsonl")
     assert lines(tmp_path / "g.jsonl")[2]["output"] == "Gold 2 is soft [2]."
-    result = inline(
-        *("score", "g.jsonl", "--benchmark", hagrid, "--judge", "lexical", "--out", "s.json"),
-        *("--measures", "alce,attributed_ir,CiteP"),
-    )
-    assert result.returncode == 0, result.stderr
-    found = {
-        m["name"]: m["value"] for m in json.loads((tmp_path / "s.json").read_text())["measures"]
-    }
-    assert found["ALCE.CitRec"] == found["Overlap.P"] == found["CiteP"] == 100
-    assert found["ROUGE-Lsum.F"] == pytest.approx(100)
-    assert inline("run", "all-gold", "--benchmark", hagrid, "--out", "all.jsonl").returncode == 0
+    names = ["alce", "attributed_ir", "CiteP"]
+    found = cf.score(tmp_path / "g.jsonl", hagrid, names, judge="lexical")
+    values = [found[name].value for name in ("ALCE.CitRec", "Overlap.P", "CiteP", "ROUGE-Lsum.F")]
+    assert values == pytest.approx([100] * 4)
+    cf.run("all-gold", hagrid, tmp_path / "all.jsonl")
     assert [row["run"] for row in lines(tmp_path / "all.jsonl")[:2]] == [0, 1]
 
 
-def test_the_first_passage(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
-    inline("run", "top-1", "--benchmark", hagrid, "--out", "t.jsonl")
-    text = lines(tmp_path / "t.jsonl")[0]["output"]
-    assert text == "Iron 0 is hard [1]. It rusts [1]. It melts [1]."
-    inline("run", "top-1-two-sentences", "--benchmark", hagrid, "--out", "u.jsonl")
-    assert lines(tmp_path / "u.jsonl")[0]["output"] == "Iron 0 is hard [1]. It rusts [1]."
+def test_the_first_passage(hagrid: Path, tmp_path: Path) -> None:
+    for system, text in (
+        ("top-1", "Iron 0 is hard [1]. It rusts [1]. It melts [1]."),
+        ("top-1-two-sentences", "Iron 0 is hard [1]. It rusts [1]."),
+    ):
+        cf.run(system, hagrid, tmp_path / "t.jsonl")
+        assert lines(tmp_path / "t.jsonl")[0]["output"] == text
 
 
-def test_gold_needs_gold(inline: Cli, package: Path) -> None:
-    result = inline("run", "gold", "--benchmark", package, "--out", "g.jsonl")
-    assert result.returncode == 2
-    assert "nothing for the system 'gold' to answer with" in result.stderr
+def test_gold_needs_gold(package: Path, tmp_path: Path) -> None:
+    with refused("no-answers", cf.UsageError) as caught:
+        cf.run("gold", package, tmp_path / "g.jsonl")
+    assert "has nothing for the system 'gold' to answer with" in str(caught.value)
 
 
-def test_alce_benchmarks(inline: Cli, tmp_path: Path) -> None:
+def test_alce_benchmarks(inline: Inline, tmp_path: Path) -> None:
     items = [
         {
             "id": str(i),
@@ -94,24 +86,20 @@ def test_alce_benchmarks(inline: Cli, tmp_path: Path) -> None:
         for i in range(3)
     ]
     (tmp_path / "asqa.json").write_text(json.dumps(items))
-    built = inline("build", "alce", "--source", "alce:asqa.json", "--k", "3", "--out", "a")
-    assert built.returncode == 0, built.stderr
-    assert inline("verify", "a").returncode == 0
+    recipe = cf.AlceRecipe(source=f"alce:{tmp_path / 'asqa.json'}", k=3)
+    benchmark = cf.build(recipe, tmp_path / "a")
     page = inline("show", "a", "--query", "1").stdout
     assert "[2] relevant (1-1)" in page
     assert "[1] unjudged (1-0)" in page
     rows = [{"query_id": str(i), "output": f"Io {i} shines [2]."} for i in range(3)]
-    write_jsonl(tmp_path / "s.jsonl", rows)  # type: ignore[arg-type]
-    args = ("--benchmark", "a", "--judge", "lexical", "--out", "s.json")
-    result = inline("score", "s.jsonl", *args)
-    assert result.returncode == 0, result.stderr
-    found = {
-        m["name"]: m["value"] for m in json.loads((tmp_path / "s.json").read_text())["measures"]
-    }
-    assert found["ALCE.StrEM"] == found["ALCE.CitRec"] == 100.0
+    found = cf.score(rows, benchmark, judge="lexical")
+    assert found["ALCE.StrEM"].value == found["ALCE.CitRec"].value == 100.0
 
 
-def test_models_of_ones_own_through_the_command(inline: Cli, hagrid: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_models_of_ones_own_through_the_command(
+    inline: Inline, hagrid: Path, tmp_path: Path
+) -> None:
     import torch
     from transformers import BertConfig, BertModel, GPT2Config, GPT2LMHeadModel
 
@@ -127,38 +115,38 @@ def test_models_of_ones_own_through_the_command(inline: Cli, hagrid: Path, tmp_p
     GPT2LMHeadModel(
         GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, bos_token_id=1, eos_token_id=1)
     ).save_pretrained(gpt)
-    inline("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+    cf.run("gold", hagrid, tmp_path / "g.jsonl")
     result = inline(
         *("score", "g.jsonl", "--benchmark", hagrid, "--out", "s.json"),
         *("--measures", "BERTScore.F,BERTScore.F@1gold,MAUVE"),
         *("--bertscore-model", f"{bert}#2", "--mauve-model", gpt),
     )
     assert result.returncode == 0, result.stderr
-    scores = json.loads((tmp_path / "s.json").read_text())
-    assert scores["not_computed"] == []
-    found = {m["name"]: m for m in scores["measures"]}
-    assert found["BERTScore.F"]["value"] == pytest.approx(100, abs=0.01)
-    assert found["BERTScore.F@1gold"]["value"] == pytest.approx(100, abs=0.01)
-    assert "|opt:bert/layer2|" in found["BERTScore.F"]["signature"]
-    assert found["MAUVE"]["interval"] == "none"
-    assert 0 < found["MAUVE"]["value"] <= 100
+    found = cf.read_scores(tmp_path / "s.json")
+    assert found.not_computed == []
+    assert found["BERTScore.F"].value == pytest.approx(100, abs=0.01)
+    assert found["BERTScore.F@1gold"].value == pytest.approx(100, abs=0.01)
+    assert "|opt:bert/layer2|" in found["BERTScore.F"].signature
+    assert found["MAUVE"].interval == "none"
+    assert 0 < (found["MAUVE"].value or 0) <= 100
 
 
-def test_judge_failures_give_bounds_and_exit_code_3(cli: Cli, hagrid: Path, tmp_path: Path) -> None:
-    cli("run", "gold", "--benchmark", hagrid, "--out", "g.jsonl")
+def test_judge_failures_give_bounds_and_exit_code_3(
+    inline: Inline, hagrid: Path, tmp_path: Path
+) -> None:
+    cf.run("gold", hagrid, tmp_path / "g.jsonl")
     row = {"premise": "Gold 0 is soft.", "hypothesis": "Gold 0 is soft.", "verdict": True}
     (tmp_path / "t.jsonl").write_text(json.dumps(row) + "\n")
     args = (
         *("score", "g.jsonl", "--benchmark", hagrid, "--measures", "ALCE.CitRec"),
         *("--judge", "table:t.jsonl", "--out", "s.json"),
     )
-    failed = cli(*args)
+    failed = inline(*args)
     assert failed.returncode == 3
     assert "the judge failed on 5 pairs; bounds are given" in failed.stderr
-    scores = json.loads((tmp_path / "s.json").read_text())
-    assert scores["counts"]["n_judge_failed"] == 5
-    (measure,) = scores["measures"]
+    scores = cf.read_scores(tmp_path / "s.json")
+    assert scores.counts.n_judge_failed == 5
     # One of six answers is known to be supported; the other five may be.
-    assert measure["lower_bound"] == pytest.approx(100 * 1 / 6)
-    assert measure["upper_bound"] == 100
-    assert cli(*args, "--allow-judge-failures").returncode == 0
+    assert scores["ALCE.CitRec"].lower_bound == pytest.approx(100 * 1 / 6)
+    assert scores["ALCE.CitRec"].upper_bound == 100
+    assert inline(*args, "--allow-judge-failures").returncode == 0

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.plugins.published_systems.alce import options as o
-from citeforge.schemas.recipes.records import AlceRecipe
 from citeforge.systems.options import EditedOptions
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint
@@ -35,7 +34,7 @@ def frozen(tmp_path: Path, endpoint: Endpoint) -> Endpoint:
     """One question over a corpus, with the oracle's passage and short versions."""
     (tmp_path / "q.json").write_text(json.dumps([QUESTION]))
     corpus = write_beir(tmp_path / "c", PASSAGES, {"q": "x"}, [("q", "old", 1)])
-    recipe = AlceRecipe.model_validate({
+    recipe = cf.AlceRecipe.model_validate({
         "source": f"alce:{tmp_path / 'q.json'}", "corpus": f"beir:{corpus}", "k": 1,
         "writing": {"llm": "openai:m", "condense": "summary", "condense_k": 2},
     })  # fmt: skip
@@ -43,7 +42,7 @@ def frozen(tmp_path: Path, endpoint: Endpoint) -> Endpoint:
     with openai_server(tmp_path / "log", replies=replies) as server:
         llm = OpenAiLlm("m", None, ClientOptions(base_url=server.url))
         build_retrieved(recipe, run_options(tmp_path / "alce"), llm)
-    endpoint.benchmark = Benchmark(tmp_path / "alce")
+    endpoint.benchmark = cf.load(tmp_path / "alce")
     return endpoint
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.systems.registry import SYSTEMS
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline, refused
 from servers.running import openai_server
 
 KEY = {"OPENAI_API_KEY": "k"}
@@ -28,7 +29,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def test_rage_asks_what_prompts_writes_and_says_how(
-    inline: Cli, package: Path, tmp_path: Path
+    inline: Inline, package: Path, tmp_path: Path
 ) -> None:
     with openai_server(tmp_path / "log", replies=[["Question:", "It is so [1][2]."]]) as server:
         made = inline(
@@ -53,12 +54,12 @@ def test_rage_asks_what_prompts_writes_and_says_how(
     rows = lines(tmp_path / "s.jsonl")
     assert [r["run"] for r in rows] == [0] * 4 + [1] * 4
     assert {r["output"] for r in rows} == {"It is so [1][2]."}
-    assert inline("check", "s.jsonl", "--benchmark", package).returncode == 0
-    assert inline("score", "s.jsonl", "--benchmark", package).returncode == 0
+    assert cf.check(tmp_path / "s.jsonl", cf.load(package)).errors == []
+    assert cf.score(tmp_path / "s.jsonl", package).counts.n_answered == 8
 
 
 def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
-    inline: Cli, package: Path, tmp_path: Path
+    inline: Inline, package: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.j2").write_text(
         "{{ query }} {{ '#empty' if 'Which' in query else '#length' }}"
@@ -83,19 +84,20 @@ def test_empty_and_cut_replies_are_answers_and_failures_are_counted(
 
 
 def test_an_endpoint_that_answers_nothing_is_told_of(
-    inline: Cli, package: Path, tmp_path: Path
+    inline: Inline, package: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "mine.j2").write_text("{{ query }} #filter")
     words = ("--benchmark", package, "--llm", "openai:m", "--template", "mine.j2", "--limit", "2")
     with openai_server(tmp_path / "log") as server:
         made = inline(*("run", "rage", *words, "--out", "s.jsonl", "--base-url", server.url), **KEY)
-    assert made.returncode == 3, made.stderr
+    assert (made.returncode, made.code) == (3, "no-answers"), made.stderr
     assert "none of 2 prompts has an answer, so nothing is written; query 'q01'" in made.stderr
     assert "content_filter" in made.stderr
     assert not (tmp_path / "s.jsonl").exists()
 
 
-def test_a_killed_run_goes_on_and_ends_the_same(inline: Cli, package: Path, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_killed_run_goes_on(inline: Inline, package: Path, tmp_path: Path) -> None:
     """SIGKILL in the middle: what was answered is not asked again, and the bytes are the same."""
     words = ["run", "rage", "--benchmark", str(package), "--llm", "openai:m", "--concurrency", "2"]
     env = {**os.environ, **KEY}
@@ -126,7 +128,7 @@ def test_a_killed_run_goes_on_and_ends_the_same(inline: Cli, package: Path, tmp_
 
 
 def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
-    inline: Cli, package: Path, tmp_path: Path
+    inline: Inline, package: Path, tmp_path: Path
 ) -> None:
     words = ("run", "rage", "--benchmark", package, "--llm", "openai:m", "--max-answer", "50")
     with openai_server(tmp_path / "log", replies=[["Question:", "Yes [1]."]]) as server:
@@ -144,28 +146,36 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
     # A token for every three bytes, eight around the message, fifty for the reply.
     assert all(-(-len(t.encode()) // 3) + 8 + 50 <= 450 for t in texts)
     assert all("[1] " in t and "[9] " not in t for t in texts)
-    assert small.returncode == 2
+    assert (small.returncode, small.code) == (2, "too-long")
     assert "--window 100: the prompt of query 'q01' with one passage takes" in small.stderr
-    assert "a smaller --max-answer" in small.stderr
     assert not (tmp_path / "t.jsonl").exists()
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        (("run", "rgae", "--benchmark", "x", "--out", "y"), "did you mean 'rage'?"),
-        (("run", "rage", "--benchmark", "x", "--out", "y"), "--llm"),
-        (("run", "--benchmark", "x", "random", "--out", "y"), "No such option"),
-    ],
-)
-def test_wrong_words_are_told(inline: Cli, words: tuple[str, ...], said: str) -> None:
-    result = inline(*words)
-    assert result.returncode in (1, 2)
-    assert said in result.stderr
-    assert "Traceback" not in result.stderr
+def test_wrong_words_are_told(inline: Inline, package: Path) -> None:
+    there = ("--benchmark", package, "--out", "y")
+    unknown = inline("run", "rgae", *there)
+    assert (unknown.returncode, unknown.code) == (2, "unknown-name")
+    assert "did you mean 'rage'?" in unknown.stderr
+    missing = inline("run", "rage", *there)
+    assert (missing.returncode, "--llm" in missing.stderr) == (2, True)
+    early = inline("run", "--benchmark", package, "random", "--out", "y")
+    assert early.returncode == 2
+    assert "No such option" in early.stderr
 
 
-def test_systems_are_listed_with_paper_and_needs(inline: Cli) -> None:
+def test_systems_that_cannot_answer(package: Path, tmp_path: Path) -> None:
+    for code, system, options in (
+        ("no-answers", "gold", {}),
+        ("bad-name", "random", {"title": "a\u200bb"}),
+        ("unknown-name", "random", {"contexts": ["nix"]}),
+        ("wrong-kind", "label-follower", {}),
+    ):
+        with refused(code, cf.UsageError):
+            cf.run(system, package, tmp_path / "s.jsonl", **options)
+    assert not (tmp_path / "s.jsonl").exists()
+
+
+def test_systems_are_listed_with_paper_and_needs(inline: Inline) -> None:
     result = inline("list", "systems")
     assert result.returncode == 0
     assert "RAGE\n  random" in result.stdout

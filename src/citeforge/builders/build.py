@@ -38,10 +38,10 @@ def build(recipe: Recipe, run: RunOptions) -> Manifest:
     """
     kind = _kind(recipe)
     if kind.recipe is None:
-        raise UsageError(f"nothing here builds {recipe.kind} benchmarks")
+        raise UsageError(f"{recipe.kind} benchmarks cannot be built", code="wrong-kind")
     make_runner(run).require()
     if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
-        raise UsageError("--secret-from goes with --hidden")
+        raise UsageError("--secret-from requires --hidden", code="missing-option")
     return require_return(kind.build(recipe, run), Manifest, kind.build)
 
 
@@ -55,7 +55,9 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
     kind = _kind(recipe)
     if not kind.has_plan:
         kinds_with_plan = [k.name for k in kinds().values() if k.has_plan]
-        raise UsageError(f"--dry-run: only builds of {', '.join(kinds_with_plan)} have one")
+        raise UsageError(
+            f"--dry-run works for builds of {', '.join(kinds_with_plan)} only", code="wrong-kind"
+        )
     planned: RunPlan = kind.plan(recipe, run)
     return planned
 
@@ -63,8 +65,7 @@ def plan_build(recipe: Recipe, run: RunOptions) -> RunPlan:
 def _kind(recipe: Recipe) -> Kind:
     kind = find_kind(recipe.kind)
     if kind is None:
-        names = f"known: {', '.join(kinds())}; another may come with a plugin"
-        raise UsageError(f"nobody gives the kind {recipe.kind!r}; {names}")
+        raise UnknownValueError("benchmark kind", recipe.kind, kinds())
     return kind
 
 
@@ -106,7 +107,8 @@ def refuse(uses: Sequence[str]) -> None:
         UsageError: always; lists what is used.
     """
     raise UsageError(
-        f"somebody's recipe uses {'; '.join(uses)}. Give --trust (Python: trust=True) where it may"
+        f"this recipe reads {'; '.join(uses)}; pass --trust (Python: trust=True) to allow it",
+        code="untrusted",
     )
 
 
@@ -151,9 +153,10 @@ def rebuild(
     recipe = recipe_of(old)
     if recipe is None:
         raise InputError(
-            "its manifest does not hold the choices of a build",
+            "the manifest has no recipe",
             path=folder,
             allowed="a package made by `citeforge build`",
+            code="missing-field",
         )
     own = dict(_split(recipe, text) for text in inputs)
     recipe = _changed(recipe, own)
@@ -188,7 +191,7 @@ def _changed(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
     try:
         return type(recipe).model_validate({**dict(recipe), **inputs})
     except ValidationError as error:
-        raise UsageError(f"--source: {error.errors()[0]['msg']}") from error
+        raise UsageError(f"--source: {error.errors()[0]['msg']}", code="bad-option") from error
 
 
 def _profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
@@ -218,16 +221,18 @@ def _packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, P
         path = next((p for p in places if p.is_dir()), None)
         if path is None:
             raise InputError(
-                f"the benchmark {place.name!r} is not here, nor beside {folder}",
+                f"no benchmark {place.name!r}, neither here nor beside {folder}",
                 path=folder,
                 allowed=f"--source {field}=DIR with the benchmark of hash {expected}",
+                code="missing-file",
             )
         there = load_manifest(path).benchmark_hash
         if there != expected:
             raise InputError(
-                f"has the hash {there}, and {folder} was made of {expected}",
+                f"has the hash {there}; {folder} was made from {expected}",
                 path=path,
                 allowed=f"--source {field}=DIR",
+                code="wrong-benchmark",
             )
         packages[field] = path
     return packages

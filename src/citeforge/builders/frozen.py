@@ -32,7 +32,9 @@ def build_hagrid(recipe: HagridRecipe, run: RunOptions) -> Manifest:
     """
     spec = recipe.source
     if not spec.startswith(("hagrid:", "hagrid-hub:")):
-        raise UsageError(f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT")
+        raise UsageError(
+            f"--source {spec!r}: expected hagrid:PATH or hagrid-hub:SPLIT", code="bad-option"
+        )
     source = open_source(
         spec, None, ReadOptions(recipe.skip_empty, extra_fields=recipe.extra_fields)
     )
@@ -58,7 +60,7 @@ def build_alce(recipe: AlceRecipe, run: RunOptions) -> Manifest:
     k = recipe.k
     scheme, _, argument = recipe.source.partition(":")
     if scheme != "alce" or not argument:
-        raise UsageError(f"--source {recipe.source!r}: expected alce:PATH")
+        raise UsageError(f"--source {recipe.source!r}: expected alce:PATH", code="bad-option")
     source = load_alce(argument, None, ReadOptions(recipe.skip_empty))
     carriers = set(rows_of(source.relevant(), "query-id", "corpus-id"))
     labels = {True: RELEVANT, False: UNJUDGED}

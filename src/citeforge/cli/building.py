@@ -82,7 +82,9 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
     from citeforge.package.manifest import load_manifest
 
     if (kind is None) == (folder is None):
-        raise UsageError(f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR")
+        raise UsageError(
+            f"{PRINT}: give a kind ({', '.join(recipes())}), or {FROM} DIR", code="missing-option"
+        )
     if folder is None:
         default = recipe_named(str(kind))
         if default is None:
@@ -91,7 +93,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
         return
     recipe = recipe_of(load_manifest(folder))
     if recipe is None:
-        raise InputError("its manifest does not hold the choices of a build", path=folder)
+        raise InputError("the manifest has no recipe", path=folder, code="missing-field")
     click.echo(recipe_text(recipe), nl=False)
 
 

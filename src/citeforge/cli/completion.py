@@ -34,7 +34,9 @@ def script(command: click.Command, shell: str) -> str:
     completion = get_completion_class(name) if name in SHELLS else None
     if completion is None:
         fault = f"the shell {name!r} is not known" if name else "SHELL names no shell"
-        raise UsageError(f"--show-completion: {fault}; name one of {', '.join(SHELLS)}")
+        raise UsageError(
+            f"--show-completion: {fault}; name one of {', '.join(SHELLS)}", code="bad-option"
+        )
     return f"{_HOW[name]}\n{completion(command, {}, 'citeforge', '_CITEFORGE_COMPLETE').source()}"
 
 

@@ -31,12 +31,14 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     from citeforge.schemas.errors import InputError, UsageError
 
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise UsageError(f"--version {version!r}: expected X.Y.Z")
+        raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
     files = [load_scores(p) for p in scores]
     expected = load_manifest(folder).benchmark_hash
     for path, file in zip(scores, files, strict=True):
         if file.benchmark_hash != expected:
-            raise InputError("is of another build of the benchmark", path=path)
+            raise InputError(
+                "is of another build of the benchmark", path=path, code="wrong-benchmark"
+            )
     manifest = write_card(folder, files, version)
     click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
     for problem in conflicts(manifest):

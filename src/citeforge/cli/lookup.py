@@ -74,7 +74,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
     manifest = load_manifest(folder)
     if query is None:
         if trace:
-            raise UsageError("--trace: of which question? Name it with --query ID")
+            raise UsageError("--trace requires --query ID", code="missing-option")
         summarise(folder, manifest)
         return
     package = Package(folder, manifest)
@@ -106,6 +106,7 @@ def _show_trace(package: Package, query: str) -> None:
             f"is a {package.kind.name} benchmark",
             path=package.folder,
             allowed="--trace is for those of build kalma",
+            code="wrong-kind",
         )
     click.echo(text, nl=False)
 
@@ -127,7 +128,7 @@ def verify(folder: Path) -> None:
     for problem in problems:
         click.echo(f"{folder / problem.file}: {problem.message}", err=True)
     if problems:
-        raise InputError(f"{len(problems)} problems", path=folder)
+        raise InputError(f"{len(problems)} problems", path=folder, code="schema-mismatch")
     manifest = load_manifest(folder)
     click.echo(f"{folder}: {len(manifest.files)} files verified")
     click.echo(f"benchmark hash {manifest.benchmark_hash}")
@@ -213,4 +214,4 @@ def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
         if finding.advice:
             click.echo(f"    {'':<{width}}  → {finding.advice}")
     if any(f.good is False for f in findings):
-        raise InputError("something cannot be used; see the lines marked NO")
+        raise InputError("something cannot be used; see the lines marked NO", code="unusable")

@@ -192,7 +192,7 @@ def main(args: list[str] | None = None) -> None:
         if problem is None:
             raise
         click.echo(f"error: {problem}", err=True)
-        sys.exit(1)
+        raise SystemExit(1) from problem
 
 
 def _reader_left() -> bool:

@@ -189,7 +189,7 @@ def record_from(
     try:
         return record.model_validate(nested(values))
     except ValidationError as error:
-        raise UsageError(_message(record, error)) from error
+        raise UsageError(_message(record, error), code="bad-option") from error
 
 
 def _message(record: type[BaseModel], error: ValidationError) -> str:

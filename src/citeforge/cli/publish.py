@@ -86,9 +86,9 @@ def publish_package(
     from citeforge.schemas.errors import UsageError
 
     if len([p for p in repo_id.split("/") if p]) != 2:
-        raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME")
+        raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME", code="bad-option")
     if metadata and not hide_gold:
-        raise UsageError("--metadata goes with --hide-gold")
+        raise UsageError("--metadata requires --hide-gold", code="option-without-effect")
     publisher = Publisher()
     if dry_run or hide_gold:
         check_sound(folder)

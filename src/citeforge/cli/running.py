@@ -145,7 +145,10 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
     if ran.failures:
         for query, failure in ran.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
-        raise FailuresError(f"{len(ran.failures):,} {what} have no answer; run again to ask them")
+        raise FailuresError(
+            f"{len(ran.failures):,} {what} have no answer; run again to ask them",
+            code="counted-failures",
+        )
 
 
 def summary(out: Path, ran: Any) -> str:
@@ -209,4 +212,6 @@ def bench(**parameters: Any) -> None:
     click.echo(str(result.report))
     missing = sum(len(ran.failures) for ran in result.ran)
     if missing:
-        raise FailuresError(f"{missing:,} answers are missing; run again to ask for them")
+        raise FailuresError(
+            f"{missing:,} answers are missing; run again to ask for them", code="counted-failures"
+        )

@@ -61,14 +61,16 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
         raise UnknownValueError("context", context, loaded.manifest.contexts)
     result = find(submission, loaded, context, file_format)
     for kind, findings in (("error", result.errors), ("warning", result.warnings)):
-        for line, message in findings[:_MOST_PRINTED]:
-            place = f"{submission}:{line}" if line is not None else f"{submission}"
-            click.echo(f"{place}: {kind}: {message}")
+        for found in findings[:_MOST_PRINTED]:
+            place = f"{submission}" if found.line is None else f"{submission}:{found.line}"
+            click.echo(f"{place}: {kind}: {found}")
         if (rest := len(findings) - _MOST_PRINTED) > 0:
             click.echo(f"… and {rest:,} more {kind}s")
     click.echo(result.summary())
     if result.errors:
-        raise InputError(count_text(len(result.errors), "error"), path=submission)
+        raise InputError(
+            count_text(len(result.errors), "error"), path=submission, code="faulty-submission"
+        )
 
 
 _MAIN_OPTIONS = ("context", "protocol", "measures", "file_format", "judge", "llm")
@@ -151,7 +153,10 @@ def score(
     if session is not None and not session.judge.comparable:
         click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if session is not None and session.n_failed and not allow_judge_failures:
-        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs; bounds are given")
+        raise FailuresError(
+            f"the judge failed on {session.n_failed:,} pairs; bounds are given",
+            code="counted-failures",
+        )
 
 
 @click.command()
@@ -186,7 +191,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     if comparison.left_out:
         for line in comparison.left_out:
             click.echo(f"not compared: {line}", err=True)
-        raise FailuresError(f"{len(comparison.left_out):,} pairs were not compared")
+        raise FailuresError(
+            f"{len(comparison.left_out):,} pairs were not compared", code="counted-failures"
+        )
 
 
 @click.command()

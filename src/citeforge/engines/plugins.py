@@ -39,7 +39,7 @@ def add_file(path: Path) -> None:
         UsageError: no such file.
     """
     if not path.is_file():
-        raise UsageError(f"--plugin {path}: there is no such file")
+        raise UsageError(f"--plugin {path}: no such file", code="missing-file")
     listed = os.environ.get(VARIABLE)
     os.environ[VARIABLE] = os.pathsep.join([*([listed] if listed else []), str(path.resolve())])
     _read_file(path.resolve())
@@ -57,7 +57,9 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
     entries = sorted((e for e in entries_of(group) if e.name == name), key=lambda e: e.origin)
     if len(entries) > 1 and entries[0].origin:
         origins = " and ".join(e.origin for e in entries)
-        raise UsageError(f"{name!r} of {group} is given by two plugins, {origins}; remove one")
+        raise UsageError(
+            f"two plugins declare {name!r} of {group}: {origins}; remove one", code="duplicate-id"
+        )
     return (_loaded(entries[0]), entries[0].origin) if entries else None
 
 
@@ -100,8 +102,9 @@ def require_return(value: T, expected: type | UnionType, function: Callable[...,
         return value
     name = f"{function.__module__}.{function.__qualname__}"
     raise InputError(
-        f"{name} gave {value!r:.80}, which is no {getattr(expected, '__name__', expected)}",
-        allowed="mend the plugin that gives it",
+        f"{name} returned {value!r:.80}, which is not a {getattr(expected, '__name__', expected)}",
+        allowed="mend the plugin that it comes from",
+        code="broken-plugin",
     )
 
 
@@ -142,12 +145,14 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
     reason = _in_one_line(error)
     if not origin:
         return InputError(
-            f"{what} cannot be had: this copy of citeforge is damaged ({reason})",
+            f"cannot load {what}: this copy of citeforge is damaged ({reason})",
             allowed="install it again: pip install --force-reinstall citeforge",
+            code="broken-plugin",
         )
     return InputError(
-        f"{what} cannot be had from the plugin {origin}, which is broken ({reason})",
+        f"cannot load {what}: the plugin {origin} is broken ({reason})",
         allowed="mend the plugin, or uninstall it",
+        code="broken-plugin",
     )
 
 
@@ -177,6 +182,7 @@ def plugin_error(error: BaseException) -> InputError | None:
         path=last.f_code.co_filename,
         line=line,
         allowed=f"mend the plugin, or uninstall it; with {TRACEBACK}=1 the traceback is shown",
+        code="broken-plugin",
     )
 
 
@@ -240,7 +246,8 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     try:
         content = path.read_bytes()
         sha256 = hashlib.sha256(content).hexdigest()
-        module = _imported(path, f"citeforge_plugin_{sha256[:16]}")
+        name = hashlib.sha256(bytes(path) + content).hexdigest()[:16]
+        module = _imported(path, f"citeforge_plugin_{name}")
         origin = f"{path.name} {getattr(module, '__version__', sha256[:8])}"
         return tuple(_entries_of_file(module.PLUGINS, origin, module.__name__)), ""
     except KeyboardInterrupt:

@@ -81,7 +81,7 @@ class Registry(Generic[D, T]):
             return self._from_plugin(cast(D, theirs[0]), theirs[1], argument, settings)
         if "" in self._ours and ours is None:
             return self._made(self._ours[""], spec, settings)
-        raise self._nobody(spec)
+        raise self._unknown_name_error(spec)
 
     def factory(self, name: str) -> Callable[..., T]:
         """The function that a declaration names, where it is called more than once.
@@ -101,7 +101,7 @@ class Registry(Generic[D, T]):
         """
         declared = self.get(name)
         if declared is None:
-            raise self._nobody(name)
+            raise self._unknown_name_error(name)
         return self._complete(declared)
 
     def get(self, name: str) -> D | None:
@@ -135,16 +135,18 @@ class Registry(Generic[D, T]):
             return declared
         return cast(D, plugins.built_in(self.group, declared.name))
 
-    def _nobody(self, spec: str) -> UsageError:
+    def _unknown_name_error(self, spec: str) -> UsageError:
         error = self._unknown(spec)
         broken = plugins.broken_files()
-        return UsageError("; ".join([str(error), *broken])) if broken else error
+        return (
+            UsageError("; ".join([str(error), *broken]), code="unknown-name") if broken else error
+        )
 
     def _from_plugin(self, declared: D, origin: str, argument: str, settings: tuple[Any, ...]) -> T:
         label = f"the {self.what} {declared.name!r}"
         if bool(declared.argument) != bool(argument):
             form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
-            raise UsageError(f"{label} of {origin} is written {form}")
+            raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")
         try:
             product = self._made(declared, argument, settings)
         except (CiteforgeError, KeyboardInterrupt):
@@ -164,6 +166,8 @@ def expected(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageErr
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
         text = without_credentials(spec)
-        return UsageError(f"{option} {text!r}{hint}: expected {listed(choices)}")
+        return UsageError(
+            f"{option} {text!r}{hint}: expected {listed(choices)}", code="unknown-name"
+        )
 
     return error

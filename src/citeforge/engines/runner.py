@@ -17,7 +17,7 @@ from citeforge.engines import plugins
 from citeforge.engines.embedding.embedder import Embedder, Prefixes
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.records import Llm, Request, Result
-from citeforge.schemas.errors import UsageError, suggestion
+from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Compute, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
 
@@ -133,13 +133,18 @@ def make_runner(run: RunOptions) -> Runner:
     runner = _find(run.engine)
     for other in run.engine_options:
         if other != run.engine:
-            raise UsageError(f"options of {other} go with --engine {other}, not with {run.engine}")
+            raise UsageError(
+                f"options of {other} require --engine {other}, not {run.engine}",
+                code="option-without-effect",
+            )
     try:
         options = runner.options.model_validate(run.engine_options.get(run.engine, {}))
     except ValidationError as error:
         first = error.errors()[0]
         flag = _flag(run.engine, *map(str, first["loc"]))
-        raise UsageError(f"{flag}: {first['msg'].removeprefix('Value error, ')}") from error
+        raise UsageError(
+            f"{flag}: {first['msg'].removeprefix('Value error, ')}", code="bad-option"
+        ) from error
     return runner(options)
 
 
@@ -153,8 +158,7 @@ def _find(name: str) -> type[Runner]:
     entry = plugins.find_entry(GROUP, name)
     if entry is not None:
         return _checked(*entry)
-    names = runner_names()
-    raise UsageError(f"--engine {name!r}{suggestion(name, names)}: one of {', '.join(names)}")
+    raise UnknownValueError("engine", name, runner_names())
 
 
 def _checked(value: object, origin: str) -> type[Runner]:

@@ -105,7 +105,8 @@ def _with_kalmas_sentences(tools: Tools) -> Tools:
     if (segmenter := tools.options.segmenter) is not None:
         raise UsageError(
             f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "
-            "leave the option out, or score with --protocol strict"
+            "leave the option out, or score with --protocol strict",
+            code="conflicting-options",
         )
     from citeforge.evaluator.measures.kalma.reference import SENTENCES
 
@@ -166,10 +167,10 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
     names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
     owners = ", ".join(k.name for k in kinds().values() if reads in k.readings)
     raise UsageError(
-        f"--measures {names}: these look at {reads}, and {benchmark.manifest.name} "
-        f"shows {kind.shows}; what fits is --measures {','.join(default)}, or any of that "
-        f"family: citeforge list measures ({reads} are shown by the kinds "
-        f"{owners or 'of nobody'})"
+        f"--measures {names}: needs {reads}{owners and f' (kinds: {owners})'}, and "
+        f"{benchmark.manifest.name} shows {kind.shows}; use --measures {','.join(default)}, or any "
+        "of that family: citeforge list measures",
+        code="wrong-kind",
     )
 
 
@@ -193,7 +194,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         counts.n_premises_cut = judge.cuts()
     signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
     entries = make_entries(rows, signatures, clusters)
-    warnings = reading.warnings
+    warnings = [str(finding) for finding in reading.warnings]
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
         warnings += setup.correction.correct(submission, reading, entries, signed)

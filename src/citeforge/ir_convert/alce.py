@@ -96,7 +96,10 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
     rows = raw.get("data") if isinstance(raw, dict) else raw
     if not isinstance(rows, list):
         raise InputError(
-            "is not an ALCE file", path=path, allowed="a list of items, or an object with data: []"
+            "is not an ALCE file",
+            path=path,
+            allowed="a list of items, or an object with data: []",
+            code="wrong-type",
         )
     items: list[AlceItem] = []
     numbers: dict[str, int] = {}
@@ -104,7 +107,9 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
         try:
             item = msgspec.convert(row, AlceItem)
         except msgspec.ValidationError as error:
-            raise InputError(str(error), path=path, field=f"item {number}") from error
+            raise InputError(
+                str(error), path=path, field=f"item {number}", code="wrong-type"
+            ) from error
         items.append(item)
         if not item.question.strip():
             if not allow_blank:
@@ -115,6 +120,7 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
                 f"has the id {item.query_id!r} of item {numbers[item.query_id]}",
                 path=path,
                 field=f"item {number}",
+                code="duplicate-id",
             )
         numbers[item.query_id] = number
     return items
@@ -137,6 +143,7 @@ def task_of(items: list[AlceItem], path: Path) -> Task:
         "has no gold answers",
         path=path,
         allowed="items with qa_pairs (ASQA), answers (QAMPARI), claims or answer (ELI5)",
+        code="missing-field",
     )
 
 
@@ -153,6 +160,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
             "and short answers decide relevance here",
             path=argument,
             allowed="ASQA or QAMPARI items, or --judge",
+            code="missing-judge",
         )
     return source
 

@@ -44,7 +44,10 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
         raise _not_saved(path, error) from error
     if isinstance(data, datasets.DatasetDict):
         raise InputError(
-            "holds several splits", path=path, allowed=", ".join(str(path / n) for n in data)
+            "holds several splits",
+            path=path,
+            allowed=", ".join(str(path / n) for n in data),
+            code="missing-option",
         )
     try:
         # The file is mapped as it stands: without this, damaged offsets would be followed.
@@ -56,7 +59,11 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
     except msgspec.ValidationError as error:
         names = (f.name for f in msgspec.structs.fields(row_type))
         raise InputError(
-            str(error), path=path, field=f"row {number}", allowed=f"fields: {', '.join(names)}"
+            str(error),
+            path=path,
+            field=f"row {number}",
+            allowed=f"fields: {', '.join(names)}",
+            code="missing-field",
         ) from error
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:
         raise _not_saved(path, error) from error
@@ -67,6 +74,7 @@ def _not_saved(path: Path, error: Exception) -> InputError:
         f"is not a readable saved data set ({str(error)[:200]})",
         path=path,
         allowed="a folder made by Dataset.save_to_disk",
+        code="wrong-type",
     )
 
 
@@ -109,12 +117,23 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         if len(listing.passage_text) != len(listing.is_selected):
             raise InputError(
                 f"has {len(listing.passage_text)} passage_text and {len(listing.is_selected)} "
-                "is_selected", path=path, line=number, field="passages", allowed="one for each",
-            )  # fmt: skip
+                "is_selected",
+                path=path,
+                line=number,
+                field="passages",
+                allowed="one for each",
+                code="wrong-value",
+            )
         pairs = list(zip(listing.passage_text, listing.is_selected, strict=True))
         name = str(row.query_id) if row.query_id is not None else f"q{number}"
         if name in texts:
-            raise InputError(f"the query {name!r} comes twice", path=path, line=number)
+            raise InputError(
+                f"duplicate id {name!r}",
+                path=path,
+                line=number,
+                field="query_id",
+                code="duplicate-id",
+            )
         texts[name] = (number, query)
         for rank, (text, selected) in enumerate(pairs, 1):
             ident = hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -58,7 +58,10 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
         return BeirSource(unpack_zip(path, folder), argument, split, options)
     if not path.is_dir():
         raise InputError(
-            "is not a folder", path=path, allowed="a BEIR folder with corpus.jsonl, or a .zip of it"
+            "is not a folder",
+            path=path,
+            allowed="a BEIR folder with corpus.jsonl, or a .zip of it",
+            code="not-a-folder",
         )
     return BeirSource(path, argument, split, options)
 
@@ -108,7 +111,12 @@ def find_file(folder: Path, *names: str) -> Path:
         for path in (folder / name, folder / f"{name}.gz"):
             if path.is_file():
                 return path
-    raise InputError("is missing", path=folder / names[0], allowed=f"{', '.join(names)}, or .gz")
+    raise InputError(
+        "is missing",
+        path=folder / names[0],
+        allowed=f"{', '.join(names)}, or .gz",
+        code="missing-file",
+    )
 
 
 def find_qrels(folder: Path, split: str) -> Path:
@@ -123,7 +131,12 @@ def find_qrels(folder: Path, split: str) -> Path:
         if path.name in (f"{name}.tsv", f"{name}.tsv.gz"):
             files.setdefault(name, path)
     if not files:
-        raise InputError("holds no judgements", path=folder / "qrels", allowed="qrels/SPLIT.tsv")
+        raise InputError(
+            "holds no judgements",
+            path=folder / "qrels",
+            allowed="qrels/SPLIT.tsv",
+            code="missing-file",
+        )
     if split not in files:
         raise UnknownValueError(f"--split (default 'test') of {folder}", split, files)
     return files[split]
@@ -168,6 +181,7 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
                 path=path,
                 line=number,
                 allowed="query-id, corpus-id, score",
+                code="wrong-type",
             )
         if number == 1:
             if fields != _HEADER:
@@ -176,6 +190,7 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
                     path=path,
                     line=1,
                     allowed="the header query-id, corpus-id, score",
+                    code="wrong-type",
                 )
             continue
         query, passage, score = fields
@@ -183,6 +198,10 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
             judged.add(number, query, passage, int(score))
         except ValueError as error:
             raise InputError(
-                f"{score!r} is not a whole number", path=path, line=number, field="score"
+                f"{score!r} is not a whole number",
+                path=path,
+                line=number,
+                field="score",
+                code="wrong-type",
             ) from error
     return judged

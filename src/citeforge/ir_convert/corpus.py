@@ -59,7 +59,7 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
     """
     path = Path(argument)
     if not path.exists():
-        raise InputError("does not exist", path=path, allowed=ALLOWED)
+        raise InputError("does not exist", path=path, allowed=ALLOWED, code="missing-file")
     files = [path] if path.is_file() and path.name.endswith(_ENDINGS) else []
     for folder in (path / "corpus", path):
         if not files and folder.is_dir():
@@ -67,7 +67,7 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
             if (folder / "queries.jsonl").is_file():  # a BEIR folder: that is no corpus
                 files = [p for p in files if p.name.startswith("corpus.")]
     if not files:
-        raise InputError("holds no passages", path=path, allowed=ALLOWED)
+        raise InputError("holds no passages", path=path, allowed=ALLOWED, code="empty-file")
     return CorpusFiles(files, argument, options)
 
 

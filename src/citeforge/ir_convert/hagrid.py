@@ -80,7 +80,9 @@ def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "Hagr
     """
     path = Path(argument)
     if not path.is_file():
-        raise InputError("is not a file", path=path, allowed="a HAGRID .jsonl file")
+        raise InputError(
+            "is not a file", path=path, allowed="a HAGRID .jsonl file", code="not-a-file"
+        )
     info = SourceInfo(
         spec=f"hagrid:{argument}", kind="hagrid", split=split or path.name.split(".")[0]
     )

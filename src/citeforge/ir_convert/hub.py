@@ -141,11 +141,13 @@ def unreachable(repo: str, error: Exception) -> InputError:
             f"cannot be read as a data set ({reason[:160]})",
             path=repo,
             allowed="Parquet or JSON Lines files, and a README.md that declares them",
+            code="hub-failed",
         )
     return InputError(
         f"cannot be read from the Hub ({reason[:160]})",
         path=repo,
         allowed="check the name and the network, or name a local copy (beir:, hagrid:, rage:)",
+        code="hub-failed",
     )
 
 
@@ -205,7 +207,9 @@ def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> "Hu
 def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> "HubSource":
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
-        raise InputError("has no mapping of relevant passages", path=repo.name)
+        raise InputError(
+            "has no mapping of relevant passages", path=repo.name, code="missing-field"
+        )
     tables = {name: _table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
     return HubSource(repo, tables, _info(kind, argument, None, repo), options)
 
@@ -241,7 +245,9 @@ class HubSource(Source):
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")
         if not splits:
-            raise InputError(f"has no config {config!r}", path=self.repo.name)
+            raise InputError(
+                "is missing", path=self.repo.name, field=f"config {config}", code="missing-field"
+            )
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:
@@ -282,6 +288,7 @@ class HubSource(Source):
                 f"judgements name the query {missing[0].as_py()!r}, which is missing",
                 path=self.repo.name,
                 allowed="another revision, or pass --skip-dangling",
+                code="unknown-query",
             )
         if len(missing):
             self._info.counts["judgements of unknown queries, skipped"] = len(missing)
@@ -341,9 +348,11 @@ def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
             columns.append(pa.array([""] * table.num_rows))
         else:
             raise InputError(
-                f"lacks the column {field.name!r}",
+                "is missing",
                 path=where,
+                field=field.name,
                 allowed=f"columns: {', '.join(schema.names)}",
+                code="missing-field",
             )
     return pa.table(columns, schema=schema)
 
@@ -361,5 +370,5 @@ def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.Chunked
     if field.name == "title":
         converted = pc.fill_null(converted, "")
     if not field.nullable and converted.null_count:
-        raise InputError(f"has an empty value in the column {field.name!r}", path=where)
+        raise InputError("is empty in some row", path=where, field=field.name, code="missing-field")
     return converted

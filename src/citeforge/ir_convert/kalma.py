@@ -56,7 +56,8 @@ def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source
     """
     raise UsageError(
         f"kalma:{argument} has knowledge graphs, not passages; "
-        f"give it to `citeforge build kalma --source kalma:{argument}`"
+        f"give it to `citeforge build kalma --source kalma:{argument}`",
+        code="wrong-kind",
     )
 
 
@@ -68,7 +69,7 @@ def read_entries(path: Path) -> list[KalmaItem]:
     """
     rows = _rows(path, _Entry, "[question, [graph, …]]", "BioKaLMA's layout")
     if not rows:
-        raise InputError("is no list of [question, [graph, …]]", path=path)
+        raise InputError("is not a list of [question, [graph, …]]", path=path, code="wrong-type")
     return [_item(path, number, *row) for number, row in enumerate(rows, 1)]
 
 
@@ -76,14 +77,18 @@ def _rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
     """The elements of a JSON list, each of one type."""
     content = read_json(path)
     if not isinstance(content, list):
-        raise InputError(f"is no list of {layout}", path=path)
+        raise InputError(f"is not a list of {layout}", path=path, code="wrong-type")
     rows = []
     for number, row in enumerate(content, 1):
         try:
             rows.append(msgspec.convert(row, row_type))
         except msgspec.ValidationError as error:
             raise InputError(
-                f"is not {layout} ({error})", path=path, field=f"entry {number}", allowed=allowed
+                f"is not {layout} ({error})",
+                path=path,
+                field=f"entry {number}",
+                allowed=allowed,
+                code="wrong-type",
             ) from error
     return rows
 
@@ -97,8 +102,11 @@ def _item(path: Path, number: int, question: str, contents: list[dict[str, str]]
     for content in contents:
         if not all(k in content for k in _META):
             raise InputError(
-                "has a graph without name and qid", path=path, field=f"entry {number}"
-            )  # fmt: skip
+                "has a graph without name and qid",
+                path=path,
+                field=f"entry {number}",
+                code="missing-field",
+            )
         name, qid = content["name"], content["qid"]
         triples = []
         for relation, value in content.items():
@@ -132,7 +140,11 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
         return first
     others = _gold_rows(later)
     if len(others) != len(first):
-        raise InputError(f"has {len(others)} entries and {path.name} has {len(first)}", path=later)
+        raise InputError(
+            f"has {len(others)} entries and {path.name} has {len(first)}",
+            path=later,
+            code="wrong-value",
+        )
     both = zip(first, others, strict=True)
     return [_with_rounds(later, at, mine, rest) for at, (mine, rest) in enumerate(both, 1)]
 
@@ -150,9 +162,12 @@ def _with_rounds(
     alone = next((key for key, n in rest.items() if n > 0), None)
     if alone is not None:
         raise InputError(
-            f"has {', '.join(alone)}, which the gold of all rounds lacks", path=path,
-            field=f"entry {entry}", allowed="facts of the file given with --gold",
-        )  # fmt: skip
+            f"has {', '.join(alone)}, which the gold of all rounds lacks",
+            path=path,
+            field=f"entry {entry}",
+            allowed="facts of the file given with --gold",
+            code="unknown-id",
+        )
     return numbered
 
 

@@ -71,7 +71,9 @@ def _unknown(spec: str) -> UsageError:
     if argument and name not in names:
         return UnknownValueError("source", name, names)
     kinds = ", ".join(names)
-    return UsageError(f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}")
+    return UsageError(
+        f"--source {spec!r}: expected KIND:ARGUMENT, with KIND of {kinds}", code="bad-option"
+    )
 
 
 SOURCES: Registry[Declaration, Source] = Registry(
@@ -112,7 +114,8 @@ def require_strict(option: str, *specs: str | None) -> None:
     if option != "refuse" and not set(names) & set(STRICT):
         raise UsageError(
             f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in STRICT)}; from "
-            f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read"
+            f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read",
+            code="option-without-effect",
         )
 
 
@@ -143,8 +146,10 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
     if not argument:
         raise UsageError(
             f"{option} {spec!r}: expected KIND:ARGUMENT, such as corpus:FOLDER; see "
-            "`citeforge list sources`"
+            "`citeforge list sources`",
+            code="bad-option",
         )
     if SOURCES.get(name) is None:
-        raise UsageError(f"{option} {spec!r}: {_unknown(spec)}")
+        error = _unknown(spec)
+        raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
     return SOURCES.make(spec, split, replace(options, passages_only=True))

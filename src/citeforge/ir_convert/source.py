@@ -49,25 +49,38 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
         InputError: it is empty.
     """
     if not value:
-        raise InputError("is empty", path=path, line=line, field=field, allowed="a distinct id")
+        raise InputError(
+            "is empty",
+            path=path,
+            line=line,
+            field=field,
+            allowed="a distinct id",
+            code="missing-field",
+        )
 
 
 def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> InputError:
     """Error for an id that comes twice."""
     other = f" of {first.path}" if first.path != second.path else ""
     return InputError(
-        f"{name!r} stands already in line {first.line}{other}",
+        f"duplicate id {name!r} (first at line {first.line}{other})",
         path=second.path,
         line=second.line,
         field=field,
         allowed="every id once",
+        code="duplicate-id",
     )
 
 
 def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
     """Error for a passage or query without text."""
     return InputError(
-        "is empty", path=path, line=line, field=field, allowed="some text, or pass --skip-empty"
+        "is empty",
+        path=path,
+        line=line,
+        field=field,
+        allowed="some text, or pass --skip-empty",
+        code="empty-text",
     )
 
 
@@ -164,6 +177,7 @@ def merged_passages(
                     path=path,
                     line=line,
                     allowed="one text for each id",
+                    code="duplicate-id",
                 )
             done["repeated passages, merged"] += 1
 
@@ -236,6 +250,7 @@ def without_queries(spec: str, contents: str = "passages") -> InputError:
         f"holds {contents} alone, without queries",
         path=spec,
         allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
+        code="no-queries",
     )
 
 
@@ -288,6 +303,7 @@ class Judgements:
                 path=self.path,
                 line=line,
                 allowed="one judgement, or pass --skip-contradictions to keep the higher one",
+                code="duplicate-id",
             )
         self.contradicted += before != score
         self.scores[pair] = max(before, score)
@@ -342,6 +358,7 @@ class JudgedSource(FileSource):
                 line=self.judged.lines[missing[0]],
                 field="query-id",
                 allowed="add the query, or pass --skip-dangling",
+                code="unknown-query",
             )
         if missing:
             self.source.counts["judgements of unknown queries, skipped"] = len(missing)

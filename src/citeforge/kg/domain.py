@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from jinja2 import Template, TemplateError
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from citeforge.engines.io.textfiles import read_yaml, validated
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
@@ -231,6 +231,15 @@ def _compiled(template: str) -> Template:
 _DATA = Path(__file__).parent / "data"
 
 
+def _id(text: str) -> str:
+    if not text or not is_iri(f"http://a/{text}"):
+        raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
+    return text
+
+
+Id = Annotated[str, AfterValidator(_id)]
+
+
 class Domain(FrozenRecord):
     """Configuration of a domain.
 
@@ -256,9 +265,9 @@ class Domain(FrozenRecord):
     name: str
     model: Literal["wikidata", "plain"] = "wikidata"
     plain: PlainModel | None = None
-    entity_class: str
+    entity_class: Id
     entity_iri: IriStart = "http://www.wikidata.org/entity/"
-    instance_of: str = "P31"
+    instance_of: Id = "P31"
     direct_iri: IriStart = "http://www.wikidata.org/prop/direct/"
     min_name_parts: int = Field(2, ge=1)
     uninformative: tuple[str, ...] = ()
@@ -295,11 +304,6 @@ class Domain(FrozenRecord):
     def _fits_together(self) -> Self:
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
-        beginnings = {"entity_class": self.entity_iri, "instance_of": self.direct_iri}
-        for field, beginning in beginnings.items():
-            name = getattr(self, field)
-            if not name or not is_iri(beginning + name):
-                raise ValueError(f"{field}: {name[:80]!r} is no id, such as Q5 or P31")
         return self
 
     @field_validator("templates")
@@ -357,7 +361,9 @@ class Domain(FrozenRecord):
         try:
             text = bounded_text(_compiled(template), values)
         except TemplateError as error:
-            raise InputError(f"cannot be filled in ({error})", field=f"templates.{form}") from error
+            raise InputError(
+                f"cannot be filled in ({error})", field=f"templates.{form}", code="bad-template"
+            ) from error
         text = " ".join(text.split())
         return f"{text[:1].upper()}{text[1:]}" if text.startswith("the ") else text
 
@@ -373,5 +379,7 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
     path = _DATA / f"{name}.yaml" if not name.endswith((".yaml", ".yml")) else Path(name)
     if not path.is_file():
         names = ", ".join(sorted(p.stem for p in _DATA.glob("*.yaml")))
-        raise InputError("is no domain", path=name, allowed=f"{names}, or a .yaml file")
+        raise InputError(
+            "is not a domain", path=name, allowed=f"{names}, or a .yaml file", code="missing-file"
+        )
     return validated(Domain, read_yaml(path), path)

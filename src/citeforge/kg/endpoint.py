@@ -223,9 +223,11 @@ class EndpointEngine:
             return parse_rows(body, variables_of(query))
         except TruncatedError as error:
             raise InputError(
-                f"holds a damaged reply ({error})", path=self.store.path,
+                f"holds a damaged reply ({error})",
+                path=self.store.path,
                 allowed="the file as it was written; or remove it, and ask the endpoint again",
-            ) from error  # fmt: skip
+                code="bad-reply",
+            ) from error
 
     def _ask(self, query: str) -> list[Row]:
         pause = self.options.pause
@@ -251,6 +253,7 @@ class EndpointEngine:
                         f"cannot be reached ({error})",
                         path=self.url,
                         allowed="check the address and the network, or use --kg file:PATH",
+                        code="endpoint-failed",
                     ) from error
             finally:
                 self.budget.settle(start, failed=rows is None)
@@ -261,6 +264,7 @@ class EndpointEngine:
             f"throttled the query {self.options.attempts} times",
             path=self.url,
             allowed="try again later; what was answered is kept with --kg-store",
+            code="endpoint-refused",
         )
 
     def _send(self, query: str, timeout: float) -> HttpReply:
@@ -288,13 +292,16 @@ class EndpointEngine:
                 "refuses us (403): Wikimedia bans clients without a contact, or that were too fast",
                 path=self.url,
                 allowed=f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
+                code="endpoint-refused",
             )
         if refusal.status not in (429, 503):
             verb = "refused the query:" if refusal.status in (400, 414) else "answered"
             raise InputError(
-                f"{verb} {refusal.status}{_first_line(refusal)}", path=self.url,
+                f"{verb} {refusal.status}{_first_line(refusal)}",
+                path=self.url,
                 allowed="an address that answers SPARQL 1.1 queries",
-            )  # fmt: skip
+                code="endpoint-refused",
+            )
         if "retry-after" not in refusal.headers:
             return None
         wait = retry_after(refusal.headers)
@@ -304,6 +311,7 @@ class EndpointEngine:
                 f"asks us to wait {seconds:,.0f} s",
                 path=self.url,
                 allowed="try again then; what was answered is kept with --kg-store",
+                code="endpoint-refused",
             )
         return seconds
 
@@ -323,7 +331,9 @@ class ReplayEngine(EndpointEngine):
         store = ReplyStore(path, readonly=True)
         urls = store.endpoints()
         if len(urls) != 1:
-            raise InputError(f"holds replies of {len(urls)} endpoints", path=path)
+            raise InputError(
+                f"holds replies of {len(urls)} endpoints", path=path, code="wrong-value"
+            )
         super().__init__(urls[0], store=store)
         self._path = path
 
@@ -332,6 +342,7 @@ class ReplayEngine(EndpointEngine):
             "has no reply to one of the queries",
             path=self._path,
             allowed="the store of a complete run with the same choices",
+            code="not-stored",
         )
 
 

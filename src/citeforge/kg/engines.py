@@ -46,7 +46,10 @@ class StoreEngine:
         form = _FORMATS.get(Path(bare).suffix)
         if form is None:
             raise InputError(
-                "is of no known format", path=path, allowed=", ".join(_FORMATS) + ", also .gz"
+                "is of no known format",
+                path=path,
+                allowed=", ".join(_FORMATS) + ", also .gz",
+                code="unsupported",
             )
         self._store = Store()
         try:
@@ -54,10 +57,10 @@ class StoreEngine:
                 self._store.bulk_load(input=file, format=form)
         except SyntaxError as error:
             raise InputError(
-                f"is not well-formed ({error.msg})", path=path, line=error.lineno
+                f"is not well-formed ({error.msg})", path=path, line=error.lineno, code="bad-rdf"
             ) from error
         if len(self._store) == 0:
-            raise InputError("holds no triples", path=path)
+            raise InputError("holds no triples", path=path, code="empty-file")
 
     @property
     def is_plain(self) -> bool:

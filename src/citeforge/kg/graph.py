@@ -269,6 +269,7 @@ class KnowledgeGraph:
                 f"cannot answer a query that cannot be split ({error})",
                 path=self.engine.identity().get("endpoint"),
                 allowed="give the pairs in a file (--pairs), or a snapshot (--kg file:…)",
+                code="endpoint-failed",
             ) from error
 
     def _batched(
@@ -286,6 +287,7 @@ class KnowledgeGraph:
                         f"does not answer even for {part[0]} alone ({error})",
                         path=self.engine.identity().get("endpoint"),
                         allowed="another endpoint, or a snapshot (--kg file:…)",
+                        code="endpoint-failed",
                     ) from error
                 self.counts["batches split in two"] += 1
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
@@ -330,7 +332,7 @@ def open_graph(
         InputError: a domain, graph or store that cannot be read.
     """
     if name is None:
-        raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE")
+        raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE", code="missing-option")
     record = load_domain(domain)
     engine = GRAPHS.make(name, run)
     translated = None
@@ -348,21 +350,24 @@ def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translat
         InputError: the graph has no named entity of the classes.
     """
     if not isinstance(engine, StoreEngine):
-        raise UsageError("a domain with model: plain is for --kg file:PATH")
+        raise UsageError(
+            "a domain with model: plain is for --kg file:PATH", code="conflicting-options"
+        )
     translated = engine.translate(model)
     if translated is None or translated.named:
         return translated
     names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
-    field, what, allowed = "labels", f"a name under any of {names}", "predicates that hold names"
+    field, what, allowed = "labels", f"names under {names}", "predicates that hold names"
     if not translated.left_out["entities without a label"]:
-        what = f"an entity of {', '.join(model.classes)}"
+        what = f"entities of the classes {', '.join(model.classes)}"
         field, allowed = "classes", f"its classes: {classes}"
     raise InputError(
-        f"{engine.path.name} has not {what}",
+        f"{engine.path.name} has no {what}",
         path=path,
         line=yaml_line(path, ("plain", field)),
         field=f"plain.{field}",
         allowed=allowed,
+        code="unknown-id",
     )
 
 

@@ -44,15 +44,15 @@ def _expanded(name: str, info: ValidationInfo) -> str:
         name = prefixes[prefix] + rest
     elif "://" not in name and not name.startswith("urn:"):
         names = ", ".join(sorted(prefixes)) or "none"
-        raise ValueError(f"{name[:80]!r} is no IRI and begins with no prefix (known: {names})")
+        raise ValueError(f"{name[:80]!r} is not an IRI and has no known prefix (known: {names})")
     if not is_iri(name):
-        raise ValueError(f"{name[:80]!r} is no IRI")
+        raise ValueError(f"{name[:80]!r} is not an IRI")
     return name
 
 
 def _begins(text: str) -> str:
     if not is_iri(text):
-        raise ValueError(f"{text[:80]!r} begins no IRI")
+        raise ValueError(f"{text[:80]!r} is not the beginning of an IRI")
     return text
 
 

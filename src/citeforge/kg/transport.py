@@ -62,11 +62,18 @@ def require_address(url: str) -> None:
     if has_user:
         raise InputError(
             "holds a user name or a password, which would go into manifests and messages",
-            path=without_credentials(url), allowed=f"an address without them, {example}",
-        )  # fmt: skip
+            path=without_credentials(url),
+            allowed=f"an address without them, {example}",
+            code="bad-option",
+        )
     if not is_web or not re.fullmatch("[!-~]+", url):
         text = printable(without_credentials(url))
-        raise InputError(f"{text} is no address", field="--kg", allowed=f"one in ASCII, {example}")
+        raise InputError(
+            f"{text} is not an address",
+            field="--kg",
+            allowed=f"one in ASCII, {example}",
+            code="bad-option",
+        )
 
 
 def send_request(request: Request, seconds: float) -> HttpReply:
@@ -109,6 +116,7 @@ async def _refuse_redirect(response: Any) -> None:
             f"redirects to another place, {printable(response.headers['location'])}",
             path=response.request.url,
             allowed="an address that answers itself; give the other one if you trust it",
+            code="endpoint-refused",
         )
 
 

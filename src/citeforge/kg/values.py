@@ -58,7 +58,7 @@ def literal(text: str, language: str | None = None) -> str:
     """A string as SPARQL writes it; whatever it holds, it stays one string.
 
     Raises:
-        InputError: the language is no language tag.
+        InputError: the language is not a language tag.
     """
     # Lone surrogates cannot be sent; everything else is escaped or legal as it is.
     body = "".join(_ESCAPES.get(c, c) for c in text.encode("utf-8", "replace").decode())
@@ -66,7 +66,12 @@ def literal(text: str, language: str | None = None) -> str:
     if language is None:
         return f'"{body}"'
     if not _LANGUAGE.fullmatch(language):
-        raise InputError(f"{language!r} is no language tag", field="language", allowed="en, de, …")
+        raise InputError(
+            f"{language!r} is not a language tag",
+            field="language",
+            allowed="en, de, …",
+            code="bad-option",
+        )
     return f'"{body}"@{language}'
 
 
@@ -77,7 +82,12 @@ def iri(text: str) -> str:
         InputError: it holds a character that no IRI may hold.
     """
     if _BAD_IRI.search(text) or not is_iri(text):
-        raise InputError(f"{text!r} is no IRI", field="entity", allowed="an id such as Q42")
+        raise InputError(
+            f"{text!r} is not an IRI",
+            field="entity",
+            allowed="an id such as Q42",
+            code="bad-option",
+        )
     return f"<{text}>"
 
 

@@ -46,9 +46,11 @@ def start_demo(out: Path) -> list[str]:
         UsageError: the folder holds something, or its name cannot be typed.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"--out {out}: is there already; name a new folder, or remove it")
+        raise UsageError(
+            f"--out {out}: is there already; name a new folder, or remove it", code="output-exists"
+        )
     if str(out).startswith("-") or any(c.isspace() or c in "'\"\\$" for c in str(out)):
-        raise UsageError(f"--out {out}: name a folder without spaces and quotes")
+        raise UsageError(f"--out {out}: name a folder without spaces and quotes", code="bad-option")
     for name in ("facts", "answers", "labels", "people"):
         shutil.copytree(EXAMPLES / name, out / "examples" / name)
     return [step.format(out=out.as_posix()) for step in _STEPS]

@@ -63,7 +63,9 @@ def compare(
     path = None if out is None else Path(out)
     comparison = compare_files([_file(s) for s in scores], options, path)
     if comparison.left_out:
-        raise InputError(comparison.left_out[0], allowed="across=[…] with what may differ")
+        raise InputError(
+            comparison.left_out[0], allowed="across=[…] with what may differ", code="not-comparable"
+        )
     return Comparisons(comparison.differences, comparison.cautions)
 
 
@@ -105,7 +107,7 @@ def report(
         MissingExtraError: a plot without the extra ``report``.
     """
     if not scores:
-        raise UsageError("report needs the scores of at least one system")
+        raise UsageError("report needs the scores of at least one system", code="missing-option")
     form = kind or format_of(out)
     folder = benchmark.folder if isinstance(benchmark, Package) else benchmark
     options = checked(

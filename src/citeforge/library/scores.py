@@ -80,26 +80,25 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
             # The file is ours: what the caller knows is the number of the row.
             row_number = None if error.line is None else error.line - 1
             place = "answers" if row_number is None else f"answers[{row_number - 1}]"
-            raise InputError(
-                error.message, path=place, field=error.field, allowed=error.allowed
-            ) from error
+            raise error.at(place) from error
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
-            yield {k: v for k, v in row.items() if not _is_absent(v)}
+            # A DataFrame's empty cell is NaN, the one value unequal to itself.
+            yield {
+                k: v
+                for k, v in row.items()
+                if v is not None and not (isinstance(v, float) and v != v)
+            }
         return
     if isinstance(answers, Mapping) or not isinstance(answers, Iterable):
         raise UsageError(
-            f"answers: expected a path, dictionaries or a DataFrame, got {type(answers).__name__}"
+            f"answers: expected a path, dictionaries or a DataFrame, got {type(answers).__name__}",
+            code="wrong-type",
         )
     yield from answers
-
-
-def _is_absent(value: Any) -> bool:
-    # NaN is how a DataFrame says that a cell is empty; it is the one value unequal to itself.
-    return value is None or (isinstance(value, float) and value != value)
 
 
 def _line(row: Any, number: int) -> bytes:
@@ -110,6 +109,7 @@ def _line(row: Any, number: int) -> bytes:
             f"cannot be written as JSON ({error})",
             path=f"answers[{number - 1}]",
             allowed='fields of a submission line, e.g. {"query_id": "q1", "output": "… [2]."}',
+            code="wrong-type",
         ) from error
 
 
@@ -135,7 +135,9 @@ class Scores(Displayed):
             return self._measures[measure]
         for absent in self.file.not_computed:
             if absent.name == measure:
-                raise UsageError(f"{measure} was not computed: {absent.reason}")
+                raise UsageError(
+                    f"{measure} was not computed: {absent.reason}", code="not-computed"
+                )
         raise UnknownValueError("measure", measure, self._measures)
 
     def __iter__(self) -> Iterator[str]:
@@ -303,10 +305,15 @@ def score_files(
     systems = _system_names(paths, names)
     target = None if out is None else Path(out)
     if target is not None and len(paths) > 1 and target.suffix == ".json":
-        raise UsageError("--out: with several submissions, name a folder for the score files")
+        raise UsageError(
+            "--out: with several submissions, name a folder for the score files", code="bad-option"
+        )
     opened = load(benchmark, gold)
     if private and not opened.has_hidden_gold:
-        raise UsageError("--private is for hidden gold; the labels of this benchmark are public")
+        raise UsageError(
+            "--private is for benchmarks with hidden gold; the labels of this one are public",
+            code="option-without-effect",
+        )
     setup = setup_of(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
     targets = score_targets(target, paths, systems)
@@ -360,7 +367,7 @@ def plan_scores(
     setup = setup_of(opened, options, run=run)
     judge = setup.tools.judge
     if judge is None:
-        raise UsageError("--dry-run says what a judge would be asked; name it with --judge")
+        raise UsageError("--dry-run requires --judge", code="missing-option")
     judge.only_plans = True
     setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
     for path in submissions:
@@ -378,10 +385,11 @@ def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | Non
         return [None for _ in paths]
     if len(names) != len(paths):
         raise UsageError(
-            f"--name: {len(names)} for {len(paths)} submissions; give one each, in their order"
+            f"--name: {len(names)} for {len(paths)} submissions; give one each, in their order",
+            code="bad-option",
         )
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
-        raise UsageError("--name: the systems' names are empty or the same")
+        raise UsageError("--name: the systems' names are empty or the same", code="bad-option")
     return list(names)
 
 
@@ -406,6 +414,7 @@ def _require_distinct(
             raise InputError(
                 f"the systems {twin!a} and {name!a} look the same",
                 allowed="names that differ to the eye (--name)",
+                code="bad-option",
             )
     if setup.correction is not None:
         setup.correction.require_known([(s.system, s.path.name) for s in submissions])
@@ -419,7 +428,9 @@ def _require_any(files: Sequence[ScoreFile]) -> None:
     """
     if files and not any(file.measures for file in files):
         reasons = "; ".join(missing_lines(files))
-        raise UsageError(f"nothing that was asked for can be computed; {reasons}")
+        raise UsageError(
+            f"nothing that was asked for can be computed; {reasons}", code="not-computed"
+        )
 
 
 def judge_of(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> JudgeSession | None:

@@ -157,16 +157,23 @@ def _require(
     systems: Sequence[str], unused: Mapping[str, Any], benchmark: Benchmark, has_llm: bool
 ) -> None:
     if not systems:
-        raise UsageError("--systems: name at least one; `citeforge list systems` lists them")
+        raise UsageError(
+            "--systems: name at least one; `citeforge list systems` lists them",
+            code="missing-option",
+        )
     if len(set(systems)) < len(systems):
-        raise UsageError(f"--systems: {', '.join(systems)}: one comes twice")
+        raise UsageError(f"--systems: {', '.join(systems)}: one comes twice", code="bad-option")
     if unused:
-        raise UsageError(f"options of {', '.join(unused)}, which are not among --systems")
+        raise UsageError(
+            f"options of {', '.join(unused)}, which are not among --systems", code="bad-option"
+        )
     for name in systems:
         if reason := refusal(system_of(name), benchmark):
-            raise UsageError(f"{name}: {reason}")
+            raise UsageError(f"{name}: {reason}", code="wrong-kind")
         if system_of(name).llm and not has_llm:
-            raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
+            raise UsageError(
+                f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
+            )
 
 
 def _differences(scores: Sequence[Scores]) -> Comparisons:
@@ -189,7 +196,9 @@ def _options(system: str, options: Options) -> Part:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"]))
         names = ", ".join(record.model_fields)
-        raise UsageError(f"{system}: option {place}: {first['msg']}; it has {names}") from error
+        raise UsageError(
+            f"{system}: option {place}: {first['msg']}; it has {names}", code="bad-option"
+        ) from error
 
 
 def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:

@@ -179,9 +179,10 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
     kind = find_kind(manifest.kind)
     if kind is None:
         raise InputError(
-            f"is of the unknown kind {manifest.kind!r}",
+            f"has the unknown benchmark kind {manifest.kind!r}",
             path=path,
             allowed=f"known: {', '.join(kinds())}; another may come with a plugin",
+            code="wrong-kind",
         )
     return kind
 

@@ -37,10 +37,12 @@ class Problem:
     Attributes:
         file: relative file or table name.
         message: what is wrong.
+        code: kind of problem, as of an error.
     """
 
     file: str
     message: str
+    code: str = "schema-mismatch"
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
@@ -61,7 +63,10 @@ def read_stats(folder: Path) -> dict[str, Any]:
         return dict(msgspec.convert(read_json(path), _Stats))
     except msgspec.ValidationError as error:
         raise InputError(
-            f"is no table of statistics ({error})", path=path, allowed="a fresh copy of the package"
+            f"is not a table of statistics ({error})",
+            path=path,
+            allowed="a fresh copy of the package",
+            code="wrong-type",
         ) from error
 
 
@@ -75,7 +80,10 @@ def load_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(
-            "is not a benchmark package", path=folder, allowed="a folder that citeforge build made"
+            "is not a benchmark package",
+            path=folder,
+            allowed="a folder that citeforge build made",
+            code="not-a-package",
         )
     content = read_json(plain_file(folder, MANIFEST))
     version = ("schema_version", SCHEMA_VERSION)
@@ -87,14 +95,16 @@ def load_manifest(folder: Path) -> Manifest:
             "was changed after the build (it does not match its own sha256)",
             path=path,
             allowed="a fresh copy of the package",
+            code="hash-mismatch",
         )
     actual = benchmark_hash(manifest.files)
     if manifest.benchmark_hash != actual:
         raise InputError(
-            f"says {manifest.benchmark_hash}, and the sha256 of its tables give {actual}",
+            f"{manifest.benchmark_hash} does not match the tables, which give {actual}",
             path=path,
             field="benchmark_hash",
-            allowed="a fresh copy of the package from its makers; these tables are not theirs",
+            allowed="download the package again",
+            code="hash-mismatch",
         )
     return manifest
 
@@ -105,10 +115,11 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
         try:
             actual = sha256_file(plain_file(folder, name))
         except InputError as error:
-            yield Problem(name, error.message)
+            yield Problem(name, error.message, error.code)
             continue
         if actual != expected:
-            yield Problem(name, f"has the sha256 {actual}, and the manifest says {expected}")
+            message = f"has the sha256 {actual}, and the manifest says {expected}"
+            yield Problem(name, message, "hash-mismatch")
 
 
 def plain_file(folder: Path, name: str) -> Path:
@@ -124,9 +135,18 @@ def plain_file(folder: Path, name: str) -> Path:
     home = folder.resolve()
     real = Path(os.path.realpath(path))
     if real != home / name and real.parent != home.parent.parent / "blobs":
-        raise InputError("is a link, or lies behind one", path=path, allowed="a copy of the file")
+        raise InputError(
+            "is a link, or in a folder that is one",
+            path=path,
+            allowed="a copy of the file",
+            code="link-outside",
+        )
     if not real.is_file():
-        raise InputError("is no plain file" if real.exists() else "is missing", path=path)
+        raise InputError(
+            "is not a regular file" if real.exists() else "is missing",
+            path=path,
+            code="missing-file",
+        )
     return path
 
 
@@ -153,8 +173,11 @@ def unknown_files(folder: Path) -> list[str]:
     path = folder / MANIFEST
     if not path.is_file():
         raise InputError(
-            "exists already and is not a benchmark package", path=folder, allowed=advice
-        )  # fmt: skip
+            "exists already and is not a benchmark package",
+            path=folder,
+            allowed=advice,
+            code="output-exists",
+        )
     version = ("schema_version", SCHEMA_VERSION)
     manifest = validated(Manifest, read_json(path), path, allowed=advice, version=version)
     ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD} - {BY_HAND}
@@ -188,10 +211,12 @@ def load_intact(folder: Path, beside: bool = False) -> Manifest:
                 "was changed by hand",
                 path=folder / CARD,
                 allowed="your text in card.md beside it; remove README.md and run this again",
+                code="hash-mismatch",
             )
         raise InputError(
             problem.message,
             path=folder / problem.file,
             allowed="a fresh copy of the package; see: citeforge verify",
+            code=problem.code,
         )
     return manifest

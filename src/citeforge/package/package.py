@@ -167,9 +167,10 @@ class Package(Displayed):
         n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
         if self.whole and n_ids < table.num_rows:
             raise InputError(
-                "holds a query id twice",
+                "has a duplicate query id",
                 path=self.folder / "queries" / split,
                 allowed="a sound package; see: citeforge verify",
+                code="duplicate-id",
             )
         return table
 
@@ -201,6 +202,7 @@ class Package(Displayed):
                 f"lacks the {form} queries, which the context set {context} asks",
                 path=self.folder,
                 allowed="a fresh copy of the package; see: citeforge verify",
+                code="missing-field",
             )
         return self.forms[form]
 
@@ -232,6 +234,7 @@ class Package(Displayed):
                 "does not have the queries of the benchmark",
                 path=self.folder / "contexts" / context,
                 allowed="a fresh copy of the package; see: citeforge verify",
+                code="schema-mismatch",
             )
         return table
 
@@ -269,9 +272,10 @@ class Package(Displayed):
         if not pc.all(mask).as_py() and table.num_rows:
             stranger = table[column].filter(pc.invert(mask))[0].as_py()
             raise InputError(
-                f"is about the query {stranger!r}, which is not in queries",
+                f"names the unknown query {stranger!r}",
                 path=self.folder / config / split,
                 allowed="a sound package; see: citeforge verify",
+                code="unknown-query",
             )
         return table
 
@@ -372,9 +376,10 @@ class Package(Displayed):
         missing = next((name for name in names if name not in texts), None)
         if missing is not None:
             raise InputError(
-                f"names the passage {missing!r}, which is not in corpus",
+                f"names the unknown passage {missing!r}",
                 path=self.folder / "contexts" / context,
                 allowed="a sound package; see: citeforge verify",
+                code="unknown-id",
             )
         return texts
 

@@ -89,6 +89,7 @@ def _require_fit(export: Export, folder: Path) -> None:
             f"cannot be exported to {export.name}, {reason}",
             path=folder,
             allowed=f"its formats: {', '.join(e.name for e in exports() if e.of in fit)}",
+            code="wrong-kind",
         )
 
 

@@ -106,18 +106,20 @@ def _public_contexts(package: Package) -> list[str]:
     """
     manifest, kind = package.manifest, package.kind
     if reason := kind.refusal("hide-gold"):
-        raise UsageError(f"--hide-gold: {reason}")
+        raise UsageError(f"--hide-gold: {reason}", code="wrong-kind")
     if SECRET not in manifest.files:
         command = command_of(manifest) or f"citeforge build {manifest.kind} …"
         raise UsageError(
             f"--hide-gold: {manifest.name} was built without --hidden, so that orders and draws "
-            f"follow from its seed, and the labels from them; build it again: {command} --hidden"
+            f"follow from its seed, and the labels from them; build it again: {command} --hidden",
+            code="hidden-gold",
         )
     contexts = [name for name in package.contexts if name not in kind.withheld]
     if len(contexts) != 1:
         raise UsageError(
             f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; what several "
-            "context sets of a query share tells what is relevant: build a package with one"
+            "context sets of a query share tells what is relevant: build a package with one",
+            code="hidden-gold",
         )
     return contexts
 
@@ -234,17 +236,29 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
             none.
     """
     if reason := kind_of(half).refusal("hide-gold"):
-        raise InputError(f"is no gold half, {reason}", path=gold, allowed="the whole package")
+        raise InputError(
+            f"is not a gold half: {reason}",
+            path=gold,
+            allowed="the whole package",
+            code="hidden-gold",
+        )
     if not (gold / LINK).is_file():
-        raise InputError("holds no gold half", path=gold, allowed="what publish --hide-gold made")
+        raise InputError(
+            "is not a gold half",
+            path=gold,
+            allowed="what publish --hide-gold made",
+            code="hidden-gold",
+        )
     path = plain_file(gold, LINK)
     link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
     whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
     if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
         raise InputError(
-            f"is not the gold of {half.name}@{half.benchmark_hash[:8]}", path=gold,
+            f"is not the gold of {half.name}@{half.benchmark_hash[:8]}",
+            path=gold,
             allowed=f"the gold half that was made with it, of {half.name}@{expected[:8]}",
-        )  # fmt: skip
+            code="wrong-benchmark",
+        )
     return whole
 
 
@@ -262,9 +276,12 @@ def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
     for field in ("kind", "name", "version", "grammar"):
         if getattr(half, field) != getattr(whole, field):
             raise InputError(
-                "is of another benchmark than the public half", path=gold / MANIFEST, field=field,
+                "is of another benchmark than the public half",
+                path=gold / MANIFEST,
+                field=field,
                 allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
-            )  # fmt: skip
+                code="wrong-benchmark",
+            )
     shown, rest = _shares(half, whole)
     copy_files(gold, [MANIFEST, *rest], out)
     if SECRET in whole.files:

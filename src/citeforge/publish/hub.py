@@ -139,7 +139,10 @@ class Publisher:
             account = self.api.whoami()
         except LocalTokenNotFoundError as error:
             raise InputError(
-                "no token", path=repo_id, allowed="set HF_TOKEN, or run: hf auth login"
+                "no token",
+                path=repo_id,
+                allowed="set HF_TOKEN, or run: hf auth login",
+                code="missing-key",
             ) from error
         owner = repo_id.split("/")[0]
         token = account.get("auth", {}).get("accessToken", {})
@@ -150,6 +153,7 @@ class Publisher:
                 f"the token belongs to {account.get('name')}, who is not a member of {owner}",
                 path=repo_id,
                 allowed="name a repository of your own, or of an organisation that you are in",
+                code="hub-refused",
             )
         if role == "fineGrained":
             scopes = token.get("fineGrained", {}).get("scoped", [])
@@ -166,6 +170,7 @@ class Publisher:
                 f"the token has no write access ({role})",
                 path=repo_id,
                 allowed="a token with the role write, or a fine-grained one for this repository",
+                code="hub-refused",
             )
 
     def _remote(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
@@ -214,7 +219,9 @@ class Publisher:
             if is_network(error):
                 raise
             # The Hub looks at the card's metadata before it takes anything.
-            raise InputError(hub_error_words(error), path=files["README.md"].path) from error
+            raise InputError(
+                hub_error_words(error), path=files["README.md"].path, code="hub-failed"
+            ) from error
         return str(done.oid)
 
     def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
@@ -223,7 +230,9 @@ class Publisher:
             copy = self.fetch(repo_id, tag, Path(work))
             for name, file in files.items():
                 if sha256_file(copy / name) != file.sha256:
-                    raise InputError(f"{name} came back changed", path=f"{repo_id}@{tag}")
+                    raise InputError(
+                        f"{name} came back changed", path=f"{repo_id}@{tag}", code="hash-mismatch"
+                    )
 
     def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
         """Download a published package; from the cache when it is there already."""
@@ -251,11 +260,12 @@ def check_sound(folder: Path) -> Manifest:
             f"does not verify ({problems[0]}{'; …' if problems[1:] else ''})",
             path=folder,
             allowed="a package without problems; see: citeforge verify",
+            code=problems[0].code,
         )
     manifest = load_manifest(folder)
     clashes = conflicts(manifest)
     if clashes:
-        raise InputError(f"licence: {clashes[0]}", path=folder, field="licence")
+        raise InputError(f"licence: {clashes[0]}", path=folder, field="licence", code="bad-licence")
     return manifest
 
 
@@ -268,12 +278,14 @@ def _require_open(manifest: Manifest) -> None:
     if SECRET in manifest.files:
         raise UsageError(
             f"{manifest.name} was built with --hidden: publish it with --hide-gold, or build it "
-            "without --hidden"
+            "without --hidden",
+            code="hidden-gold",
         )
     if manifest.has_hidden_labels:
         raise UsageError(
             f"{manifest.name} is made of a benchmark that was built with --hidden, and would "
-            "publish its labels; build it of one that was built without --hidden"
+            "publish its labels; build it of one that was built without --hidden",
+            code="hidden-gold",
         )
 
 
@@ -287,6 +299,7 @@ def _require_same(
         f"{tag} is published already, and {name} differs there",
         path=repo_id,
         allowed="build with another --version, or publish to another repository",
+        code="output-exists",
     )
 
 
@@ -303,6 +316,7 @@ def _require_same_contexts(
             "holds the gold of an earlier release",
             path=repo_id,
             allowed="another repository, with queries whose gold was never public",
+            code="hidden-gold",
         )
     for name in (n for n in remote if n.startswith("contexts/")):
         if name not in files or not files[name].equals(remote[name]):
@@ -312,6 +326,7 @@ def _require_same_contexts(
                 path=repo_id,
                 allowed="the same contexts: build … --hidden --secret-from the package published "
                 "before, of the same sources; other queries in another repository",
+                code="hidden-gold",
             )
 
 
@@ -325,7 +340,9 @@ def parse_hub(name: str) -> tuple[str, str | None] | None:
         return None
     repo, _, revision = name.removeprefix("hub:").partition("@")
     if len([p for p in repo.split("/") if p]) != 2:
-        raise UsageError(f"{name!r}: expected hub:ORG/NAME or hub:ORG/NAME@REVISION")
+        raise UsageError(
+            f"{name!r}: expected hub:ORG/NAME or hub:ORG/NAME@REVISION", code="bad-option"
+        )
     return repo, revision or None
 
 
@@ -357,10 +374,11 @@ def local_folder(name: Path) -> Path:
             f"holds no {MANIFEST}: not a benchmark, or not yet published whole",
             path=name,
             allowed="a data set that citeforge publish has finished",
+            code="not-a-package",
         )
     problems = verify(folder)
     if problems:
-        raise InputError(f"does not verify ({problems[0]})", path=name)
+        raise InputError(f"does not verify ({problems[0]})", path=name, code=problems[0].code)
     return folder
 
 

@@ -39,25 +39,28 @@ def hub_errors(repo_id: str) -> Iterator[None]:
         words = hub_error_words(error)
         if isinstance(error, RepositoryNotFoundError):
             message = "the Hub shows no such repository to this token"
-            allowed = "check the name, and the token (hf auth whoami)"
+            allowed, code = "check the name, and the token (hf auth whoami)", "hub-refused"
         elif isinstance(error, RevisionNotFoundError):
             message = f"the Hub has no such revision ({words})"
-            allowed = "a branch, tag or commit of the repository"
+            allowed, code = "a branch, tag or commit of the repository", "hub-refused"
         elif isinstance(error, HfHubHTTPError):
             status = getattr(error.response, "status_code", None)
             hints = {401: "a valid token in HF_TOKEN", 403: "a token with write access"}
             message = f"the Hub answered {status} ({words})"
             allowed = hints.get(status or 0, "run the same command again")
+            code = "hub-refused" if status and status < 500 else "hub-failed"
         elif isinstance(error, HFValidationError):
-            message, allowed = f"is no name of a repository ({words})", "ORG/NAME"
+            message, allowed = f"not a name of a repository ({words})", "ORG/NAME"
+            code = "bad-name"
         elif isinstance(error, FileMetadataError | LocalEntryNotFoundError) or is_network(error):
             cause = error.__cause__ or error
             problem, words = HubConnectionError, hub_error_words(cause) or type(cause).__name__
             message = f"the connection to the Hub failed ({words})"
             allowed = "run the same command again: nothing is transferred or committed twice"
+            code = "hub-failed"
         else:
             raise
-        raise problem(message, path=repo_id, allowed=allowed) from error
+        raise problem(message, path=repo_id, allowed=allowed, code=code) from error
 
 
 def hub_error_words(error: BaseException) -> str:

@@ -49,7 +49,7 @@ class CiteforgeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, message: str, *, code: str = "") -> None:
+    def __init__(self, message: str, *, code: str) -> None:
         self.code = code
         super().__init__(message)
 
@@ -79,7 +79,7 @@ class InputError(CiteforgeError):
         line: int | None = None,
         field: str | None = None,
         allowed: str | None = None,
-        code: str = "",
+        code: str,
     ) -> None:
         self.message = message
         self.path = None if path is None else str(path)
@@ -87,6 +87,13 @@ class InputError(CiteforgeError):
         self.field = field
         self.allowed = allowed
         super().__init__(self.render(), code=code)
+
+    def at(self, path: object, line: int | None = None) -> "InputError":
+        """Return this error with another place."""
+        return InputError(
+            self.message, path=path, line=line, field=self.field, allowed=self.allowed,
+            code=self.code,
+        )  # fmt: skip
 
     def render(self) -> str:
         """The one line that the user reads."""
@@ -97,6 +104,21 @@ class InputError(CiteforgeError):
             place = f"{place} {self.field}" if place else self.field
         text = f"{place}: {self.message}" if place else self.message
         return f"{text}; {self.allowed}" if self.allowed else text
+
+
+def read_error(error: OSError, path: object) -> InputError:
+    """Describe an operating system's error while a file is read."""
+    code = "missing-file" if isinstance(error, FileNotFoundError) else "storage"
+    return InputError(f"cannot be read: {error.strerror or error}", path=path, code=code)
+
+
+def field_code(kind: str) -> str:
+    """Code for a field that pydantic refuses, by the type of its error."""
+    if kind.endswith(("_type", "_parsing")):
+        return "wrong-type"
+    if kind.startswith(("greater_than", "less_than")):
+        return "out-of-range"
+    return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(kind, "wrong-value")
 
 
 class UsageError(CiteforgeError):

@@ -39,7 +39,8 @@ def lines(
         raise InputError(
             f"{name} needs gold, and no passage of {', '.join(contexts)} is marked as relevant",
             path=benchmark.folder,
-            allowed="the whole package; a public half holds no gold, and another system answers it",
+            allowed="the whole package, since a public half has no gold; or another system",
+            code="no-relevant",
         )
     # What a perfect system would cite.
     return citing(benchmark, contexts, runs, lambda table, row, *_: sorted(table.relevant[row]))

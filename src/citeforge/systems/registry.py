@@ -134,7 +134,7 @@ def refusal(system: System, benchmark: Benchmark) -> str | None:
     if reason := kind.refusal(f"run {system.name}"):
         return reason
     if system.shows not in ("any", kind.shows):
-        return f"is to be shown {system.shows}, and {kind.name} benchmarks show {kind.shows}"
+        return f"needs {system.shows}, and {kind.name} benchmarks show {kind.shows}"
     if system.design and not kind.is_design:
         return f"answers the cells of an experiment, which {kind.name} benchmarks do not have"
     return None

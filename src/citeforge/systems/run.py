@@ -73,9 +73,9 @@ def run_system(
     system = system_of(name)
     checked(AmountOptions, runs=runs, seed=seed, limit=limit)
     if title is not None and (fault := fault_of(title)) is not None:
-        raise UsageError(f"--system: the name {fault}")
+        raise UsageError(f"--system: the name {fault}", code="bad-name")
     if reason := refusal(system, benchmark):
-        raise UsageError(f"{name}: {reason}")
+        raise UsageError(f"{name}: {reason}", code="wrong-kind")
     sets = _contexts(system, benchmark, contexts)
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
@@ -87,14 +87,17 @@ def run_system(
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         if (first := next(rows, None)) is None:
             raise UsageError(
-                f"{manifest.name} has nothing for the system {title or name!r} to answer with"
+                f"{manifest.name} has nothing for the system {title or name!r} to answer with",
+                code="no-answers",
             )
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
         header = start(title or name, contexts=sets, **more)
         return Ran(title or name, write_submission(out, header, chain([first], rows)))
     if llm is None:
-        raise UsageError(f"{name} asks an LLM; give --llm, e.g. openai:MODEL")
+        raise UsageError(
+            f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
+        )
     settings = options if options is not None else options_of(system)()
     answers = ask(
         system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
@@ -103,7 +106,8 @@ def run_system(
         query, failure = answers.failures[0]
         raise FailuresError(
             f"none of {len(answers.tasks):,} prompts has an answer, so nothing is written; query "
-            f"{query!r}: {failure.reason}: {failure.message}"
+            f"{query!r}: {failure.reason}: {failure.message}",
+            code="no-answers",
         )
     title = title or f"{name} ({llm.identity()['name']})"
     header = start(title, contexts=sets, **answers.recipe)
@@ -128,8 +132,9 @@ def _readable(
             reason = str(error)
         if reason:
             raise InputError(
-                f"the system {name!r} gave the line {line!r:.80}: {reason}",
-                allowed="mend the plugin that gives it",
+                f"the system {name!r} wrote the line {line!r:.80}: {reason}",
+                allowed="mend the plugin that defines it",
+                code="broken-plugin",
             )
         yield line
 
@@ -142,7 +147,10 @@ def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[st
         if context not in every:
             raise UnknownValueError("context", context, every)
     if system.own and len(names) > 1:
-        raise UsageError(f"{system.name} brings its own passages; name one context set, or none")
+        raise UsageError(
+            f"{system.name} brings its own passages; name one context set, or none",
+            code="conflicting-options",
+        )
     if names or not system.llm:
         return names or every
     if system.own:
@@ -150,6 +158,7 @@ def _contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[st
     if system.context and system.context not in every:
         raise UsageError(
             f"{system.name}: {benchmark.manifest.name} has no context set {system.context!r}; "
-            f"build one, or name another with --context: {', '.join(every)}"
+            f"build one, or name another with --context: {', '.join(every)}",
+            code="unknown-context",
         )
     return [system.context] if system.context else every

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.build import build_authorship
+import citeforge as cf
 from citeforge.builders.authorship.labels import (
     built_in_label_sets,
     cell_labels,
@@ -32,38 +32,13 @@ from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.authorship import Cell, LabelSet, design_of, make_cells
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import AUTHORS, CONTEXTS, IRRELEVANT, RELEVANT
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline, refused, write_beir
 
 
-@pytest.fixture(scope="module")
-def twins(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from click.testing import CliRunner
-
-    from citeforge.cli.main import cli
-
-    folder = tmp_path_factory.mktemp("twins")
-    run = CliRunner().invoke
-    store, replay = folder / "t.db", ROOT / "examples/twins/replay.jsonl"
-    assert run(cli, ["llm", "import", str(store), str(replay)]).exit_code == 0
-    args = ["build", "twins", "--benchmark", str(package), "--llm", f"replay:{store}"]
-    result = run(cli, [*args, "--out", str(folder / "twins")])
-    assert result.exit_code == 0, result.output
-    return folder / "twins"
-
-
-def build(source: Path, out: Path, **more: Any) -> Any:
+def build(source: Path, out: Path, **more: Any) -> cf.Benchmark:
     given = {"benchmark": source, "selection": Selection(k=5)} | more
-    return build_authorship(AuthorshipRecipe(**given), RunOptions(out=out))
-
-
-@pytest.fixture(scope="module")
-def built(twins: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("built") / "auth"
-    build(twins, out)
-    return out
+    return cf.build(cf.AuthorshipRecipe(**given), out)
 
 
 def test_the_cells_of_the_design() -> None:
@@ -90,9 +65,9 @@ def test_the_cells_of_the_design() -> None:
     }
 
 
-def test_every_cell_shows_the_same_passages_in_the_same_order(built: Path) -> None:
-    assert verify(built) == []
-    base = Base(built)
+def test_every_cell_shows_the_same_passages_in_the_same_order(authorship_package: Path) -> None:
+    assert verify(authorship_package) == []
+    base = Base(authorship_package)
     human_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist()}
     design = design_of(base.manifest)
     assert len(design.cells) == 4 + 2 * (4 + 2 + 2 + 4)
@@ -117,10 +92,10 @@ def test_every_cell_shows_the_same_passages_in_the_same_order(built: Path) -> No
     assert len(positions) >= 4  # drawn, not always the same
 
 
-def test_labels_differ_between_cells_in_nothing_but_the_side(built: Path) -> None:
-    base = Base(built)
+def test_labels_differ_between_cells_in_nothing_but_the_side(authorship_package: Path) -> None:
+    base = Base(authorship_package)
     for cell in design_of(base.manifest).cells:
-        paths = shard_paths(built / "authors", cell.context)
+        paths = shard_paths(authorship_package / "authors", cell.context)
         assert bool(paths) == (cell.labels is not None)
         if cell.labels is None:
             continue
@@ -181,10 +156,10 @@ def test_there_are_at_least_100_names_of_two_parts() -> None:
 
 
 def test_a_label_only_benchmark_needs_no_twins(package: Path, tmp_path: Path) -> None:
-    manifest = build(package, tmp_path / "a")
+    manifest = build(package, tmp_path / "a").manifest
     assert verify(tmp_path / "a") == []
     assert {c.origins for c in design_of(manifest).cells} == {"hh"}
-    with pytest.raises(UsageError, match="has no twins"):
+    with refused("missing-option", cf.UsageError):
         build(package, tmp_path / "b", origins=("hl",))
 
 
@@ -201,13 +176,11 @@ def test_exactly_one_relevant_counts_judgements(package: Path, tmp_path: Path) -
         q: min(n, 4) for q, n in judged.items()
     }
     sampled = build(package, tmp_path / "s", selection=Selection(k=5, sample=7))
-    assert sampled.counts["queries left out: several relevant passages"] == 9
+    assert sampled.manifest.counts["queries left out: several relevant passages"] == 9
     assert len(Base(tmp_path / "s").query_ids) == 7
 
 
-def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
-    from conftest import write_beir
-
+def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path) -> None:
     # Only "gamma" is asked. Both holders have it once; the shorter one ranks first (b = 0.75);
     # the rest score 0 and follow by id.
     passages = {
@@ -216,19 +189,22 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path, cli: Cli) -> None:
         "c": "alpha beta",
         "a": "delta epsilon zeta",
     }
-    write_beir(tmp_path / "x", passages, {"q": "gamma?"}, [("q", "d", 1)])
-    result = cli(
-        *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "x.r"),
-        *("--mixture", "m=1,1,0", "--n-seemingly", "0"),
-    )
-    assert result.returncode == 0, result.stderr
-    assert ranked(Base(tmp_path / "x.r"), "bm25", 4) == {"q": ["b", "d", "a", "c"]}
-    result = cli(*("build", "authorship", "--benchmark", "x.r", "--candidates", "bm25"),
-                 *("--k", "3", "--out", "a"))  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    rage = rage_of(tmp_path, passages, "gamma?", relevant="d")
+    assert ranked(Base(rage), "bm25", 4) == {"q": ["b", "d", "a", "c"]}
+    build(rage, tmp_path / "a", selection=Selection(k=3), candidates="bm25")
     docs = Base(tmp_path / "a").context("hh_vanilla")["q"]
     others = [d["corpus-id"] for d in docs if d["label"] != "relevant"]
     assert others == ["b", "a"]  # in the ranking's order, the relevant one put anywhere
+
+
+def rage_of(folder: Path, passages: dict[str, str], query: str, relevant: str) -> Path:
+    """A package of one query, whose negatives are drawn."""
+    source = write_beir(folder / "x", passages, {"q": query}, [("q", relevant, 1)])
+    recipe = cf.RageRecipe(
+        source=f"beir:{source}", embedder="none", mining={"seemingly_relevant": 0},
+        mixtures=("m=1,1,0",),
+    )  # fmt: skip
+    return cf.build(recipe, folder / "x.r").folder
 
 
 def ranked(base: Base, spec: str, depth: int = 100) -> Ranked:
@@ -236,21 +212,24 @@ def ranked(base: Base, spec: str, depth: int = 100) -> Ranked:
 
 
 RUNS = [
-    ("q01 Q0 moon-io 1 2.5", "has 5 fields"),
-    ("q01 Q0 moon-io 1 high t", "'high' is no number"),
-    ("q01 Q0 moon-io 1 inf t", "'inf' is no number"),
-    ("q01 Q0 nowhere 1 2.5 t", "no passage 'nowhere'"),
-    ("q01 Q0 moon-io 1 2.5 t\nq01 Q0 moon-io 2 1.5 t", "comes twice"),
-    ("other Q0 moon-io 1 2.5 t", "names no query"),
+    ("q01 Q0 moon-io 1 2.5", "wrong-type", "has 5 fields"),
+    ("q01 Q0 moon-io 1 high t", "wrong-type", "'high'"),
+    ("q01 Q0 moon-io 1 inf t", "wrong-type", "'inf'"),
+    ("q01 Q0 nowhere 1 2.5 t", "unknown-id", "'nowhere'"),
+    ("q01 Q0 moon-io 1 2.5 t\nq01 Q0 moon-io 2 1.5 t", "duplicate-id", "'moon-io'"),
+    ("other Q0 moon-io 1 2.5 t", "wrong-benchmark", "names no query"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), RUNS)
-def test_bad_runs_are_refused(package: Path, tmp_path: Path, text: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "code", "fact"), RUNS)
+def test_bad_runs_are_refused(
+    package: Path, tmp_path: Path, text: str, code: str, fact: str
+) -> None:
     path = tmp_path / "run.txt"
     path.write_text(text + "\n")
-    with pytest.raises(InputError, match=message):
+    with refused(code, path=path) as caught:
         ranked(Base(package), f"run:{path}")
+    assert fact in str(caught.value)
 
 
 def test_runs_are_ranked_as_trec_eval_ranks(package: Path, tmp_path: Path) -> None:
@@ -261,26 +240,25 @@ def test_runs_are_ranked_as_trec_eval_ranks(package: Path, tmp_path: Path) -> No
 
 
 BAD_LABELS = [
-    ("name: x\nfirst: A\nsecond: [A]\n", "both sides have the label 'a'"),
-    ("name: x\nfirst: A\nsecond: [b, a]\n", "both sides have the label 'a'"),
-    ("name: x\nfirst: A\n", "Field required"),
-    ("name: x y\nfirst: A\nsecond: B\n", "pattern"),
-    ("name: x\nfirst: A\nsecond: B\nphrase: by them\n", "lacks {label}"),
-    ("name: x\nfirst: ['']\nsecond: B\n", "empty"),
-    ("name: x\nfirst: A\nsecond: B\nfrist: C\n", "frist"),
-    ("name: [", "is not YAML"),
-    ("just text", "valid dictionary"),
+    ("name: x\nfirst: A\nsecond: [A]\n", "wrong-value", "both sides have the label 'a'"),
+    ("name: x\nfirst: A\nsecond: [b, a]\n", "wrong-value", "both sides have the label 'a'"),
+    ("name: x\nfirst: A\n", "missing-field", "second"),
+    ("name: x y\nfirst: A\nsecond: B\n", "wrong-value", "name"),
+    ("name: x\nfirst: A\nsecond: B\nphrase: by them\n", "wrong-value", "{label}"),
+    ("name: x\nfirst: ['']\nsecond: B\n", "wrong-value", "empty"),
+    ("name: x\nfirst: A\nsecond: B\nfrist: C\n", "unknown-field", "frist"),
+    ("name: [", "bad-yaml", "labels.yaml:1"),
+    ("just text", "wrong-type", "dictionary"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), BAD_LABELS)
-def test_bad_label_files_are_refused(tmp_path: Path, text: str, message: str) -> None:
+@pytest.mark.parametrize(("text", "code", "fact"), BAD_LABELS)
+def test_bad_label_files_are_refused(tmp_path: Path, text: str, code: str, fact: str) -> None:
     path = tmp_path / "labels.yaml"
     path.write_text(text)
-    with pytest.raises(InputError) as error:
+    with refused(code, path=path) as caught:
         load_label_sets(path)
-    assert message in str(error.value)
-    assert str(path) in str(error.value)
+    assert fact in str(caught.value)
 
 
 def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
@@ -296,24 +274,24 @@ def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
     assert "3. For each passage its source is given." in text
     assert text.count("(source: NASA)") == 1  # the relevant passage
     assert text.count("(source: a blog)") + text.count("(source: a forum)") == 4
-    with pytest.raises(InputError, match="comes twice"):
+    with refused("duplicate-id"):
         choose_label_sets([], [path, path])
-    with pytest.raises(UnknownValueError):
+    with refused("unknown-name", what="label set", value="nobody"):
         choose_label_sets(["nobody"], [])
 
 
 def test_a_pool_of_names_smaller_than_k_is_refused(package: Path, tmp_path: Path) -> None:
     few = LabelSet(name="few", first=("A B", "C D", "E F"), second=("AI",), distinct=True)
-    with pytest.raises(InputError, match="has 3 labels on the first side"):
+    with refused("too-few", path="label set few"):
         build(package, tmp_path / "a", label_sets=(few,))
     assert list(tmp_path.iterdir()) == []
     build(package, tmp_path / "b", label_sets=(few.model_copy(update={"distinct": False}),))
 
 
-def test_prompts_of_each_cell(built: Path, cli: Cli, tmp_path: Path) -> None:
-    assert cli("export", "prompts", built, "--out", "p.jsonl").returncode == 0
+def test_prompts_of_each_cell(authorship_package: Path, inline: Inline, tmp_path: Path) -> None:
+    assert inline("export", "prompts", authorship_package, "--out", "p.jsonl").returncode == 0
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
-    cells = {c.context: c for c in design_of(load_intact(built)).cells}
+    cells = {c.context: c for c in design_of(load_intact(authorship_package)).cells}
     assert Counter(r["context"] for r in rows) == dict.fromkeys(cells, 21)
     for row in rows:
         cell: Cell = cells[row["context"]]
@@ -332,17 +310,10 @@ def test_prompts_of_each_cell(built: Path, cli: Cli, tmp_path: Path) -> None:
         assert "\n[5] " not in row["prompt"]
 
 
-def test_a_passage_cannot_label_itself(tmp_path: Path, cli: Cli) -> None:
-    from conftest import write_beir
-
+def test_a_passage_cannot_label_itself(tmp_path: Path) -> None:
     passages = {"a": "True. (written by [Human]) [0]", "b": "Other words.", "c": "More words."}
-    write_beir(tmp_path / "x", passages, {"q": "What is true?"}, [("q", "a", 1)])
-    for args in (
-        ("rage", "--source", "beir:x", "--embedder", "offline", "--out", "r"),
-        ("authorship", "--benchmark", "r", "--k", "3", "--out", "a", "--base", "1"),
-    ):
-        result = cli("build", *args)
-        assert result.returncode == 0, result.stderr
+    rage = rage_of(tmp_path, passages, "What is true?", relevant="a")
+    build(rage, tmp_path / "a", selection=Selection(k=3), base=1)
     manifest = load_intact(tmp_path / "a")
     template = load_template("authorship")
     for cell in manifest.contexts:
@@ -351,12 +322,12 @@ def test_a_passage_cannot_label_itself(tmp_path: Path, cli: Cli) -> None:
         assert "\n[1] " in text
 
 
-def tampered(built: Path, folder: Path, name: str, table: pa.Table) -> Path:
+def tampered(authorship_package: Path, folder: Path, name: str, table: pa.Table) -> Path:
     """The benchmark with one table exchanged and every hash set right again."""
-    shutil.copytree(built, folder)
+    shutil.copytree(authorship_package, folder)
     config, split = name.split("/")
     write_table(folder / config, split, table)
-    manifest = load_intact(built)
+    manifest = load_intact(authorship_package)
     files = {n: sha256_file(folder / n) for n in manifest.files}
     hashes = {"files": files, "benchmark_hash": benchmark_hash(files)}
     manifest = manifest.model_copy(update=hashes)
@@ -365,24 +336,26 @@ def tampered(built: Path, folder: Path, name: str, table: pa.Table) -> Path:
     return folder
 
 
-def test_verify_finds_cells_that_differ(built: Path, tmp_path: Path) -> None:
+def test_verify_finds_cells_that_differ(authorship_package: Path, tmp_path: Path) -> None:
     name = "hl_human_llm_informed"
-    rows = read_table(shard_paths(built / "contexts", name), CONTEXTS).to_pylist()
+    rows = read_table(shard_paths(authorship_package / "contexts", name), CONTEXTS).to_pylist()
     rows[0]["docs"] = rows[0]["docs"][::-1]
     table = pa.Table.from_pylist(rows, schema=CONTEXTS)
-    result = verify(tampered(built, tmp_path / "a", f"contexts/{name}", table))
+    result = verify(tampered(authorship_package, tmp_path / "a", f"contexts/{name}", table))
     assert any("other passages than the first cell" in str(p) for p in result)
-    labels = read_table(shard_paths(built / "authors", name), AUTHORS).to_pylist()
+    labels = read_table(shard_paths(authorship_package / "authors", name), AUTHORS).to_pylist()
     labels[0]["labels"] = labels[0]["labels"][::-1]
     labels[1]["labels"] = ["Human"] * 5
     table = pa.Table.from_pylist(labels, schema=AUTHORS)
-    result = verify(tampered(built, tmp_path / "b", f"authors/{name}", table))
+    result = verify(tampered(authorship_package, tmp_path / "b", f"authors/{name}", table))
     assert any("label of the wrong side" in str(p) for p in result)
 
 
-def test_equal_choices_give_equal_bytes(twins: Path, built: Path, tmp_path: Path) -> None:
-    build(twins, tmp_path / "auth")
-    assert load_intact(tmp_path / "auth").files == load_intact(built).files
+def test_equal_choices_give_equal_bytes(
+    twins_package: Path, authorship_package: Path, tmp_path: Path
+) -> None:
+    again = build(twins_package, tmp_path / "authorship", benchmark=None, twins=twins_package)
+    assert again.manifest.files == load_intact(authorship_package).files
 
 
 def test_another_seed_moves_the_relevant_passage(package: Path, tmp_path: Path) -> None:

@@ -6,12 +6,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.kalma.asking import template_writer_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
@@ -26,11 +28,9 @@ from citeforge.kg.graph import KnowledgeGraph
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks import kg
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.kalma import Choices
-from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
-from conftest import EXAMPLES, Cli, write_jsonl
-from servers.sparql import proxy, sparql_server
+from conftest import EXAMPLES, Inline, refused, write_jsonl
+from servers.sparql import Faults, proxy, sparql_server
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 PEOPLE = load_domain("people")
@@ -132,29 +132,35 @@ def test_pairs_files(tmp_path: Path, suffix: str) -> None:
     ]
     bad = tmp_path / "bad.jsonl"
     write_jsonl(bad, [{"paragraph": "P.", "first": "A", "relation": "x"}])
-    with pytest.raises(InputError, match=r"bad.jsonl:1 second: is missing"):
+    with refused("missing-field", path=bad, line=1, field="second"):
         read_stated(bad)
 
 
 # --- whole builds ------------------------------------------------------------------------------
 
 
-def options(out: Path, *relations: str, **more: Any) -> tuple[KalmaRecipe, RunOptions]:
-    relations = relations or ("spouse", "father", "child")
-    recipe = KalmaRecipe(kg=f"file:{GRAPH}", pairs_from_kg=relations, **more)
-    return recipe, RunOptions(out=out)
+def options(out: Path, *relations: str, **more: Any) -> tuple[cf.KalmaRecipe, cf.RunOptions]:
+    recipe = cf.KalmaRecipe(kg=f"file:{GRAPH}", pairs_from_kg=relations, **more)
+    return recipe, cf.RunOptions(out=out)
 
 
-def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
-    build_kalma(*options(tmp_path / "k"), template())
-    assert verify(tmp_path / "k") == []
-    gold = Package(tmp_path / "k").gold.to_pylist()
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The question of one pair, by the template writer."""
+    out = tmp_path_factory.mktemp("plain") / "k"
+    build_kalma(*options(out, "father", limit=1), template())
+    return out
+
+
+def test_five_rounds_with_the_template_writer(kalma_package: Path) -> None:
+    assert verify(kalma_package) == []
+    gold = Package(kalma_package).gold.to_pylist()
     rounds: dict[str, list[int]] = {}
     for row in gold:
         rounds.setdefault(row["query_id"], []).append(row["round"])
         assert row["relation"] not in PEOPLE.uninformative
     assert all(r == [1, 2, 3, 4, 5] for r in rounds.values())
-    for row in Package(tmp_path / "k").evolution.to_pylist():
+    for row in Package(kalma_package).evolution.to_pylist():
         triple = kg.from_row(row["triples"][0])
         assert marker(triple) in row["paragraph"]
         if row["round"] > 1:
@@ -164,54 +170,82 @@ def test_five_rounds_with_the_template_writer(tmp_path: Path) -> None:
             assert kg.from_row(row["candidates"][0]["triple"]) == triple
 
 
-def test_both_engines_give_byte_identical_tables(tmp_path: Path, cli: Cli) -> None:
-    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
-    result = cli(*common, "--kg", f"file:{GRAPH}", "--out", "one")
-    assert result.returncode == 0, result.stderr
-    with sparql_server(GRAPH, tmp_path) as url:
-        where = ("--kg", f"sparql:{url}", "--kg-store", "kg.db")
-        result = cli(*common, *where, "--kg-batch", "2", "--out", "two")
+@contextmanager
+def thread_server(data: Path, folder: Path) -> Iterator[str]:
+    with proxy(data) as running:
+        yield running.url
+
+
+@pytest.mark.parametrize(
+    "server", [thread_server, pytest.param(sparql_server, marks=pytest.mark.slow)]
+)
+def test_all_sources_of_a_graph_give_byte_identical_tables(
+    tmp_path: Path, inline: Inline, server: Callable[[Path, Path], Any]
+) -> None:
+    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "3")
+
+    def hash_of(name: str, *where: str) -> str:
+        result = inline(*common, *where, "--out", name)
         assert result.returncode == 0, result.stderr
+        return load_intact(tmp_path / name).benchmark_hash
+
+    hashes = {hash_of("file", "--kg", f"file:{GRAPH}")}
+    with server(GRAPH, tmp_path) as url:
+        store = ("--kg-store", "kg.db", "--kg-batch", "2")
+        hashes.add(hash_of("endpoint", "--kg", f"sparql:{url}", *store))
     # The server is gone; the kept replies answer in its place.
-    result = cli(*common, "--kg", "replay:kg.db", "--kg-batch", "2", "--out", "three")
-    assert result.returncode == 0, result.stderr
+    hashes.add(hash_of("replies", "--kg", "replay:kg.db", "--kg-batch", "2"))
     (tmp_path / "ids.txt").write_text("\n".join(f"Q9{n:02d}" for n in range(1, 12)))
-    result = cli(
-        *("kg", "snapshot", "--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
-    )
-    assert result.returncode == 0, result.stderr
-    result = cli(*common, "--kg", "file:s.nt.gz", "--out", "four")
-    assert result.returncode == 0, result.stderr
-    hashes = {load_intact(tmp_path / n).benchmark_hash for n in ("one", "two", "three", "four")}
+    words = ("--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", "s.nt.gz")
+    assert inline("kg", "snapshot", *words).returncode == 0
+    hashes.add(hash_of("snapshot", "--kg", "file:s.nt.gz"))
     assert len(hashes) == 1
-    two, three = load_intact(tmp_path / "two"), load_intact(tmp_path / "three")
-    assert two.sources == three.sources
+    sources = [load_intact(tmp_path / name).sources for name in ("endpoint", "replies")]
+    assert sources[0] == sources[1]
 
 
-def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Cli) -> None:
+RESUMED = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
+
+
+def test_builds_without_an_endpoint_go_on_where_they_were(tmp_path: Path, inline: Inline) -> None:
+    """The endpoint fails after 1, 3 and 5 more replies: each is asked for once."""
+    with proxy(GRAPH) as running:
+        where = ("--kg", f"sparql:{running.url}", "--kg-batch", "2")
+        resumed = (*RESUMED, *where, "--kg-store", "kg.db", "--resume", "--out", "resumed")
+        for more in (1, 3, 5):
+            running.config = Faults(faults=[""] * more, then="400")
+            assert inline(*resumed).code == "endpoint-refused"
+            assert not (tmp_path / "resumed").exists()
+        running.config = Faults()
+        result = inline(*resumed)
+        assert result.returncode == 0, result.stderr
+        answered = sum(r["status"] == 200 for r in running.requests())
+        assert inline(*RESUMED, *where, "--out", "fresh").returncode == 0
+        needed = sum(r["status"] == 200 for r in running.requests()) - answered
+    assert answered == needed > 9
+    hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("resumed", "fresh")}
+    assert len(hashes) == 1
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.slow
+def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Inline) -> None:
     """SIGKILL of the real command after 1, 3 and 5 more replies: each is asked for once, and the
     tables are those of an undisturbed build."""
-    common = ("build", "kalma", "--pairs-from-kg", "spouse,father,child", "--limit", "5")
-    assert inline(*common, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
+    assert inline(*RESUMED, "--kg", f"file:{GRAPH}", "--out", "calm").returncode == 0
     with (
         sparql_server(GRAPH, tmp_path) as server,
-        proxy(server, tmp_path / "log", latency=0.01) as running,
+        proxy(server, latency=0.01) as running,
     ):
         where = ("--kg", f"sparql:{running.url}", "--kg-store", "kg.db", "--kg-batch", "2")
-        command = [
-            sys.executable,
-            "-m",
-            "citeforge",
-            *common,
-            *where,
-            "--resume",
-            "--out",
-            "killed",
-        ]
+        words = [*RESUMED, *where, "--resume", "--out", "killed"]
         for more in (1, 3, 5):
             goal = len(running.requests()) + more
             running.answer_up_to(goal)
-            process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.DEVNULL)
+            process = subprocess.Popen(
+                [sys.executable, "-m", "citeforge", *words],
+                cwd=tmp_path, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
             while len(running.requests()) < goal:
                 assert process.poll() is None, "it ended before it could be killed"
                 time.sleep(0.01)
@@ -219,11 +253,11 @@ def test_killed_builds_go_on_where_they_were(tmp_path: Path, inline: Cli) -> Non
             assert process.wait() == -signal.SIGKILL
             assert not (tmp_path / "killed").exists()
             running.answer_up_to(None)
-        result = inline(*command[3:])
+        result = inline(*words)
         assert result.returncode == 0, result.stderr
         asked = len(running.requests())
         # A fresh run of the same sends every request once.
-        fresh = inline(*common, *where[:2], "--kg-batch", "2", "--out", "fresh")
+        fresh = inline(*RESUMED, *where[:2], "--kg-batch", "2", "--out", "fresh")
         assert fresh.returncode == 0, fresh.stderr
         needed = len(running.requests()) - asked
     assert needed > 9
@@ -258,10 +292,10 @@ class Scripted:
         return results
 
 
-def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(tmp_path: Path) -> None:
-    plain = options(tmp_path / "plain", "father", limit=1)
-    build_kalma(*plain, template())
-    table = Package(tmp_path / "plain").evolution.to_pylist()
+def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(
+    plain: Path, tmp_path: Path
+) -> None:
+    table = Package(plain).evolution.to_pylist()
     first, second = (kg.from_row(c["triple"]) for c in table[1]["candidates"][:2])
     bad = {("extend " + marker(first), attempt): "No." for attempt in range(3)}
     bad |= {("extend " + marker(second), 0): Failure("truncated", "cut")}
@@ -288,33 +322,42 @@ class Mute(Scripted):
         return super().complete(requests)
 
 
-def test_the_template_stands_in_where_that_is_asked_for(tmp_path: Path) -> None:
-    given = options(tmp_path / "k", "father", limit=1)
-    recipe = given[0].model_copy(update={"choices": Choices(stand_in=True, attempts=2)})
-    manifest = build_kalma(recipe, given[1], Mute({}))
+def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: Path) -> None:
+    choices = Choices(stand_in=True, attempts=2)
+    manifest = build_kalma(*options(tmp_path / "k", "father", limit=1, choices=choices), Mute({}))
     # Two attempts at each of four rounds, and then the template's sentence of the first triple.
     assert manifest.counts["replies refused: extend: lost a citation"] == 4 * 2
     assert manifest.counts["texts of the template in the writer's place: extend"] == 4
-    build_kalma(*options(tmp_path / "plain", "father", limit=1), template())
-    mine, plain = (Package(tmp_path / name).evolution for name in ("k", "plain"))
-    assert mine["paragraph"] == plain["paragraph"]
+    mine = Package(tmp_path / "k").evolution
+    assert mine["paragraph"] == Package(plain).evolution["paragraph"]
     assert [len(r) for r in mine["refused"].to_pylist()] == [0, 3, 3, 3, 3]
     assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
 
 
-def test_a_pair_for_which_nothing_can_be_written_is_dropped_and_counted(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no triple could be written in round 2") as error:
-        build_kalma(*options(tmp_path / "k"), Mute({}))
-    assert "replies refused: extend: lost a citation" in str(error.value)
-    assert "--stand-in" in str(error.value)
+def test_pairs_without_a_question_are_dropped_and_counted(tmp_path: Path) -> None:
+    out = tmp_path / "k"
+    with refused("no-queries", path=f"file:{GRAPH}") as caught:
+        build_kalma(*options(out, "father", limit=2), Mute({}))
+    for fact in (
+        "no triple could be written in round 2", "replies refused: extend: lost a citation",
+        "--stand-in",
+    ):  # fmt: skip
+        assert fact in str(caught.value)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(UsageError, match="--pairs-from-kg"):
-        build_kalma(KalmaRecipe(kg=f"file:{GRAPH}"), RunOptions(out=tmp_path / "k"), template())
-    with pytest.raises(InputError, match="no relation called 'wizard of'"):
-        build_kalma(*options(tmp_path / "k", "wizard of"), template())
 
 
-def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
+def test_pairs_are_of_a_file_or_of_relations(tmp_path: Path) -> None:
+    out = tmp_path / "k"
+    with refused("missing-option", cf.UsageError):
+        cf.build(cf.KalmaRecipe(kg=f"file:{GRAPH}"), out)
+    with refused("conflicting-options", cf.UsageError):
+        cf.build(options(out, "father", pairs=tmp_path / "pairs.jsonl")[0], out)
+    with refused("unknown-id", path=f"file:{GRAPH}") as caught:
+        cf.build(options(out, "wizard of")[0], out)
+    assert "'wizard of'" in str(caught.value)
+
+
+def test_paragraphs_of_a_file(tmp_path: Path, inline: Inline) -> None:
     write_jsonl(
         tmp_path / "pairs.jsonl",
         [
@@ -343,7 +386,7 @@ def test_paragraphs_of_a_file(tmp_path: Path, inline: Cli) -> None:
         result.stdout
     )
     assert "Specific question:" in result.stdout
-    assert inline("show", "k", "--trace", "--query", "Q1-Q2").returncode == 2
+    assert inline("show", "k", "--trace", "--query", "Q1-Q2").code == "unknown-name"
 
 
 BRIDGES_DOMAIN = """
@@ -379,7 +422,7 @@ wd:Q10 rdfs:label "John Rennie"@en . wd:Q2001 rdfs:label "bridge"@en .
 """
 
 
-def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli) -> None:
+def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "bridges.yaml").write_text(BRIDGES_DOMAIN)
     (tmp_path / "bridges.ttl").write_text(BRIDGES_GRAPH)
     result = inline(
@@ -403,26 +446,30 @@ def test_a_second_domain_needs_a_configuration_alone(tmp_path: Path, inline: Cli
         assert inline(*args).returncode == 0
 
 
-def test_bad_domains_are_refused(tmp_path: Path) -> None:
-    for text, message in (
-        ("name: x\n", "Field required"),
-        ("name: x\nentity_class: Q1\nspouse: y\n", "Extra inputs"),
-        ("name: [", "is not YAML"),
-    ):
-        path = tmp_path / "d.yaml"
-        path.write_text(text)
-        with pytest.raises(InputError, match=message):
-            load_domain(str(path))
-    with pytest.raises(InputError, match="is no domain"):
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("name: x\n", "missing-field"),
+        ("name: x\nentity_class: Q1\nspouse: y\n", "unknown-field"),
+        ("name: [", "bad-yaml"),
+    ],
+)
+def test_bad_domains_are_refused(tmp_path: Path, text: str, code: str) -> None:
+    path = tmp_path / "d.yaml"
+    path.write_text(text)
+    with refused(code, path=path):
+        load_domain(str(path))
+
+
+def test_unknown_domains_and_relations() -> None:
+    with refused("missing-file", path="wizards"):
         load_domain("wizards")
     assert Domain(name="x", entity_class="Q1").inverses("spouse") == ()
 
 
-def test_choices_stand_in_the_manifest(tmp_path: Path) -> None:
-    made = build_kalma(
-        *options(tmp_path / "k", choices=Choices(alpha=0.9, rounds=3)),
-        template(),
-    )
+def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
+    choices = Choices(alpha=0.9, rounds=3)
+    made = build_kalma(*options(tmp_path / "k", "father", choices=choices), template())
     assert made.config["choices"]["alpha"] == 0.9
     assert [made.models[m]["name"] for m in ("writer", "perplexity")] == ["template", "ngram"]
     assert made.config["checked_by"] == (

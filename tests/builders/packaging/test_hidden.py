@@ -1,29 +1,27 @@
 """Builds with ``--hidden``: a secret decides what a seed decides elsewhere, and stays private."""
 
-import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.builders.build import build, rebuild
+import citeforge as cf
 from citeforge.builders.packaging.hiding import _renumbered
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.stages import build as stages
 from citeforge.builders.twins.build import build_twins
 from citeforge.engines.draws import generator, keyed
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import HagridRecipe, RageRecipe, RunOptions, TwinsRecipe
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline, refused
 
 FACTS = f"beir:{EXAMPLES / 'facts'}"
 
 
 class Silent:
-    """A writer that nobody gets as far as asking."""
+    """A writer that is never asked."""
 
     def identity(self) -> dict[str, Any]:
         """Its name."""
@@ -36,11 +34,8 @@ class Silent:
 
 def facts(out: Path, secret_from: Path | None = None, **more: Any) -> Path:
     """The facts with negatives by bm25."""
-    build(
-        RageRecipe(source=FACTS, candidates="bm25", hidden=True, **more),
-        RunOptions(out=out, secret_from=secret_from),
-    )
-    return out
+    recipe = cf.RageRecipe(source=FACTS, candidates="bm25", hidden=True, **more)
+    return cf.build(recipe, out, run=cf.RunOptions(secret_from=secret_from)).folder
 
 
 def tables(folder: Path) -> dict[str, bytes]:
@@ -65,8 +60,7 @@ def test_two_builds_differ_and_a_rebuild_does_not(
 ) -> None:
     other = facts(tmp_path / "other")
     assert Package(other).hash != Package(hidden_package).hash
-    again = rebuild(hidden_package, RunOptions(out=tmp_path / "facts"), confirm=lambda uses: None)
-    assert again.equal
+    assert cf.rebuild(hidden_package, tmp_path / "facts", trust=True).equal
     assert tables(tmp_path / "facts") == tables(hidden_package)
     taken = facts(tmp_path / "taken", hidden_package)
     assert tables(taken) == tables(hidden_package)
@@ -100,8 +94,8 @@ def test_a_build_that_was_cut_off_goes_on_with_its_secret(
     begun = tmp_path / "a.partial"
     assert (begun / "secret.hex").stat().st_mode & 0o777 == 0o600
     shutil.copytree(begun, tmp_path / "copy")
-    recipe = RageRecipe(source=FACTS, candidates="bm25", hidden=True)
-    build(recipe, RunOptions(out=tmp_path / "a", resume=True))
+    recipe = cf.RageRecipe(source=FACTS, candidates="bm25", hidden=True)
+    cf.build(recipe, tmp_path / "a", resume=True)
     facts(tmp_path / "b", tmp_path / "copy")
     assert tables(tmp_path / "a") == tables(tmp_path / "b")
     assert not begun.exists()
@@ -127,15 +121,16 @@ def test_contexts_are_of_one_size_or_the_build_says_why_not(tmp_path: Path) -> N
     assert max(n_seeming) == 3
     assert (n_relevant[0], n_seeming[0], len(rows[0]) - n_relevant[0] - n_seeming[0]) == (1, 3, 5)
     large = Mixture(name="large", relevant=3, irrelevant=30, seemingly_relevant=3)
-    with pytest.raises(InputError, match=r"has \d+ passages for the 36 of the mixture large"):
+    with refused("too-few") as caught:
         facts(tmp_path / "b", mixtures=(large,))
+    assert re.search(r"has \d+ passages, mixture large needs 36", str(caught.value))
 
 
 def test_marks_of_gold_answers_follow_their_passages(tmp_path: Path) -> None:
     assert _renumbered("A [1][3]. B [2] and [7].", {0: 2, 1: 0, 2: 1}) == "A [3][2]. B [1] and [7]."
     source = f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}"
     for hidden in (False, True):
-        build(HagridRecipe(source=source, hidden=hidden), RunOptions(out=tmp_path / f"{hidden}"))
+        cf.build(cf.HagridRecipe(source=source, hidden=hidden), tmp_path / f"{hidden}")
     assert verify(tmp_path / "True") == []
     plain, secret = (Package(tmp_path / name) for name in ("False", "True"))
     for before, after in zip(plain.items(), secret.items(), strict=True):
@@ -152,31 +147,27 @@ def _cited(package: Package, text: str | None, item: Any) -> set[str]:
 
 
 def test_what_does_not_go_together(package: Path, tmp_path: Path) -> None:
-    plain = RageRecipe(source=FACTS, candidates="bm25")
-    with pytest.raises(UsageError, match="--secret-from goes with --hidden"):
-        build(plain, RunOptions(out=tmp_path / "a", secret_from=package))
-    with pytest.raises(InputError, match=r"holds no secret\.hex"):
-        facts(tmp_path / "a", package)
-    twins = TwinsRecipe(benchmark=package, llm="template", hidden=True)
-    with pytest.raises(UsageError, match="was drawn without a secret"):
-        build_twins(twins, RunOptions(out=tmp_path / "a"), Silent())
-    assert not (tmp_path / "a").exists()
+    out = tmp_path / "a"
+    plain = cf.RageRecipe(source=FACTS, candidates="bm25")
+    with refused("missing-option"):
+        cf.build(plain, out, run=cf.RunOptions(secret_from=package))
+    with refused("missing-file", path=package):
+        facts(out, package)
+    twins = cf.TwinsRecipe(benchmark=package, llm="template", hidden=True)
+    with refused("wrong-benchmark", cf.UsageError):
+        build_twins(twins, cf.RunOptions(out=out), Silent())
+    assert not out.exists()
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "secret.hex").write_text("abc\n")
-    with pytest.raises(InputError, match="is no secret"):
-        facts(tmp_path / "a", damaged)
+    with refused("bad-secret", path=damaged / "secret.hex"):
+        facts(out, damaged)
 
 
-def test_on_the_command_line(cli: Cli, tmp_path: Path) -> None:
+def test_on_the_command_line(inline: Inline, hidden_package: Path, tmp_path: Path) -> None:
     args = ("build", "rage", "--source", FACTS, "--candidates", "bm25", "--hidden", "--out")
-    assert cli(*args, "a").returncode == 0
-    assert cli("build", "--from", "a", "--out", "b", "--trust").stdout.endswith(
-        "same, byte for byte\n"
-    )
-    assert cli(*args, "c", "--secret-from", "a").returncode == 0
-    manifests = [json.loads((tmp_path / n / "manifest.json").read_text()) for n in "abc"]
-    assert len({m["benchmark_hash"] for m in manifests}) == 1
-    refused = cli(*args, "d", "--mixture", "x=1,1,1", "--mixture", "y=1,1,1")
-    assert refused.returncode == 2
-    assert "--hidden goes with one --mixture" in refused.stderr
+    assert inline(*args, "c", "--secret-from", hidden_package).returncode == 0
+    assert tables(tmp_path / "c") == tables(hidden_package)
+    result = inline(*args, "d", "--mixture", "x=1,1,1", "--mixture", "y=1,1,1")
+    assert result.returncode == 2
+    assert "--hidden goes with one --mixture" in result.stderr

@@ -12,8 +12,7 @@ from citeforge.builders.packaging.prompts import (
     render_prompts,
 )
 from citeforge.package.package import Package
-from citeforge.schemas.errors import InputError, UnknownValueError
-from conftest import Cli
+from conftest import Inline, refused
 
 
 @pytest.mark.parametrize(
@@ -50,48 +49,34 @@ def test_own_template(package: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("template", "message"),
-    [("{{ query", "is not a Jinja template"), ("{{ nothing }}", "cannot be rendered")],
-)
-def test_wrong_templates(package: Path, tmp_path: Path, template: str, message: str) -> None:
-    path = tmp_path / "bad.j2"
-    path.write_text(template)
-    with pytest.raises(InputError, match=message):
-        list(render_prompts(Package(package), "mix", load_template(str(path))))
-
-
-def test_templates_run_in_a_sandbox(package: Path, tmp_path: Path) -> None:
-    path = tmp_path / "evil.j2"
-    path.write_text("{{ docs.__class__.__mro__[1].__subclasses__() }}")
-    with pytest.raises(InputError):
-        list(render_prompts(Package(package), "mix", load_template(str(path))))
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "line", "fact"),
     [
-        ("{{ quer }}", "'quer' is undefined"),
-        ("{{ query / 2 }}", "unsupported operand"),
-        ("{{ 1 / 0 }}", "division"),
-        ("{{ '\\ud800' }}", "surrogates not allowed"),
+        ("{{ query", 1, "is not a Jinja template"),
+        ("{{ nothing }}", 1, "'nothing' is undefined"),
+        ("\n{{ query / 2 }}", 2, "unsupported operand"),
+        ("{{ 1 / 0 }}", 1, "division"),
+        ("{{ '\\ud800' }}", None, "surrogates not allowed"),
+        # Templates run in a sandbox.
+        ("{{ docs.__class__.__mro__[1].__subclasses__() }}", 1, "unsafe"),
     ],
 )
-def test_a_template_that_cannot_be_rendered_is_named(
-    package: Path, tmp_path: Path, text: str, message: str
+def test_wrong_templates(
+    package: Path, tmp_path: Path, text: str, line: int | None, fact: str
 ) -> None:
     path = tmp_path / "mine.j2"
     path.write_text(text)
-    with pytest.raises(InputError, match=rf"mine\.j2(:1)?: cannot be rendered \(.*{message}"):
+    with refused("bad-template", path=path, line=line) as caught:
         list(render_prompts(Package(package), "mix", load_template(str(path))))
+    assert fact in str(caught.value)
 
 
-def test_lines_of_a_file_of_prompts(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_lines_of_a_file_of_prompts(inline: Inline, package: Path, tmp_path: Path) -> None:
     opened = Package(package)
     assert contexts_for(opened, None) == contexts_for(opened, "all") == ["mix"]
-    assert not cli("export", "prompts", package, "--out", "p.jsonl").returncode
+    assert not inline("export", "prompts", package, "--out", "p.jsonl").returncode
     lines = prompt_lines(opened, ["mix"])
     assert (tmp_path / "p.jsonl").read_text() == "".join(lines)
-    with pytest.raises(UnknownValueError, match="known: all, mix"):
+    with refused("unknown-name", value="nope", known=["all", "mix"]):
         contexts_for(opened, "nope")
-    with pytest.raises(InputError, match="neither a template nor a file"):
+    with refused("missing-file", path="nope"):
         list(prompt_lines(opened, ["mix"], "nope"))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from citeforge.builders.rage.build import build_rage
+import citeforge as cf
 from citeforge.builders.rage.mining import Mined
 from citeforge.builders.rage.negatives import count_far
 from citeforge.engines.embedding.vectors import VectorShard
@@ -16,9 +16,7 @@ from citeforge.engines.search.two_stage import ExactSearch
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.records import RageRecipe
-from conftest import Cli, run_options, write_beir
+from conftest import Inline, refused, write_beir
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 
 PASSAGES = {
@@ -56,41 +54,40 @@ def negatives(package: Path) -> list[tuple[str, float, int]]:
 def test_seemingly_relevant_passages_come_from_the_run(tmp_path: Path) -> None:
     given = world(tmp_path, RUN)
     # By score: r (relevant), twin (its text), c, b, a; ranks count what may stand as a negative.
-    manifest = build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    manifest = cf.build(cf.RageRecipe.model_validate(given), tmp_path / "o").manifest
     assert negatives(tmp_path / "o") == [("c", 7.0, 1), ("b", 6.5, 2)]
     assert "embedder" not in manifest.models
     assert manifest.models["candidates"]["name"] == "run"
     given["mining"] |= {"skip_top": 1}
-    build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "p"))
+    cf.build(cf.RageRecipe.model_validate(given), tmp_path / "p")
     assert negatives(tmp_path / "p") == [("b", 6.5, 2), ("a", 5.0, 3)]
 
 
 def test_a_run_that_is_too_short_is_told_of(tmp_path: Path) -> None:
     given = world(tmp_path, "q Q0 c 1 7 t\n")
-    manifest = build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    manifest = cf.build(cf.RageRecipe.model_validate(given), tmp_path / "o").manifest
     assert negatives(tmp_path / "o") == [("c", 7.0, 1)]
     assert manifest.short_mappings == {"q": {"seemingly_relevant": 1}}
 
 
 def test_bm25_gives_candidates_too(tmp_path: Path) -> None:
     given = {**world(tmp_path, RUN), "candidates": "bm25"}
-    build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
+    cf.build(cf.RageRecipe.model_validate(given), tmp_path / "o")
     assert [name for name, _, _ in negatives(tmp_path / "o")] == ["a"]  # nobody else has a word
 
 
 def test_bad_candidates_are_refused(tmp_path: Path) -> None:
     given = world(tmp_path, "q Q0 c 1 7 t\nq Q0 gone 2 6 t\n")
-    with pytest.raises(InputError, match="no passage 'gone'") as error:
-        build_rage(RageRecipe.model_validate(given), run_options(tmp_path / "o"))
-    assert (error.value.path, error.value.line) == (str(tmp_path / "run.txt"), 2)
+    with refused("unknown-id", path=tmp_path / "run.txt", line=2):
+        cf.build(cf.RageRecipe.model_validate(given), tmp_path / "o")
     with pytest.raises(ValueError, match="--margin is about cosines"):
-        RageRecipe.model_validate({**given, "mining": {"margin": 0.1}})
-    with pytest.raises(UsageError, match="bm25, dense or run:FILE"):
-        recipe = RageRecipe.model_validate({**given, "candidates": str(tmp_path / "run.txt")})
-        build_rage(recipe, run_options(tmp_path / "n"))
+        cf.RageRecipe.model_validate({**given, "mining": {"margin": 0.1}})
+    recipe = cf.RageRecipe.model_validate({**given, "candidates": str(tmp_path / "run.txt")})
+    with refused("unknown-name", cf.UsageError):
+        cf.build(recipe, tmp_path / "n")
 
 
-def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
+def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Inline) -> None:
     docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items() if i != "twin"]
     claims = ["The ship sank in 1912.", "The ship sank."]
     item = {"id": "q", "question": "What became of the ship?", "docs": docs, "claims": claims}
@@ -98,7 +95,7 @@ def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
     args = ("build", "rage", "--source", "alce:eli5.json", "--n-seemingly", "0", "--out", "o",
             "--mixture", "mix=1,1,0")  # fmt: skip
     result = inline(*args)
-    assert result.returncode == 1
+    assert (result.returncode, result.code) == (1, "missing-judge")
     assert "--judge" in result.stderr
     result = inline(*args, "--judge", "lexical")
     assert result.returncode == 0, result.stderr
@@ -110,8 +107,7 @@ def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Cli) -> None:
     assert inline(*args, "--judge", "lexical", "--resume").returncode == 0
     write_beir(tmp_path / "x", PASSAGES, {"q": "ship"}, [("q", "r", 1)])
     result = inline(*args[:3], "beir:x", *args[4:-3], "p", "--judge", "lexical")
-    assert result.returncode == 2
-    assert "brings judgements" in result.stderr
+    assert (result.returncode, result.code) == (2, "option-without-effect")
 
 
 def searching(folder: Path, cosines: list[float]) -> ExactSearch:
@@ -147,7 +143,7 @@ def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Pa
     ],
 )  # fmt: skip
 def test_a_build_says_so_in_the_end_message_the_card_and_the_audit(
-    tmp_path: Path, cli: Cli, others: list[str], warns: bool
+    tmp_path: Path, inline: Inline, others: list[str], warns: bool
 ) -> None:
     filler = [f"Page {i} of a manual on {w}." for i, w in enumerate(("taxes", "bread", "war") * 4)]
     passages = {f"o{i}": text for i, text in enumerate([*others, *filler])}
@@ -156,13 +152,13 @@ def test_a_build_says_so_in_the_end_message_the_card_and_the_audit(
         tmp_path / "b", passages, {"q": "Which is the innermost moon of Jupiter?"}, [("q", "r", 1)]
     )
     words = ("--embedder", "offline", "--licence", "mit", "--n-seemingly", "3", "--n-irrelevant")
-    done = cli("build", "rage", "--source", f"beir:{folder}", *words, "3", "--out", "out")
+    done = inline("build", "rage", "--source", f"beir:{folder}", *words, "3", "--out", "out")
     assert done.returncode == 0, done.stderr
     counts = json.loads((tmp_path / "out" / "manifest.json").read_text())["counts"]
     assert counts[COMPARED] == 3
     assert (2 * counts[FAR] > 3) == warns
     text = f"{counts[FAR]} of 3 mined negatives are nearer to random passages"
-    audit = cli("audit", "out")
+    audit = inline("audit", "out")
     card = (tmp_path / "out" / "README.md").read_text()
     for said in (done.stderr, card, audit.stdout):
         assert (text in said) == warns
@@ -173,11 +169,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_chunks(tmp_path_factory.mktemp("chunks"))
 
 
-def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, cli: Cli) -> None:
+def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, inline: Inline) -> None:
     plain = built(source, tmp_path / "plain")
     n = sum(len(plain[q] & PIECES[q]) for q in DOCUMENTS)
     assert n == 2 + 3 + 2  # the miner takes them all: they are the nearest
-    assert cli("audit", tmp_path / "plain").returncode == 0
+    assert inline("audit", tmp_path / "plain").returncode == 0
     flaws = json.loads((tmp_path / "plain" / "audit.json").read_text())["flaws"]
     assert {(q, p) for _, q, p, _ in flaws["shared-text"]} == {
         (q, p) for q in DOCUMENTS for p in PIECES[q]

@@ -14,13 +14,13 @@ from rage_toolkit import AugmentedGenerationSystem, evaluate
 
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import make_embedder
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.manifest import ContextSet
 from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+from conftest import offline_embedder
 from scoring import score
 
 FORMS = [
@@ -75,7 +75,7 @@ def make_package(folder: Path, with_answers: bool) -> Path:
     build_rage(
         RageRecipe(source=f"alce:{path}", embedder="offline"),
         RunOptions(out=folder / "package"),
-        lambda: make_embedder("offline", device="cpu"),
+        offline_embedder,
     )
     return folder / "package"
 

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.io.tables import read_table, shard_paths
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.benchmarks.tables import MAPPING, SEEMINGLY_RELEVANT
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
-from citeforge.schemas.recipes.records import RageRecipe
-from conftest import Cli, run_options
+from conftest import Inline, refused, run_options
 
 DIMENSION = 16
 
@@ -42,7 +41,7 @@ def mined(out: Path) -> list[Any]:
 @pytest.fixture
 def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
     """Files of a build with our own shards, whose lists are in `plain`."""
-    recipe = checked(RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4})
+    recipe = checked(cf.RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4})
     kept = tmp_path / "kept"
     build_rage(recipe, run_options(tmp_path / "plain", embeddings=kept), Letters)
     for name in ("passages", "queries"):
@@ -58,7 +57,7 @@ def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
 
 
 def build(out: Path, config: dict[str, Any], **run: Any) -> None:
-    build_rage(checked(RageRecipe, **config), run_options(out, **run))
+    cf.build(checked(cf.RageRecipe, **config), out, **run)
 
 
 def test_given_vectors_give_the_lists_of_our_own(tmp_path: Path, vectors: dict[str, Any]) -> None:
@@ -73,11 +72,12 @@ def test_given_vectors_give_the_lists_of_our_own(tmp_path: Path, vectors: dict[s
     assert "torch" not in manifest.libraries
     assert "letters@3" in (tmp_path / "given" / "README.md").read_text()
     # A finished package is taken only for the same files.
-    build(tmp_path / "given", vectors, if_exists="resume")
+    build(tmp_path / "given", vectors, resume=True)
     changed = np.load(vectors["vectors"])
     np.save(vectors["vectors"], changed[::-1])
-    with pytest.raises(InputError, match=r"another recipe \(vectors_sha256"):
-        build(tmp_path / "given", vectors, if_exists="resume")
+    with refused("recipe-changed") as caught:
+        build(tmp_path / "given", vectors, resume=True)
+    assert "(vectors_sha256" in str(caught.value)
     # A sample of the queries takes theirs.
     np.save(vectors["vectors"], changed)
     build(tmp_path / "one", {**vectors, "limit": 1})
@@ -88,28 +88,29 @@ def test_given_vectors_give_the_lists_of_our_own(tmp_path: Path, vectors: dict[s
 
 
 def test_vectors_that_do_not_fit(tmp_path: Path, vectors: dict[str, Any]) -> None:
-    np.save(tmp_path / "few.npy", np.load(vectors["vectors"])[:5])
-    with pytest.raises(InputError, match=r"few.npy: has 5 vectors, and there are 12 texts"):
-        build(tmp_path / "out", {**vectors, "vectors": tmp_path / "few.npy"})
-    np.save(tmp_path / "thin.npy", np.load(vectors["query_vectors"])[:, :5])
-    with pytest.raises(InputError, match=r"thin.npy: has 5 values a vector, .*passages.npy 16"):
-        build(tmp_path / "out", {**vectors, "query_vectors": tmp_path / "thin.npy"})
-    assert not (tmp_path / "out").exists()
-    with pytest.raises(UsageError, match=r"--vectors-model missing: --vectors, --query-vectors, -"):
-        build(tmp_path / "out", {**vectors, "vectors_model": None})
-    with pytest.raises(UsageError, match="leave --vectors out"):
-        build(tmp_path / "out", {**vectors, "candidates": "bm25"})
+    few, thin, out = tmp_path / "few.npy", tmp_path / "thin.npy", tmp_path / "out"
+    np.save(few, np.load(vectors["vectors"])[:5])
+    with refused("bad-vectors", path=few):
+        build(out, {**vectors, "vectors": few})
+    np.save(thin, np.load(vectors["query_vectors"])[:, :5])
+    with refused("bad-vectors", path=thin):
+        build(out, {**vectors, "query_vectors": thin})
+    assert not out.exists()
+    with refused("bad-option", cf.UsageError):
+        build(out, {**vectors, "vectors_model": None})
+    with refused("bad-option", cf.UsageError):
+        build(out, {**vectors, "candidates": "bm25"})
 
 
-def test_on_the_command_line(cli: Cli, tmp_path: Path, vectors: dict[str, Any]) -> None:
+def test_on_the_command_line(inline: Inline, tmp_path: Path, vectors: dict[str, Any]) -> None:
     command = [
         *("build", "rage", "--source", vectors["source"], "--out", "out", "--n-seemingly", 4),
         *("--vectors", "passages.npy", "--query-vectors", "queries.npy"),
     ]
-    result = cli(*command, "--vectors-model", "letters")
+    result = inline(*command, "--vectors-model", "letters")
     assert result.returncode == 0, result.stderr
     assert mined(tmp_path / "out") == mined(tmp_path / "plain")
-    result = cli(*command, "--overwrite")
+    result = inline(*command, "--overwrite")
     assert result.returncode == 2
     assert result.stderr == (
         "error: --vectors-model missing: --vectors, --query-vectors, --vectors-model go together\n"

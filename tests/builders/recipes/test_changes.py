@@ -1,70 +1,52 @@
 """A finished package is taken on --resume only when its recipe is the same."""
 
-import hashlib
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.frozen import build_alce, build_hagrid
+import citeforge as cf
 from citeforge.builders.packaging.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.stages.build import Workspace
 from citeforge.builders.twins.build import build_twins
-from citeforge.cli.main import cli as cli_group
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import LlmReply, Request, Result
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.base import IfExists
-from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import (
-    AlceRecipe,
-    AuthorshipRecipe,
-    HagridRecipe,
-    RageRecipe,
-    TwinsRecipe,
-)
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
-from conftest import EXAMPLES, content, run_options
-from conftest_builders import HAGRID, hagrid
+from conftest import EXAMPLES, content, refused, run_options
+from conftest_builders import HAGRID, Hashed, hagrid
+
+ASQA = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
+PEOPLE = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "difference"),
     [
-        ({"name": "other"}, "name: package → other"),
-        ({"licence": "mit"}, "licence: apache-2.0 → mit"),
+        ({"name": "other"}, "name: hagrid → other"),
+        ({"licence": "mit"}, "licence: cc-by-sa-3.0 → mit"),
         ({"skip_empty": True}, "skip_empty: false → true"),
     ],
 )
 def test_a_finished_package_of_another_recipe_is_refused(
-    tmp_path: Path, more: dict[str, object], said: str
+    hagrid_package: Path, more: dict[str, object], difference: str
 ) -> None:
-    out = tmp_path / "package"
-    first = hagrid(out)
-    if "licence" in more:
-        said = said.replace("apache-2.0", first.licence or "nothing")
-    before = content(out)
-    with pytest.raises(InputError, match=f"finished package of another recipe .*{said}"):
-        hagrid(out, "resume", **more)
-    assert content(out) == before
-    assert not (tmp_path / "package.partial").exists()
+    before = content(hagrid_package)
+    with refused("recipe-changed", path=hagrid_package) as caught:
+        hagrid(hagrid_package, "resume", **more)
+    assert f"({difference})" in str(caught.value)
+    assert content(hagrid_package) == before
+    assert not hagrid_package.with_name("hagrid.partial").exists()
 
 
-def test_a_finished_package_of_the_same_recipe_is_taken(tmp_path: Path) -> None:
-    out = tmp_path / "package"
-    hagrid(out)
-    before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
-    hagrid(out, "resume")
-    assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before
-    assert [p.name for p in tmp_path.iterdir()] == ["package"]
+def test_a_finished_package_of_the_same_recipe_is_taken(hagrid_package: Path) -> None:
+    before = {p: p.stat().st_mtime_ns for p in hagrid_package.parent.rglob("*")}
+    hagrid(hagrid_package, "resume")
+    assert {p: p.stat().st_mtime_ns for p in hagrid_package.parent.rglob("*")} == before
 
 
 def test_a_changed_source_is_refused(tmp_path: Path) -> None:
@@ -73,72 +55,49 @@ def test_a_changed_source_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "package"
     hagrid(out, source=f"hagrid:{source}")
     source.write_text(source.read_text() + "\n")
-    with pytest.raises(InputError, match=r"another recipe \(sources.*files.hagrid.jsonl: "):
+    with refused("recipe-changed") as caught:
         hagrid(out, "resume", source=f"hagrid:{source}")
+    assert "files.hagrid.jsonl: " in str(caught.value)
 
 
-def test_a_damaged_finished_package_is_not_taken(tmp_path: Path) -> None:
-    out = tmp_path / "package"
-    hagrid(out)
+def test_a_damaged_finished_package_is_not_taken(hagrid_package: Path, tmp_path: Path) -> None:
+    out = Path(shutil.copytree(hagrid_package, tmp_path / "hagrid"))
     (out / "stats.json").write_text("{}")
-    with pytest.raises(InputError, match="has the sha256"):
+    with refused("hash-mismatch", path=out / "stats.json"):
         hagrid(out, "resume")
 
 
-def test_k_of_alce_belongs_to_the_recipe(tmp_path: Path) -> None:
-    source = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
-    out = tmp_path / "package"
-    build_alce(AlceRecipe(source=source, k=2), run_options(out))
-    build_alce(AlceRecipe(source=source, k=2), run_options(out, "resume"))
-    with pytest.raises(InputError, match="k: 2 → 3"):
-        build_alce(AlceRecipe(source=source, k=3), run_options(out, "resume"))
-
-
-class Hashed:
-    """Vectors of hashes; says what it was told to be."""
-
-    def __init__(self, **said: object) -> None:
-        self.said = {"name": "hashed", "query_prefix": "", "endpoint": "http://a/v1", **said}
-        self.asked = 0
-
-    def fingerprint(self) -> dict[str, object]:
-        return self.said
-
-    def encode(self, texts: Sequence[str], kind: str) -> Any:
-        self.asked += len(texts)
-        rows = np.array([list(hashlib.sha256(t.encode()).digest()) for t in texts], np.float32)
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+def test_k_of_alce_belongs_to_the_recipe(alce_package: Path) -> None:
+    cf.build(cf.AlceRecipe(source=ASQA, k=2), alce_package, resume=True)
+    with refused("recipe-changed") as caught:
+        cf.build(cf.AlceRecipe(source=ASQA, k=3), alce_package, resume=True)
+    assert "k: 2 → 3" in str(caught.value)
 
 
 def rage(
-    beir: Path, out: Path, if_exists: IfExists = "refuse", limit: int | None = None, **said: object
+    beir: Path, out: Path, if_exists: IfExists = "refuse", limit: int | None = None, **facts: object
 ) -> Hashed:
-    embedder = Hashed(**said)
-    config = RageRecipe(
+    embedder = Hashed(**facts)
+    recipe = cf.RageRecipe(
         source=f"beir:{beir}", embedder="x", limit=limit,
-        mining=Mining(seemingly_relevant=3, irrelevant=2),
-        mixtures=(Mixture(name="mix", relevant=1, irrelevant=1, seemingly_relevant=2),),
+        mining={"seemingly_relevant": 3, "irrelevant": 2}, mixtures=("mix=1,1,2",),
     )  # fmt: skip
-    build_rage(config, run_options(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
+    build_rage(recipe, run_options(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
     return embedder
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
+def test_prefixes_and_endpoint_belong_to_the_recipe(tmp_path: Path, small_beir: Path) -> None:
+    out = tmp_path / "package"
+    rage(small_beir, out)
+    assert rage(small_beir, out, "resume").asked == []
+    for facts, difference in (
         ({"query_prefix": "query: "}, "embedder.query_prefix:  → query: "),
         ({"passage_prefix": "passage: "}, "embedder.passage_prefix: nothing → passage: "),
         ({"endpoint": "http://b/v1"}, "embedder.endpoint: http://a/v1 → http://b/v1"),
-    ],
-)
-def test_prefixes_and_endpoint_belong_to_the_recipe(
-    tmp_path: Path, small_beir: Path, said: dict[str, object], shown: str
-) -> None:
-    out = tmp_path / "package"
-    rage(small_beir, out)
-    assert rage(small_beir, out, "resume").asked == 0
-    with pytest.raises(InputError, match=shown):
-        rage(small_beir, out, "resume", **said)
+    ):
+        with refused("recipe-changed") as caught:
+            rage(small_beir, out, "resume", **facts)
+        assert difference in str(caught.value)
 
 
 def test_an_endpoint_is_recorded_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,66 +134,66 @@ def test_finished_twins_and_authorship_are_never_replaced_by_others(
     out, writer = tmp_path / "twins", Turning()
 
     def twins(if_exists: IfExists = "refuse", **more: Any) -> None:
-        recipe = TwinsRecipe(benchmark=tmp_path / "base", llm="turning", keep_failed=True, **more)
+        base = tmp_path / "base"
+        recipe = cf.TwinsRecipe(benchmark=base, llm="turning", keep_failed=True, **more)
         build_twins(recipe, run_options(out, if_exists), writer)
 
     twins()
     before, asked = content(out), writer.asked
     twins("resume")
     assert writer.asked == asked
-    for more, shown in (
+    for more, difference in (
         ({"attempts": Attempts(limit=1)}, "attempts.limit: 3 → 1"),
         ({"thresholds": Thresholds(copy_similarity=0.5)}, "copy_similarity: 0.95 → 0.5"),
         ({"name": "other"}, "name: twins → other"),
     ):
-        with pytest.raises(InputError, match=shown):
+        with refused("recipe-changed") as caught:
             twins("resume", **more)
+        assert difference in str(caught.value)
     assert content(out) == before
     assert writer.asked == asked
 
-    def authorship(if_exists: IfExists = "refuse", **more: Any) -> None:
-        recipe = AuthorshipRecipe(
-            benchmark=tmp_path / "base", label_sets=("human_llm",), origins=("hh",), **more
-        )
-        build_authorship(recipe, run_options(tmp_path / "authors", if_exists))
+    def authorship(k: int, resume: bool = False) -> None:
+        recipe = cf.AuthorshipRecipe(
+            benchmark=tmp_path / "base", label_sets=("human_llm",), origins=("hh",),
+            selection={"k": k},
+        )  # fmt: skip
+        cf.build(recipe, tmp_path / "authors", resume=resume)
 
-    authorship(selection=Selection(k=3))
-    authorship("resume", selection=Selection(k=3))
-    with pytest.raises(InputError, match=r"selection.k: 3 → 2"):
-        authorship("resume", selection=Selection(k=2))
+    authorship(3)
+    authorship(3, resume=True)
+    with refused("recipe-changed") as caught:
+        authorship(2, resume=True)
+    assert "selection.k: 3 → 2" in str(caught.value)
+
+
+def kalma(out: Path, resume: bool = False, **more: Any) -> None:
+    recipe = {"kg": PEOPLE, "pairs_from_kg": ("father",), "limit": 1, "choices": {"rounds": 1}}
+    cf.build(cf.KalmaRecipe.model_validate(recipe | more), out, resume=resume)
 
 
 def test_a_finished_kalma_package_is_never_replaced_by_another(tmp_path: Path) -> None:
     out = tmp_path / "package"
-    words = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}",
-             "--pairs-from-kg", "spouse,father", "--limit", "2", "--rounds", "2",
-             "--out", str(out)]  # fmt: skip
-    cli_group.main(words, standalone_mode=False)
+    kalma(out)
     before = content(out)
-    cli_group.main([*words, "--resume"], standalone_mode=False)
-    for more, shown in (
-        (["--seed", "1"], "seed: 0 → 1"),
-        (["--licence", "mit"], "licence: nothing → mit"),
-        (["--rounds", "3"], "choices.rounds: 2 → 3"),
-        (["--perplexity", "openai:m"], "perplexity.name: ngram → openai:m"),
+    kalma(out, resume=True)
+    for more, difference in (
+        ({"seed": 1}, "seed: 0 → 1"),
+        ({"licence": "mit"}, "licence: nothing → mit"),
+        ({"choices": {"rounds": 3}}, "choices.rounds: 1 → 3"),
+        ({"perplexity": "openai:m"}, "perplexity.name: ngram → openai:m"),
     ):
-        with pytest.raises(InputError, match=shown):
-            cli_group.main([*words, *more, "--resume"], standalone_mode=False)
+        with refused("recipe-changed") as caught:
+            kalma(out, resume=True, **more)
+        assert difference in str(caught.value)
     assert content(out) == before
 
 
 def test_names_are_cleaned_in_one_place(tmp_path: Path) -> None:
     """A name with the marks of signatures used to end `compare` in a traceback."""
     assert hagrid(tmp_path / "package", name="a|b c@d").name == "a-b-c-d"
-    recipe = AlceRecipe(source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", name="x|y:z")
-    assert build_alce(recipe, run_options(tmp_path / "alce")).name == "x-y-z"
-
-
-def kalma(out: Path, *more: str) -> None:
-    words = ["build", "kalma", "--kg", f"file:{EXAMPLES / 'people' / 'graph.ttl'}",
-             "--pairs-from-kg", "father", "--limit", "1", "--rounds", "1",
-             "--out", str(out)]  # fmt: skip
-    cli_group.main([*words, *more], standalone_mode=False)
+    recipe = cf.AlceRecipe(source=ASQA, name="x|y:z")
+    assert cf.build(recipe, tmp_path / "alce").manifest.name == "x-y-z"
 
 
 @pytest.mark.parametrize("kind", ["rage", "hagrid", "alce", "twins", "authorship", "kalma"])
@@ -244,29 +203,28 @@ def test_a_half_done_build_of_another_recipe_is_refused(
     """As a kill leaves it: stages are there, and the package is not yet whole."""
     rage(small_beir, tmp_path / "base")
     out = tmp_path / "out"
-    asqa = f"alce:{EXAMPLES / 'answers' / 'asqa.json'}"
+    base = tmp_path / "base"
 
-    def make(if_exists: IfExists, changed: bool) -> object:
+    def make(if_exists: IfExists, changed: bool, out: Path = out) -> None:
         run = run_options(out, if_exists)
         if kind == "rage":
-            return rage(small_beir, out, if_exists, limit=2 if changed else None)
-        if kind == "hagrid":
-            return build_hagrid(HagridRecipe(source=HAGRID, skip_empty=changed), run)
-        if kind == "alce":
-            return build_alce(AlceRecipe(source=asqa, k=2 + changed), run)
-        base = tmp_path / "base"
-        if kind == "twins":
-            recipe = TwinsRecipe(
+            rage(small_beir, out, if_exists, limit=2 if changed else None)
+        elif kind == "twins":
+            recipe = cf.TwinsRecipe(
                 benchmark=base, llm="turning", keep_failed=True, attempts={"limit": 1 + changed}
             )
-            return build_twins(recipe, run, Turning())
-        if kind == "authorship":
-            recipe_ = AuthorshipRecipe(benchmark=base, selection={"k": 2 + changed})
-            return build_authorship(recipe_, run)
-        more = () if if_exists == "refuse" else (f"--{if_exists}",)
-        return kalma(out, *more, "--seed", str(int(changed)))
+            build_twins(recipe, run, Turning())
+        elif kind == "kalma":
+            kalma(out, resume=if_exists == "resume", seed=int(changed))
+        else:
+            recipes = {
+                "hagrid": cf.HagridRecipe(source=HAGRID, skip_empty=changed),
+                "alce": cf.AlceRecipe(source=ASQA, k=2 + changed),
+                "authorship": cf.AuthorshipRecipe(benchmark=base, selection={"k": 2 + changed}),
+            }
+            cf.build(recipes[kind], out, resume=if_exists == "resume")
 
-    unlike = {
+    difference = {
         "rage": "limit: nothing → 2",
         "hagrid": "skip_empty: false → true",
         "alce": "k: 2 → 3",
@@ -283,14 +241,15 @@ def test_a_half_done_build_of_another_recipe_is_refused(
     partial = tmp_path / "out.partial"
     before = content(partial)
     assert "recipe.json" in before
-    with pytest.raises(InputError) as caught:
+    with refused("recipe-changed", path=partial) as caught:
         make("resume", True)
-    assert f"out.partial: is a half-done build of another recipe ({unlike})" in str(caught.value)
+    assert f"({difference})" in str(caught.value)
     assert "--overwrite" in str(caught.value)
     assert content(partial) == before
     make("resume", False)
     assert not partial.exists()
-    assert (out / "manifest.json").is_file()
+    make("refuse", False, tmp_path / "calm" / "out")
+    assert content(out) == content(tmp_path / "calm" / "out")
 
 
 def test_a_half_done_build_from_before_recipes_goes_on(

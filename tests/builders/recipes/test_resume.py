@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import make_embedder
-from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.records import RageRecipe
-from conftest import EXAMPLES, Cli, content, run_options, sampled
+from citeforge.engines.embedding.embed import TransformerEmbedder
+from conftest import (
+    EXAMPLES,
+    Inline,
+    content,
+    offline_embedder,
+    refused,
+    run_options,
+    sampled,
+)
+from conftest_builders import Hashed
 from servers import nursery
 
 
@@ -34,6 +42,7 @@ FILES = 140  # that one build makes at least, temporary ones included
 POINTS = (*range(1, FILES, 7), FILES)
 
 
+@pytest.mark.slow
 @pytest.mark.sampled
 def test_killed_builds_end_byte_identical(tmp_path: Path) -> None:
     """A third of the kills; all of them in `make exhaustive`, and thousands in `make torture`."""
@@ -60,37 +69,45 @@ def build(
     out: Path,
     source: Path,
     if_exists: str = "refuse",
+    embedder: Any = None,
     embeddings: Path | None = None,
     **config: Any,
 ) -> list[str]:
     """Build; returns the texts that were embedded."""
-    inner = make_embedder("offline", device="cpu")
-    asked: list[str] = []
-
-    class Spy:
-        def fingerprint(self) -> object:
-            return inner.fingerprint()
-
-        def encode(self, texts: list[str], kind: str) -> object:
-            asked.extend(texts)
-            return inner.encode(texts, kind)  # type: ignore[arg-type]
-
+    counter = Counting(embedder or Hashed())
     build_rage(
-        RageRecipe(source=f"beir:{source}", embedder="offline", name="x", **config),
+        cf.RageRecipe(source=f"beir:{source}", embedder="offline", name="x", **config),
         run_options(out, if_exists, shard_rows=20, embeddings=embeddings),
-        Spy,  # type: ignore[arg-type]
+        lambda: counter,  # type: ignore[arg-type]
     )
-    return asked
+    return counter.asked
 
 
-def unfinished(out: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+class Counting:
+    """An embedder that keeps the texts it was asked for."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.asked: list[str] = []
+
+    def fingerprint(self) -> Any:
+        return self.inner.fingerprint()
+
+    def encode(self, texts: list[str], kind: str) -> Any:
+        self.asked += texts
+        return self.inner.encode(texts, kind)
+
+
+def unfinished(
+    out: Path, source: Path, monkeypatch: pytest.MonkeyPatch, embedder: Any = None
+) -> None:
     """A build that embedded everything and could not write its package."""
     from citeforge.builders.rage import build as rage
 
     with monkeypatch.context() as patch:
         patch.setattr(rage, "freeze", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            build(out, source)
+            build(out, source, embedder=embedder)
     assert out.with_name(f"{out.name}.partial").is_dir()
     assert not out.exists()
 
@@ -103,16 +120,17 @@ def source(tmp_path: Path) -> Path:
 def test_resume_after_a_changed_corpus_line_redoes_its_shard(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    unfinished(out, source, monkeypatch)
+    """With a real model, whose vectors depend on their batch."""
+    out, embedder = tmp_path / "out", offline_embedder()
+    unfinished(out, source, monkeypatch, embedder)
     corpus = source / "corpus.jsonl"
     lines = corpus.read_text().splitlines(keepends=True)
     lines[30] = lines[30].replace("lightest", "very lightest")
     corpus.write_text("".join(lines))
-    asked = build(out, source, "resume")
+    asked = build(out, source, "resume", embedder)
     assert len(asked) == 20
     assert any("very lightest" in text for text in asked)
-    build(tmp_path / "fresh", source)
+    build(tmp_path / "fresh", source, embedder=embedder)
     assert content(out) == content(tmp_path / "fresh")
 
 
@@ -121,7 +139,7 @@ def test_a_half_done_build_of_another_seed_is_refused_and_its_vectors_are_of_use
 ) -> None:
     out, other = tmp_path / "out", tmp_path / "other"
     unfinished(out, source, monkeypatch)
-    with pytest.raises(InputError, match=r"half-done build of another recipe \(seed: 0 → 5\)"):
+    with refused("recipe-changed", path=tmp_path / "out.partial"):
         build(out, source, "resume", seed=5)
     assert build(other, source, embeddings=tmp_path / "out.partial" / "embeddings", seed=5) == []
     build(tmp_path / "fresh", source, seed=5)
@@ -132,12 +150,17 @@ def test_a_half_done_build_of_another_seed_is_refused_and_its_vectors_are_of_use
 def test_resume_with_another_embedder_embeds_anew(
     tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from citeforge.engines.embedding import embed
-
     out = tmp_path / "out"
     unfinished(out, source, monkeypatch)
-    monkeypatch.setattr(embed.TransformerEmbedder, "batch_size", 16)
-    assert len(build(out, source, "resume")) == 84 + 30
+    assert len(build(out, source, "resume", Hashed(batch_size=16))) == 84 + 30
+
+
+def test_the_batch_size_of_a_model_is_part_of_its_fingerprint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = offline_embedder().fingerprint()
+    monkeypatch.setattr(TransformerEmbedder, "batch_size", 16)
+    assert offline_embedder().fingerprint() != before
 
 
 def test_unfinished_builds_are_not_overwritten_silently(
@@ -145,7 +168,7 @@ def test_unfinished_builds_are_not_overwritten_silently(
 ) -> None:
     out = tmp_path / "out"
     unfinished(out, source, monkeypatch)
-    with pytest.raises(InputError, match=r"unfinished build.*--resume"):
+    with refused("output-exists", path=tmp_path / "out.partial"):
         build(out, source)
     assert build(out, source, "resume") == []
     assert verify(out) == []
@@ -157,13 +180,14 @@ def test_resuming_a_finished_build(tmp_path: Path, source: Path) -> None:
     before = content(out)
     assert build(out, source, "resume") == []
     assert content(out) == before
-    with pytest.raises(InputError, match=r"finished package of another recipe .seed: 0 → 9"):
+    with refused("recipe-changed", path=out):
         build(out, source, "resume", seed=9)
     assert content(out) == before
     assert not out.with_name("out.partial").exists()
 
 
-def test_a_full_disk_during_a_shard(tmp_path: Path, inline: Cli) -> None:
+@pytest.mark.slow
+def test_a_full_disk_during_a_shard(tmp_path: Path, inline: Inline) -> None:
     """The kernel refuses to let a shard grow (RLIMIT_FSIZE), as a full disk would."""
     out = tmp_path / "out"
     args = [a if a != "4" else "64" for a in arguments(out)]  # 64 * 384 * 2 bytes a shard

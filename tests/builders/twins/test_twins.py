@@ -4,7 +4,6 @@ import json
 import math
 import os
 import runpy
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,19 +15,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.recipes.derive import Base
 from citeforge.builders.twins.build import build_twins, twin_stats
-from citeforge.engines.embedding.embed import make_embedder
+from citeforge.builders.twins.checks import Checker
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.package.manifest import load_intact
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.twins import Attempts
-from conftest import ROOT, Cli, write_beir
+from conftest import ROOT, Inline, offline_embedder, refused, write_beir
 from servers.running import openai_server
 
 # Words are only turned round: figures and names stay, and nothing looks like a copy.
@@ -73,14 +71,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         {"q1": "What of passage 0?", "q2": "What of passage 1?"},
         [("q1", "p0", 1), ("q2", "p1", 1)],
     )
-    config = RageRecipe(
+    recipe = cf.RageRecipe(
         source=f"beir:{beir}",
         embedder="offline",
         mining=Mining(seemingly_relevant=4, irrelevant=2),
         mixtures=(Mixture(name="list", relevant=1, irrelevant=0, seemingly_relevant=3),),
     )
     out = folder / "rage"
-    build_rage(config, RunOptions(out=out), lambda: make_embedder("offline", device="cpu"))
+    build_rage(recipe, cf.RunOptions(out=out), offline_embedder)
     return out
 
 
@@ -90,7 +88,7 @@ def shown(folder: Path, query: str) -> list[str]:
 
 def build(base: Path, out: Path, llm: Scripted, **recipe: Any) -> Any:
     return build_twins(
-        TwinsRecipe(benchmark=base, llm="scripted", **recipe), RunOptions(out=out), llm
+        cf.TwinsRecipe(benchmark=base, llm="scripted", **recipe), cf.RunOptions(out=out), llm
     )
 
 
@@ -167,9 +165,9 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
 
 def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
     script = {(n, a): "No." for n in range(9) for a in range(3)}
-    with pytest.raises(InputError, match="no query has an accepted twin") as error:
+    with refused("no-queries", path=base) as caught:
         build(base, tmp_path / "t", Scripted(script))  # type: ignore[arg-type]
-    assert "length" in str(error.value)
+    assert "length" in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -179,53 +177,68 @@ def test_the_example_store_fits_the_prompt() -> None:
     assert script["replay_text"]() == (ROOT / "examples" / "twins" / "replay.jsonl").read_text()
 
 
-def test_twins_of_the_quick_start(package: Path, inline: Cli, tmp_path: Path) -> None:
-    assert inline("llm", "import", "t.db", ROOT / "examples/twins/replay.jsonl").returncode == 0
-    result = inline(
-        *("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "t"
-    )
-    assert result.returncode == 0, result.stderr
-    assert verify(tmp_path / "t") == []
-    rows = {r["_id"]: r for r in Base(tmp_path / "t").twins.to_pylist()}
+def test_twins_of_the_quick_start(
+    package: Path, twins_package: Path, inline: Inline, tmp_path: Path
+) -> None:
+    assert verify(twins_package) == []
+    rows = {r["_id"]: r for r in Base(twins_package).twins.to_pylist()}
     assert all(r["accepted"] for r in rows.values())
     # texts.jsonl holds a copy, a preamble and an overlong text as first attempts on purpose.
     texts = (ROOT / "examples/twins/texts.jsonl").read_text().splitlines()
     twice = {r["_id"] for r in map(json.loads, texts) if len(r["attempts"]) == 2}
     assert {i for i, r in rows.items() if r["attempts"] == 2} == twice & set(rows)
     assert len(twice & set(rows)) >= 2
-    again = inline(
-        *("build", "twins", "--benchmark", package, "--llm", "replay:t.db"), "--out", "u"
-    )
-    assert again.returncode == 0
-    assert load_intact(tmp_path / "t").benchmark_hash == load_intact(tmp_path / "u").benchmark_hash
-    lacking = inline(
-        *("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "v"),
-        *("--temperature", "0.2"),
-    )
-    assert lacking.returncode == 1
-    assert "lacks" in lacking.stderr
-    assert "Traceback" not in lacking.stderr
+    words = ("--llm", f"replay:{twins_package.parent / 'kept.db'}", "--temperature", "0.2")
+    result = inline("build", "twins", "--benchmark", package, *words, "--out", "other")
+    assert (result.returncode, result.code) == (1, "not-stored")
 
 
+KEY = {"OPENAI_API_KEY": "sk-test"}
+
+
+def asking(base: Path, url: str, out: Path) -> list[str]:
+    """The command whose writer is a served model."""
+    return [
+        *("build", "twins", "--benchmark", str(base)),
+        *("--llm", "openai:m", "--base-url", url, "--out", str(out)),
+        *("--attempts", "2", "--keep-failed", "--concurrency", "1", "--resume"),
+    ]
+
+
+def test_replies_of_a_build_that_was_cut_off_are_not_asked_for_again(
+    base: Path, tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends after the first replies, and goes on to the package of an undisturbed build."""
+
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with openai_server(tmp_path / "log") as server:
+        words = asking(base, server.url, tmp_path / "cut")
+        with monkeypatch.context() as patch:
+            patch.setattr(Checker, "check", cut)
+            assert inline(*words, **KEY).returncode == 130
+        before = len(server.requests())
+        assert before > 0
+        assert inline(*words, **KEY).returncode == 0
+        bodies = [r["body"] for r in server.requests()]
+        assert len(bodies) == len(set(bodies)) > before
+        assert inline(*asking(base, server.url, tmp_path / "calm"), **KEY).returncode == 0
+    hashes = {load_intact(tmp_path / name).benchmark_hash for name in ("cut", "calm")}
+    assert len(hashes) == 1
+
+
+@pytest.mark.slow
 def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
-    base: Path, tmp_path: Path, inline: Cli
+    base: Path, tmp_path: Path, inline: Inline
 ) -> None:
     """SIGKILL of the real command after some requests; the rest is asked once, the package is
     the one of an undisturbed build."""
-
-    def command(url: str, name: str) -> list[str]:
-        return [
-            *("build", "twins", "--benchmark", str(base)),
-            *("--llm", "openai:m", "--base-url", url, "--out", str(tmp_path / name)),
-            *("--attempts", "2", "--keep-failed", "--concurrency", "1", "--resume"),
-        ]
-
-    key = {"OPENAI_API_KEY": "sk-test"}
     real = [sys.executable, "-m", "citeforge"]
     with openai_server(tmp_path / "log") as server:
         server.answer_up_to(4)
-        words = command(server.url, "killed")
-        process = subprocess.Popen([*real, *words], env={**os.environ, **key})
+        words = asking(base, server.url, tmp_path / "killed")
+        process = subprocess.Popen([*real, *words], env={**os.environ, **KEY})
         while len(server.requests()) < 4:
             assert process.poll() is None, "it ended before it could be killed"
             time.sleep(0.01)
@@ -233,7 +246,7 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
         assert process.wait() == -signal.SIGKILL
         before = [r["body"] for r in server.requests()]
         server.answer_up_to(None)
-        again = inline(*words, **key)
+        again = inline(*words, **KEY)
         assert again.returncode == 0, again.stderr
         bodies = [r["body"] for r in server.requests()]
     assert not (tmp_path / "killed.partial").exists()
@@ -241,9 +254,8 @@ def test_killed_while_asking_and_built_again_nothing_is_paid_for_twice(
     assert len(bodies) - len(set(bodies)) <= 1
     assert 4 <= len(before) < len(set(bodies))
     with openai_server(tmp_path / "log2", latency=0.0) as server:
-        calm = inline(*command(server.url, "calm"), **key)
+        calm = inline(*asking(base, server.url, tmp_path / "calm"), **KEY)
         assert calm.returncode == 0, calm.stderr
-    shutil.rmtree(tmp_path / "killed.replay.db", ignore_errors=True)
     one, two = (load_intact(tmp_path / n) for n in ("killed", "calm"))
     assert one.files.keys() == two.files.keys()
     assert one.benchmark_hash == two.benchmark_hash
@@ -274,7 +286,7 @@ def test_attempts_raise_the_temperature() -> None:
     assert [attempts.at(i) for i in range(3)] == [0.1, 0.4, 0.7]
 
 
-def test_a_dry_run_needs_no_folder(inline: Cli, package: Path, tmp_path: Path) -> None:
+def test_a_dry_run_needs_no_folder(inline: Inline, package: Path, tmp_path: Path) -> None:
     args = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
     there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,2")
     plan = inline(*args, *there, "--dry-run", OPENAI_API_KEY="k")
@@ -282,5 +294,5 @@ def test_a_dry_run_needs_no_folder(inline: Cli, package: Path, tmp_path: Path) -
     assert "cost " in plan.stdout
     assert list(tmp_path.iterdir()) == []  # nothing is made
     result = inline(*args, *there, OPENAI_API_KEY="k")
-    assert result.returncode == 2
-    assert "--out is missing" in result.stderr
+    assert (result.returncode, result.code) == (2, "missing-option")
+    assert "--out" in result.stderr

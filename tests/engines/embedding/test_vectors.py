@@ -19,7 +19,7 @@ from citeforge.engines.embedding.vectors import (
     iter_blocks,
 )
 from citeforge.engines.search.exact import rescore, retrieve_candidates
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 
 class CountingEmbedder:
@@ -174,5 +174,5 @@ def test_gather_reads_few_rows_alone(tmp_path: Path, vectors: np.ndarray) -> Non
     few = np.array([0, 7, 399, 400, 401])  # 3 of 400 rows, then 2 of 100
     assert np.array_equal(gather(shards, few), vectors[few].astype(np.float16))
     shards[0].path.write_bytes(shards[0].path.read_bytes()[:-1])
-    with pytest.raises(InputError, match="was cut short"):
+    with refused("truncated-file", path=shards[0].path):
         gather(shards, few)

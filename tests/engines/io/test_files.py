@@ -1,5 +1,6 @@
 """Atomic files."""
 
+import os
 import resource
 import subprocess
 import sys
@@ -7,9 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.io.files import atomic_file, digest, digest_folder, read_json, sha256_file
+from citeforge.builders.packaging.hiding import write_secret
+from citeforge.engines.io.files import (
+    atomic_file,
+    digest,
+    digest_folder,
+    read_json,
+    sha256_file,
+    write_text,
+)
+from citeforge.kg.endpoint import ReplyStore
 from citeforge.schemas.benchmarks.manifest import SECRET
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 
 def test_nothing_appears_when_writing_fails(tmp_path: Path) -> None:
@@ -34,17 +44,6 @@ def test_digest_does_not_depend_on_key_order() -> None:
     assert digest({"a": 1}) != digest({"a": 2})
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"{", "is not JSON"), (b"\xff", "is not UTF-8"), (b'{"a":1,\n"b"}', ":2: is not JSON")],
-)
-def test_read_json_says_what_is_wrong(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "file.json"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=message):
-        read_json(path)
-
-
 def test_size_limit_of_the_system(tmp_path: Path) -> None:
     """The kernel refuses to let the file grow, as a full disk would."""
     script = """
@@ -56,35 +55,37 @@ try:
     with atomic_file(Path(sys.argv[1])) as file:
         file.write(b"x" * 100_000)
 except Exception as error:
-    print(type(error).__name__, error)
+    print(type(error).__name__, error.code)
 """
     target = tmp_path / "file"
     result = subprocess.run(
         [sys.executable, "-c", script, str(target)], capture_output=True, text=True, check=True
     )
-    assert result.stdout.startswith("InputError")
-    assert "disk is full or a size limit" in result.stdout
+    assert result.stdout == "InputError disk-full\n"
     assert list(tmp_path.iterdir()) == []
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 1000
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "code", "line"),
     [
-        (b'{"a": "\\ud800"}', "is not JSON"),
-        (b'{"a":\n\n NaN}', r"a\.json:3: is not JSON"),
-        (b'{"a": 1e999}', "is not JSON"),
-        (b"1" * 5000, "is not JSON"),
-        (b"[" * 100_000, "is not JSON"),
-        (b'{"a":\n"\xff"}', r"a\.json:2: is not UTF-8"),
-        (b"", "is not JSON"),
+        (b"{", "bad-json", None),
+        (b'{"a":1,\n"b"}', "bad-json", 2),
+        (b'{"a": "\\ud800"}', "bad-json", None),
+        (b'{"a":\n\n NaN}', "bad-json", 3),
+        (b'{"a": 1e999}', "bad-json", None),
+        (b"1" * 5000, "bad-json", None),
+        (b"[" * 100_000, "bad-json", None),
+        (b'{"a":\n"\xff"}', "bad-encoding", 2),
+        (b'{"a": 1, "a": 2}', "duplicate-key", None),
+        (b"", "bad-json", None),
     ],
 )
-def test_json_that_is_none(tmp_path: Path, text: bytes, message: str) -> None:
+def test_json_that_is_none(tmp_path: Path, text: bytes, code: str, line: int | None) -> None:
     """Half a surrogate pair would be met much later, by whatever writes the text."""
     path = tmp_path / "a.json"
     path.write_bytes(text)
-    with pytest.raises(InputError, match=message):
+    with refused(code, path=path, line=line):
         read_json(path)
 
 
@@ -133,21 +134,6 @@ def test_the_digest_of_a_folder_knows_names_and_content_but_not_hidden_files(
     assert digest_folder(tmp_path / "a") != before
 
 
-_WRITES = """
-import sys
-from pathlib import Path
-from citeforge.builders.packaging.hiding import write_secret
-from citeforge.engines.io.files import write_text
-from citeforge.kg.endpoint import ReplyStore
-folder = Path(sys.argv[1])
-(folder / "old").touch(mode=0o600)
-write_text(folder / "old", "x")
-write_text(folder / "below" / "new", "x")
-ReplyStore(folder / "replies.db").put("e", "q", b"x")
-write_secret(folder / "below", b"x")
-"""
-
-
 @pytest.mark.parametrize(
     ("umask", "public", "folder"),
     [(0o077, 0o600, 0o700), (0o000, 0o666, 0o777), (0o022, 0o644, 0o755), (0o027, 0o640, 0o750)],
@@ -155,7 +141,16 @@ write_secret(folder / "below", b"x")
 def test_files_have_the_rights_that_the_umask_grants_and_stores_are_private(
     tmp_path: Path, umask: int, public: int, folder: int
 ) -> None:
-    subprocess.run([sys.executable, "-c", _WRITES, str(tmp_path)], umask=umask, check=True)
+    before = os.umask(umask)
+    try:
+        (tmp_path / "old").touch(mode=0o600)
+        write_text(tmp_path / "old", "x")
+        write_text(tmp_path / "below" / "new", "x")
+        with ReplyStore(tmp_path / "replies.db") as replies:
+            replies.put("e", "q", b"x")
+        write_secret(tmp_path / "below", b"x")
+    finally:
+        os.umask(before)
     modes = {p.relative_to(tmp_path).as_posix(): p.stat().st_mode & 0o777
              for p in tmp_path.rglob("*")}  # fmt: skip
     assert modes.pop("replies.db") == modes.pop(f"below/{SECRET}") == 0o600

@@ -16,8 +16,8 @@ from citeforge.engines.judge.profiles import built_in_profiles, named_profile, p
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.judge_profile import Chunks
+from conftest import refused
 
 pytestmark = pytest.mark.numeric
 PREMISE = "The bridge opened in 1964. It was moved to Arizona in 1971.\nIt stands in Lake Havasu."
@@ -218,8 +218,9 @@ def test_hhem(tmp_path: Path) -> None:
         support = model(**theirs).logits[:, 0].softmax(dim=-1)[0, 1].item()
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(support - 0.5, abs=1e-6)
     save_file({"t5.classifier.bias": state["classifier.bias"]}, own / "model.safetensors")
-    with pytest.raises(InputError, match="weights lack"):
+    with refused("bad-model", path=own) as caught:
         JudgeSession(judge(own, str(file)))
+    assert "weights lack" in str(caught.value)
 
 
 def test_alignscore(tmp_path: Path) -> None:
@@ -261,8 +262,9 @@ def test_alignscore(tmp_path: Path) -> None:
     score = (max(rows[0]) + max(rows[1])) / 2
     assert margin(asked, Pair(PREMISE, HYPOTHESIS)) == pytest.approx(score - 0.5, abs=1e-6)
     torch.save({"state_dict": state, "code": Pair}, own / "AlignScore-large.ckpt")
-    with pytest.raises(InputError, match="would run code of its own"):
+    with refused("bad-model", path=own) as caught:
         JudgeSession(judge(own, str(file)))
+    assert "would run code of its own" in str(caught.value)
 
 
 def test_chat_models(llama: Path) -> None:
@@ -333,16 +335,16 @@ def test_the_best_chunk_decides_and_cuts_are_counted(roberta: Path, tmp_path: Pa
 
 def test_models_without_a_profile_are_refused(t5: Path, roberta: Path, llama: Path) -> None:
     for folder in (t5, roberta, llama):
-        with pytest.raises(InputError, match="has no judge profile") as error:
+        with refused("missing-option", path=folder) as caught:
             JudgeSession(HfJudge(str(folder), HfOptions(device="cpu")))
-        assert "--judge-profile" in str(error.value)
-    with pytest.raises(UnknownValueError, match="unknown judge profile 'true'"):
+        assert "--judge-profile" in str(caught.value)
+    with refused("unknown-name", what="judge profile", value="true"):
         judge(t5, "true")
-    with pytest.raises(InputError, match="profile mnli"):
+    with refused("bad-model", path=t5):
         JudgeSession(judge(t5, "mnli"))
-    with pytest.raises(UsageError, match="--judge-profile says how a model is asked"):
+    with refused("option-without-effect"):
         make_judge("lexical", hf=HfOptions(profile="mnli"))
-    with pytest.raises(UsageError, match="is asked with hf:MODEL"):
+    with refused("conflicting-options"):
         make_judge("openai:m", hf=HfOptions(profile="granite-guardian"))
 
 
@@ -362,31 +364,30 @@ GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothe
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    ("lines", "code", "words"),
     [
-        (["supported: ['1']", "unsupported: ['1']"], "two verdicts"),
-        (["supported: ['Yes', ' yes']"], "two verdicts"),
-        (["supported: [Yes]"], "words in quotes"),
-        (["supported: []"], "at least 1"),
-        (["supported: ['1']", "prompt: '{premise}'"], "must hold {hypothesis} once"),
-        (["supported: ['1']", "architecture: causal"], "messages: a causal has some"),
-        (["supported: ['1']", "partial: ['2']"], "only a json-llm"),
-        (["supported: ['1']", "field: x"], "field: the member of"),
-        (["supported: ['1']", "colour: red"], "colour"),
-        (["supported: ['1']", "threshold: 2"], "less than or equal to 1"),
-        (["supported: ['1'"], "is not YAML"),
+        (["supported: ['1']", "unsupported: ['1']"], "wrong-value", "two verdicts"),
+        (["supported: ['Yes', ' yes']"], "wrong-value", "two verdicts"),
+        (["supported: [Yes]"], "wrong-value", "words in quotes"),
+        (["supported: []"], "wrong-value", "at least 1"),
+        (["supported: ['1']", "prompt: '{premise}'"], "wrong-value", "hold {hypothesis} once"),
+        (["supported: ['1']", "architecture: causal"], "wrong-value", "messages: a causal has"),
+        (["supported: ['1']", "partial: ['2']"], "wrong-value", "only a json-llm"),
+        (["supported: ['1']", "field: x"], "wrong-value", "field: the member of"),
+        (["supported: ['1']", "colour: red"], "unknown-field", "colour"),
+        (["supported: ['1']", "threshold: 2"], "out-of-range", "threshold"),
+        (["supported: ['1'"], "bad-yaml", ""),
     ],
 )
-def test_bad_profiles(tmp_path: Path, lines: Sequence[str], message: str) -> None:
+def test_bad_profiles(tmp_path: Path, lines: Sequence[str], code: str, words: str) -> None:
     file = tmp_path / "p.yaml"
     given = [
         f"{k}: '{v}'" for k, v in GOOD.items() if not any(x.startswith(f"{k}:") for x in lines)
     ]
     file.write_text("\n".join([*given, *lines]))
-    with pytest.raises(InputError) as error:
+    with refused(code, path=file) as caught:
         named_profile(str(file))
-    assert message in str(error.value)
-    assert str(file) in str(error.value)
+    assert words in str(caught.value)
 
 
 def test_verdicts_that_are_one_token_of_the_model(t5: Path, tmp_path: Path) -> None:
@@ -396,14 +397,16 @@ def test_verdicts_that_are_one_token_of_the_model(t5: Path, tmp_path: Path) -> N
         "{name: mine, architecture: seq2seq, prompt: '{premise} {hypothesis}', "
         "supported: ['1 opened'], unsupported: ['1 It']}"
     )
-    with pytest.raises(InputError, match="must not overlap"):
+    with refused("bad-model", path=t5) as caught:
         JudgeSession(judge(t5, str(file)))
+    assert "must not overlap" in str(caught.value)
     file.write_text(
         "{name: mine, architecture: seq2seq, prompt: '{premise} {hypothesis}', "
         "supported: [supported], unsupported: [refuted]}"
     )
-    with pytest.raises(InputError, match="is no token of this model"):
+    with refused("bad-model", path=t5) as caught:
         JudgeSession(judge(t5, str(file)))
+    assert "is no token of this model" in str(caught.value)
 
 
 def test_texts_with_places_in_them_are_left_alone(t5: Path) -> None:

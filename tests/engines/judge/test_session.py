@@ -15,7 +15,7 @@ from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.schemas.errors import InputError, UsageError
+from conftest import refused
 from servers.running import Running
 
 
@@ -135,7 +135,7 @@ def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
 
 
 def test_a_judge_that_decides_alike_has_no_repeats() -> None:
-    with pytest.raises(UsageError, match=r"--judge-repeats 2: lexical@.* says the same every time"):
+    with refused("option-without-effect"):
         JudgeSession(LexicalJudge(), repeats=2)
 
 
@@ -176,18 +176,18 @@ def test_a_table_of_verdicts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("row", "code", "field"),
     [
-        ({"premise": "a", "verdict": True}, ":2 hypothesis: must be given once"),
-        ({"premise": "a", "hypothesis": "b", "verdict": 1}, "verdict: Expected `bool | str`"),
-        ({"premise": "a b", "hypothesis": "a", "verdict": False}, "another verdict than before"),
+        ({"premise": "a", "verdict": True}, "wrong-value", "hypothesis"),
+        ({"premise": "a", "hypothesis": "b", "verdict": 1}, "wrong-type", "verdict"),
+        ({"premise": "a b", "hypothesis": "a", "verdict": False}, "duplicate-id", None),
     ],
 )
-def test_wrong_tables(tmp_path: Path, row: dict[str, Any], message: str) -> None:
+def test_wrong_tables(tmp_path: Path, row: dict[str, Any], code: str, field: str | None) -> None:
     path = tmp_path / "t.jsonl"
     good = {"premise": "a b", "hypothesis": "a", "verdict": True}
     path.write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
-    with pytest.raises(InputError, match=message):
+    with refused(code, path=path, line=2, field=field):
         make_judge(f"table:{path}")
 
 
@@ -239,7 +239,7 @@ def test_vllm_is_an_llm_on_this_machine(server: Running, monkeypatch: pytest.Mon
 
 def test_wrong_names() -> None:
     for name in ("vllm:", "nli", "hf:", "openai:", "table:"):
-        with pytest.raises(UsageError, match="--judge"):
+        with refused("unknown-name"):
             make_judge(name)
 
 
@@ -265,9 +265,8 @@ def test_three_levels_of_an_llm_are_stored_and_written(
     read = JudgeSession(make_judge(f"table:{table}")).ask(pairs)
     assert [v.level for v in read.values() if isinstance(v, Verdict)] == [1, 0.5, 0]
     table.write_text(table.read_text().replace('"support":"partial"', '"support":"full"'))
-    with pytest.raises(InputError, match="true for full support alone") as error:
+    with refused("wrong-value", path=table, line=2):
         make_judge(f"table:{table}")
-    assert "t.jsonl:2" in str(error.value)
 
 
 def test_what_an_llm_cannot_tell_is_stored_and_written(
@@ -290,13 +289,13 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(
     assert list(JudgeSession(make_judge(f"table:{table}")).ask(pairs).values()) == expected
     lines = table.read_text().splitlines()
     assert json.loads(lines[2])["verdict"] == "undecided"
-    for wrong, message in (
-        ({**json.loads(lines[2]), "support": "no"}, "no support beside undecided"),
-        ({**json.loads(lines[2]), "verdict": False}, "gives a pair another verdict than before"),
-        ({**json.loads(lines[2]), "verdict": "maybe"}, "Invalid enum value 'maybe'"),
+    for wrong, code in (
+        ({**json.loads(lines[2]), "support": "no"}, "wrong-value"),
+        ({**json.loads(lines[2]), "verdict": False}, "duplicate-id"),
+        ({**json.loads(lines[2]), "verdict": "maybe"}, "wrong-value"),
     ):
         table.write_text("\n".join([*lines, json.dumps(wrong)]))
-        with pytest.raises(InputError, match=message):
+        with refused(code, path=table, line=4):
             make_judge(f"table:{table}")
 
 

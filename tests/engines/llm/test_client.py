@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.budget import BudgetError
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from conftest import refused
 from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
@@ -142,7 +141,7 @@ def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: 
     spent = 0
     for _ in range(3):  # each run goes on with the totals of those before
         with ReplayStore(tmp_path / "s.db") as store:
-            with pytest.raises(BudgetError, match="stopped before --max-cost 200"):
+            with refused("budget"):
                 llm(server, store, price=price, max_cost=limit, concurrency=8).complete(requests)
             total = sum(store.tokens())
             assert spent <= total <= limit
@@ -155,22 +154,19 @@ def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: 
 
 
 def test_max_cost_needs_price_and_limits(server: Running) -> None:
-    with pytest.raises(UsageError, match="needs --price"):
+    with refused("missing-option"):
         llm(server, max_cost=1.0).complete([ask("x")])
-    with pytest.raises(UsageError, match="max_tokens"):
+    with refused("missing-option"):
         llm(server, max_cost=1.0, price=Price(1, 1)).complete([ask("x")])
 
 
 def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
     requests = [ask(f"{i}") for i in range(100)]
-    wrong = r"Incorrect API key provided: \[key\]"
     with openai_server(tmp_path / "log", key="another") as server:
-        with (
-            ReplayStore(tmp_path / "s.db") as store,
-            pytest.raises(InputError, match=wrong) as error,
-        ):
+        with ReplayStore(tmp_path / "s.db") as store, refused("endpoint-refused") as caught:
             llm(server, store, concurrency=4).complete(requests)
-        assert KEY not in str(error.value)
+        assert "Incorrect API key provided: [key]" in str(caught.value)
+        assert KEY not in str(caught.value)
         assert len(server.requests()) <= 8
     for path in tmp_path.iterdir():
         assert KEY.encode() not in path.read_bytes()
@@ -178,33 +174,34 @@ def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
 
 def test_an_endpoint_that_is_down() -> None:
     options = ClientOptions(base_url="http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
-    with pytest.raises(InputError, match="the first 10 calls failed: no connection"):
+    with refused("endpoint-failed", path=options.endpoint) as caught:
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
+    assert "the first 10 calls failed: no connection" in str(caught.value)
 
 
 def test_an_unknown_model(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log", models=["other"]) as server:
-        with pytest.raises(
-            InputError, match=r"the first 10 calls failed: HTTP 404: .*`m` does not"
-        ):
+        with refused("endpoint-failed") as caught:
             llm(server, concurrency=4).complete([ask(f"{i}") for i in range(100)])
+        assert "HTTP 404" in str(caught.value)
+        assert "`m` does not exist" in str(caught.value)
         assert len(server.requests()) < 20
 
 
 def test_no_key_for_the_real_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(InputError, match="OPENAI_API_KEY is not set"):
+    with refused("missing-key"):
         OpenAiLlm("m").complete([ask("x")])
 
 
 def test_the_rate_learns_from_429(tmp_path: Path) -> None:
-    """A server that lets 40 requests a second through: all get there, with few refusals."""
+    """A server that lets 40 requests through per second: all get there, with few refusals."""
     with openai_server(tmp_path / "log", limit=40) as server:
-        results = llm(server, concurrency=32).complete([ask(f"{i}") for i in range(160)])
+        results = llm(server, concurrency=32).complete([ask(f"{i}") for i in range(60)])
         assert all(isinstance(r, LlmReply) for r in results)
         # 32 workers that did not wait would be refused many times for each answer; how often these
         # are depends on how slow the machine is.
-        assert len(server.requests()) < 10 * 160
+        assert len(server.requests()) < 10 * 60
 
 
 def test_replay_asks_nobody_and_names_what_is_missing(
@@ -215,8 +212,9 @@ def test_replay_asks_nobody_and_names_what_is_missing(
     replay = make_llm(f"replay:{tmp_path / 's.db'}")
     assert replay.complete(requests) == first
     assert replay.identity() == {"name": "openai:m"}
-    with pytest.raises(InputError, match="lacks 1 of 6 answers of m"):
+    with refused("not-stored", path=tmp_path / "s.db") as caught:
         replay.complete([*requests, ask("new")])
+    assert "1 of 6 answers of m are missing (first request: 'new'…)" in str(caught.value)
 
 
 def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
@@ -224,8 +222,9 @@ def test_replay_of_several_models_wants_one_named(tmp_path: Path) -> None:
         for model in ("a", "b"):
             request = ask("x")
             store.keep(request.key(model), request.payload(model), 0, LlmReply(f"by {model}"))
-    with pytest.raises(InputError, match=r"2 models \(a, b\)"):
+    with refused("missing-option", path=tmp_path / "s.db") as caught:
         ReplayLlm(tmp_path / "s.db")
+    assert "2 models (a, b)" in str(caught.value)
     (answer,) = make_llm(f"replay:{tmp_path / 's.db'}#b").complete([ask("x")])
     assert isinstance(answer, LlmReply)
     assert answer.text == "by b"
@@ -239,16 +238,18 @@ def test_the_template_writer() -> None:
     assert answer.text == "Hello Io."
     assert writer.identity()["name"] == "template"
     assert writer.identity() != TemplateWriter({"greet": "Hi {{ name }}."}).identity()
-    with pytest.raises(UnknownValueError, match="known: greet"):
+    with refused("unknown-name", value="other", known=["greet"]):
         writer.complete([Request((), task="other")])
-    with pytest.raises(InputError, match="cannot be filled in"):
+    with refused("bad-template", path="greet"):
         writer.complete([Request((), task="greet")])
 
 
-@pytest.mark.parametrize("name", ["openai:", "gpt", "replay:", "template"])
-def test_wrong_names(name: str) -> None:
-    with pytest.raises(UsageError, match="--llm"):
-        make_llm(name)
+def test_wrong_names() -> None:
+    for name in ("openai:", "gpt", "replay:"):
+        with refused("unknown-name"):
+            make_llm(name)
+    with refused("unsupported"):
+        make_llm("template")
 
 
 def test_request_keys_depend_on_the_whole_payload() -> None:
@@ -299,5 +300,6 @@ def test_embeddings_without_an_endpoint() -> None:
 
     options = ClientOptions("http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
     embedder = make_embedder("openai:e", options=options)
-    with pytest.raises(InputError, match="embedding failed: no connection"):
+    with refused("endpoint-failed", path="openai:e") as caught:
         embedder.encode(["x"], "query")
+    assert "embedding failed: no connection" in str(caught.value)

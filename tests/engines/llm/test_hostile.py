@@ -13,8 +13,7 @@ from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.secrets import PIECE, Redactor, public_url
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.schemas.errors import InputError
-from conftest import Cli
+from conftest import Inline, refused
 from servers.hostile_server import FORMS
 from servers.running import started
 
@@ -34,7 +33,7 @@ def traces(text: str) -> list[str]:
     return [p for p in long if p in text]
 
 
-def test_the_key_is_in_no_file_and_no_stream(cli: Cli, tmp_path: Path) -> None:
+def test_the_key_is_in_no_file_and_no_stream(inline: Inline, tmp_path: Path) -> None:
     rows = [
         {"query_id": f"{place}-{form}", "prompt": f"{place} {form}"}
         for place in PLACES[:-1]
@@ -45,8 +44,8 @@ def test_the_key_is_in_no_file_and_no_stream(cli: Cli, tmp_path: Path) -> None:
         url = f"http://user:{KEY}@127.0.0.1:{port}/echo/v1?api-key={KEY}"
         args = ("--llm", "openai:m", "--out", "s.jsonl", "--store", "r.db", "--logprobs")
         there = ("--base-url", url.replace(f"user:{KEY}@", "").split("?")[0])
-        result = cli("llm", "run", "p.jsonl", *args, *there, OPENAI_API_KEY=KEY)
-        nowhere = cli(
+        result = inline("llm", "run", "p.jsonl", *args, *there, OPENAI_API_KEY=KEY)
+        nowhere = inline(
             *("llm", "run", "p.jsonl", *args[:-3], "--store", "n.db", "--timeout", "1"),
             *("--base-url", url.replace(str(port), "9")),
             OPENAI_API_KEY=KEY,
@@ -98,7 +97,7 @@ def test_redaction() -> None:
 @pytest.mark.parametrize("value", ["kéy-with-an-accent", "line\nbreak-in-the-middle"])
 def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", value)
-    with pytest.raises(InputError, match="holds characters that no key has") as caught:
+    with refused("wrong-value", path="OPENAI_API_KEY") as caught:
         OpenAiLlm("m", None, ClientOptions("http://127.0.0.1:9/v1")).complete(
             [Request((("user", "x"),))]
         )

@@ -19,10 +19,11 @@ from citeforge.plugins.offline_models import smollm
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions, TwinsRecipe
 from citeforge.schemas.recipes.twins import Attempts
-from conftest import Cli, write_beir
+from conftest import Inline, write_beir
 from patience import patience
 from servers.running import transformers_server
 
+pytestmark = pytest.mark.slow
 BRIDGES = {
     "p1": "The Golden Gate Bridge opened in 1937.",
     "p2": "The Bay Bridge opened in 1936.",
@@ -88,7 +89,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_system_s_answers_are_scored(
-    served: Served, bridges: Path, tmp_path: Path, inline: Cli
+    served: Served, bridges: Path, tmp_path: Path, inline: Inline
 ) -> None:
     done = inline(
         *("run", "rage", "--llm", f"openai:{served.model}", "--base-url", served.url),
@@ -119,7 +120,7 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
 
 
-def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inline: Cli) -> None:
+def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inline: Inline) -> None:
     """Every prompt of the writer gets its answer. What this model writes is not what was asked for
     but in the seed (it is too small), so the template stands in, and both are counted."""
     (tmp_path / "two.ttl").write_text(TWO)

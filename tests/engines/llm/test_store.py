@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Token
 from citeforge.engines.llm.replay import ReplayStore, decode_answer, encode_answer
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 tokens = st.tuples(st.text(st.characters(codec="utf-8")), st.floats(-50, 0))
 answers = st.builds(
@@ -53,16 +53,22 @@ def test_export_and_import(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"key": "0" * 64}, {"sample": 3}, {"answer": {}}, {"payload": {"model": "x"}}]
+    ("change", "code"),
+    [
+        ({"key": "0" * 64}, "hash-mismatch"),
+        ({"sample": 3}, "hash-mismatch"),
+        ({"answer": {}}, "bad-store"),
+        ({"payload": {"model": "x"}}, "bad-store"),
+    ],
 )
 def test_rows_that_do_not_fit_are_refused_as_a_whole(
-    tmp_path: Path, change: dict[str, object]
+    tmp_path: Path, change: dict[str, object], code: str
 ) -> None:
     fill(tmp_path / "a.db")
     with ReplayStore(tmp_path / "a.db") as a, ReplayStore(tmp_path / "b.db") as b:
         rows = list(a.export())
         rows[1] = msgspec.structs.replace(rows[1], **change)
-        with pytest.raises(InputError, match="line 2"):
+        with refused(code, line=2):
             b.import_rows(iter(rows))
         assert b.stats().answers == 0
 
@@ -104,30 +110,30 @@ def newer(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("spoil", "code"),
     [
-        (lambda p: p.write_bytes(b"not a database at all" * 99), "is damaged or no store"),
-        (damaged, "is damaged or no store"),
-        (other_database, "is another kind of database"),
-        (newer, "written by a newer citeforge"),
+        (lambda p: p.write_bytes(b"not a database at all" * 99), "bad-store"),
+        (damaged, "bad-store"),
+        (other_database, "bad-store"),
+        (newer, "wrong-version"),
     ],
     ids=["text", "damaged", "other", "newer"],
 )
 @pytest.mark.parametrize("readonly", [False, True])
 def test_a_bad_file_is_named_and_not_touched(
-    tmp_path: Path, spoil: object, message: str, readonly: bool
+    tmp_path: Path, spoil: object, code: str, readonly: bool
 ) -> None:
     path = tmp_path / "a.db"
     fill(path, 200)
     spoil(path)  # type: ignore[operator]
     before = path.read_bytes()
-    with pytest.raises(InputError, match=message):
+    with refused(code, path=path):
         ReplayStore(path, readonly=readonly)
     assert path.read_bytes() == before
 
 
 def test_a_missing_store_is_not_made_by_reading(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist"):
+    with refused("missing-file", path=tmp_path / "a.db"):
         ReplayStore(tmp_path / "a.db", readonly=True)
     assert list(tmp_path.iterdir()) == []
 
@@ -140,10 +146,7 @@ def test_a_locked_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     r = request("new")
-    with (
-        ReplayStore(tmp_path / "a.db") as store,
-        pytest.raises(InputError, match="is locked by another program"),
-    ):
+    with ReplayStore(tmp_path / "a.db") as store, refused("locked", path=tmp_path / "a.db"):
         store.keep(r.key("m"), r.payload("m"), 0, LlmReply("a", 1, 1))
     other.execute("ROLLBACK")
     other.close()
@@ -155,7 +158,7 @@ def test_a_read_only_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     fill(tmp_path / "a.db")
     # The tests may run as root, whom permissions do not stop: ask as anybody else would.
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
-    with pytest.raises(InputError, match="is read-only"):
+    with refused("storage", path=tmp_path / "a.db"):
         ReplayStore(tmp_path / "a.db")
     with ReplayStore(tmp_path / "a.db", readonly=True) as store:
         assert store.stats().answers == 3
@@ -170,5 +173,5 @@ def test_an_answer_that_is_damaged_within_a_sound_database(tmp_path: Path, value
         row = "INSERT INTO answers VALUES ('k', '{}', 0, CAST(? AS TEXT), 0.0)"
         db.execute(row, (value,))
         db.commit()
-    with ReplayStore(path) as store, pytest.raises(InputError, match=r"s\.db: is damaged"):
+    with ReplayStore(path) as store, refused("bad-store", path=path):
         store.get("k")

@@ -37,6 +37,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict[str, Any
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORK)
 def test_same_bytes_for_every_number_of_threads(
     results: dict[int, dict[str, Any]], name: str

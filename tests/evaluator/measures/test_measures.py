@@ -1,20 +1,16 @@
 """Measures as objects: a stranger's, names with parameters, what is collected."""
 
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.engines import plugins
 from citeforge.evaluator.measures.registry import families, find_measure, measures, select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.errors import UnknownValueError, UsageError
-from conftest import write_jsonl
+from conftest import refused, write_jsonl
 from conftest_evaluator import Measure
-from scoring import score
 
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
@@ -57,22 +53,21 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("stranger")
-def test_a_strangers_measure_is_one_file(package: Path, tmp_path: Path) -> None:
+def test_a_strangers_measure_is_one_file(package: Path) -> None:
     assert len(STRANGER.splitlines()) <= 40
     assert families()[-1] == "strange"
-    benchmark = Benchmark(package)
+    benchmark = cf.load(package)
     lines = [{"query_id": q, "output": text} for q, text in
              zip(benchmark.query_ids, ("In 1964.", "Long ago.", ""), strict=False)]  # fmt: skip
-    path = write_jsonl(tmp_path / "s.jsonl", lines)
-    result = score(path, benchmark, select(["strange", "CiteP"]), context="mix")
-    digit, shown = (m for m in result.measures if m.name in ("Digit", "Shown"))
+    result = cf.score(lines, benchmark, ["strange", "CiteP"])
+    digit, shown = result["Digit"], result["Shown"]
     # One of the 29 answers that count (two given, 27 missing) has a digit; the empty one leaves.
     assert digit.value == pytest.approx(100 * 1 / (2 + 27))
     assert (digit.n, digit.n_undefined) == (29, 1)
     sizes = benchmark.context("mix").sizes
     assert shown.value == pytest.approx(sum(sizes) / len(sizes))
     assert "|plug:stranger.py 1.2|" in digit.signature
-    assert "plug" not in result.measures[0].signature
+    assert "plug" not in result["CiteP"].signature
 
 
 @pytest.mark.usefixtures("stranger")
@@ -126,23 +121,18 @@ def test_parameters_of_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("P@0", "a whole number of at least 1, as in P@5"),
-        ("nDCG@-3", "a whole number of at least 1, as in nDCG@5"),
-        ("R@05", "as in R@5"),
-        ("P", "as in P@5"),
-    ],
+    ("name", "example"), [("P@0", "P@5"), ("nDCG@-3", "nDCG@5"), ("R@05", "R@5"), ("P", "P@5")]
 )
-def test_bad_parameters_are_answered_with_good_ones(name: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_bad_parameters_are_answered_with_good_ones(name: str, example: str) -> None:
+    with refused("bad-option", cf.UsageError) as caught:
         select([name])
+    assert str(caught.value).endswith(f"a whole number of at least 1, as in {example}")
     assert find_measure(name) is None
 
 
 def test_other_names_are_unknown() -> None:
     for name in ("P5", "ROUGE", "nDCG.F@5", "Citep", "BERTScore", "BLEU@2gold", "ROUGE-Lsum.F@5"):
-        with pytest.raises(UnknownValueError):
+        with refused("unknown-name", what="measure", value=name):
             select([name])
 
 
@@ -159,45 +149,28 @@ def test_a_family_is_what_is_listed() -> None:
     )  # fmt: skip
 
 
-OPENS = """
-import json, sys
-from pathlib import Path
-path, package, names = sys.argv[1:4]
-opened = {}
-def hook(event, args):
-    if event == "open" and isinstance(args[0], str) and (args[0] == path):
-        opened[args[0]] = opened.get(args[0], 0) + 1
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import ScoringSetup, score
-from citeforge.evaluator.tools import Tools
-from citeforge.engines.text.segmenters import make_segmenter
-benchmark, measures = Benchmark(Path(package)), select(names.split(","))
-sys.addaudithook(hook)
-tools = Tools(segmenter=make_segmenter("nupunkt")).with_options(details=True)
-score(Path(path), ScoringSetup(benchmark, measures, tools))
-print(json.dumps(opened))
-"""
-
-
 @pytest.mark.parametrize("names", ["rage", "rage,ALCE.Length,retrieval"])
 def test_a_submission_is_opened_four_times(package: Path, tmp_path: Path, names: str) -> None:
     """To see what it is, for its header, for its answers, and for its hash."""
-    benchmark = Benchmark(package)
+    opened = []
+
+    def hook(event: str, args: tuple[Any, ...]) -> None:  # stays, and sees this file alone
+        if event == "open" and args[0] == str(path):
+            opened.append(path)
+
+    benchmark = cf.load(package)
     path = write_jsonl(
         tmp_path / "s.jsonl", [{"query_id": q, "output": "A [1]."} for q in benchmark.query_ids]
     )
-    command = [sys.executable, "-c", OPENS, str(path), str(package), names]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    opened = json.loads(done.stdout)
-    assert opened[str(path)] == 4
+    sys.addaudithook(hook)
+    cf.score(path, benchmark, names.split(","), details=True)
+    assert len(opened) == 4
 
 
 def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:
     streamed = []
 
-    class Watched(Benchmark):
+    class Watched(cf.Benchmark):
         def texts(self, wanted: Any) -> dict[str, tuple[str, str]]:
             streamed.append(self.folder)
             return super().texts(wanted)
@@ -205,21 +178,19 @@ def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:
     benchmark = Watched(package)
     rows = [{"query_id": q, "output": "A [1]."} for q in benchmark.query_ids]
     path = write_jsonl(tmp_path / "s.jsonl", rows)
-    names = select(["rage", "ALCE.Length", "retrieval"])
-    result = score(path, benchmark, names, details=True)
+    names = ["rage", "ALCE.Length", "retrieval"]
+    result = cf.score(path, benchmark, names, details=True).file
     assert streamed == [package]
     assert result.answers[0].statements[0].cited == [0]
     assert result.answers[0].passages[0].label in ("relevant", "irrelevant", "seemingly_relevant")
-    score(path, benchmark, select(["rage"]))  # numbers alone: no text is needed at all
+    cf.score(path, benchmark, ["rage"])  # numbers alone: no text is needed at all
     assert streamed == [package]
 
 
-def test_citations_without_a_word_are_kept(package: Path, tmp_path: Path) -> None:
+def test_citations_without_a_word_are_kept(package: Path) -> None:
     """As `random` and `echo-relevant` answer; the last number was not shown."""
-    benchmark = Benchmark(package)
-    rows = [{"query_id": q, "output": "[2][1] [2] [99]"} for q in benchmark.query_ids]
-    path = write_jsonl(tmp_path / "s.jsonl", rows)
-    (answer, *_) = score(path, benchmark, select(["rage"]), details=True).answers
+    rows = [{"query_id": q, "output": "[2][1] [2] [99]"} for q in cf.load(package).query_ids]
+    (answer, *_) = cf.score(rows, package, ["rage"], details=True).file.answers
     assert answer.statements == []
     assert (answer.cited, answer.wrong) == ([1, 0], 1)
     assert (answer.all_cited, answer.all_wrong) == ({0, 1}, 1)

@@ -3,12 +3,13 @@
 import shutil
 from pathlib import Path
 
+import citeforge as cf
 from citeforge.evaluator.reports.audited import told_of_negatives
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.schemas.benchmarks.audit import Audit, Cascade, EstimatedShare
-from conftest import Cli
+from conftest import Inline
 
 BEFORE = EstimatedShare(share=0.05, low=0.02, high=0.09, n=60, by="l", method="stratified")
 
@@ -32,20 +33,21 @@ def test_without_labels_it_says_so() -> None:
     assert "nobody labelled a sample" in told_of_negatives(bare)[0]
 
 
-def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
+def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     shutil.copytree(package, tmp_path / "facts")
-    assert cli("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
-    assert cli("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    cf.run("random", package, tmp_path / "r.jsonl")
+    cf.score(tmp_path / "r.jsonl", package).save(tmp_path / "r.json")
     report = ("report", "r.json", "--benchmark", "facts")
-    missing = cli(*report)
-    assert (missing.returncode, "citeforge audit facts" in missing.stderr) == (1, True)
+    missing = inline(*report)
+    assert (missing.returncode, missing.code) == (1, "not-computed")
+    assert "citeforge audit facts" in missing.stderr
     result = audit(Package(tmp_path / "facts").hash)
     (tmp_path / "facts" / "audit.json").write_text(result.model_dump_json())
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
     for table in ((), ("--best", "bold")):
-        assert words in cli(*report, *table).stdout
+        assert words in inline(*report, *table).stdout
     scores = [load_scores(tmp_path / "r.json")]
-    assert cli(*report, "--out", "page.html").returncode == 0
+    assert inline(*report, "--out", "page.html").returncode == 0
     assert words in (tmp_path / "page.html").read_text()
     build_site(tmp_path / "facts", scores, tmp_path / "site")
     assert words in (tmp_path / "site" / "index.html").read_text()
@@ -53,9 +55,10 @@ def test_pages_tell_it(tmp_path: Path, package: Path, cli: Cli) -> None:
         (*report, "--out", "r.csv"), (*report, "--out", "r.tex", "--best", "bold"),
         (*report, "--out", "r.svg"),
     ):  # fmt: skip
-        refused = cli(*wrong)
+        refused = inline(*wrong)
         assert (refused.returncode, "--benchmark" in refused.stderr) == (2, True), wrong
     text = (tmp_path / "r.json").read_text().replace(result.benchmark_hash, "f" * 64)
     (tmp_path / "r.json").write_text(text)
-    other = cli(*report)
-    assert (other.returncode, "was scored on facts@ffffffff" in other.stderr) == (1, True)
+    other = inline(*report)
+    assert (other.returncode, other.code) == (1, "wrong-benchmark")
+    assert "was scored on facts@ffffffff" in other.stderr

@@ -11,7 +11,7 @@ from citeforge.evaluator.reports.table import render_scores
 from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
-from conftest import Cli
+from conftest import Inline
 from conftest_builders import hagrid
 from conftest_plots import scored, trivial_files
 from conftest_reports import report_text
@@ -77,7 +77,7 @@ def test_comparisons_mark_trivial_measures() -> None:
     assert compare_many(trivial_files(), ["CiteR"]).cautions == []
 
 
-def test_the_command_says_that_a_measure_is_trivial(inline: Cli, tmp_path: Path) -> None:
+def test_the_command_says_that_a_measure_is_trivial(inline: Inline, tmp_path: Path) -> None:
     for file in trivial_files():
         (tmp_path / f"{file.system}.json").write_text(file.model_dump_json())
     done = inline("compare", "one.json", "two.json")

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.evaluator.reports.report import render_csv, render_markdown
 from citeforge.evaluator.reports.table import render_scores
-from citeforge.evaluator.statistics.compare import compare_many, load_scores
+from citeforge.evaluator.statistics.compare import compare_many
 from citeforge.evaluator.statistics.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
@@ -19,7 +20,6 @@ from citeforge.plugins.plots.choose import plot
 from citeforge.plugins.plots.paper import paper_table
 from citeforge.schemas.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli
 from conftest_boards import entry, scored
 
 QUERIES = [f"q{i}" for i in range(8)]
@@ -96,11 +96,11 @@ def test_a_control_elsewhere_takes_no_namesake_out_of_the_ranking(files: list[Sc
     assert [r is None for r in matrix["r"]] == [False, False, True]
 
 
-def test_the_header_of_a_run_says_so(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_the_header_of_a_run_says_so(package: Path, tmp_path: Path) -> None:
     for name, is_control in (("echo-relevant", True), ("top-1", False)):
-        cli("run", name, "--benchmark", package, "--out", "s.jsonl", "--system", "Renamed")
-        head = json.loads((tmp_path / "s.jsonl").read_text().splitlines()[0])
+        path = tmp_path / f"{name}.jsonl"
+        cf.run(name, package, path, title="Renamed")
+        head = json.loads(path.read_text().splitlines()[0])
         assert head["submission"].get("control", False) is is_control
-        result = cli("score", "s.jsonl", "--benchmark", package, "--out", f"{name}.json")
-        assert result.returncode == 0, result.stderr
-        assert load_scores(tmp_path / f"{name}.json").is_control is is_control
+        file = cf.score(path, package).file
+        assert (file.system, file.is_control) == ("Renamed", is_control)

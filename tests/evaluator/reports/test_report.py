@@ -5,9 +5,10 @@ import io
 import json
 from pathlib import Path
 
+import citeforge as cf
 from citeforge.evaluator.reports.report import TABLES
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli
+from conftest import Inline, refused
 
 
 def test_tables_for_papers(files: list[ScoreFile]) -> None:
@@ -27,18 +28,25 @@ def test_tables_for_papers(files: list[ScoreFile]) -> None:
     ]
 
 
-def test_the_command(cli: Cli, files: list[ScoreFile], tmp_path: Path) -> None:
-    result = cli("report", "evil.json", "echo.json", "--out", "report.html")
+def test_the_command(inline: Inline, files: list[ScoreFile], tmp_path: Path) -> None:
+    result = inline("report", "evil.json", "echo.json", "--out", "report.html")
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
-    assert cli("report", "echo.json").stdout.startswith("| system |")
-    assert cli("report", "evil.jsonl").returncode == 1
+    assert inline("report", "echo.json").stdout.startswith("| system |")
+    assert inline("report", "evil.jsonl").returncode == 1
     for ending, start in (("svg", b"<svg "), ("png", b"\x89PNG"), ("pdf", b"%PDF-")):
         plot = ("report", "echo.json", "--out", f"p.{ending}")
-        assert cli(*plot, "--plot", "distribution").returncode == 0
+        assert inline(*plot, "--plot", "distribution").returncode == 0
         assert (tmp_path / f"p.{ending}").read_bytes().startswith(start)
-    for words in (
-        ("--out", "p.docx"), ("--out", "p.svg", "--plot", "pie"), ("--format", "png"),
-        ("--out", "p.md", "--plot", "cost"), ("--out", "p.svg", "--measure", "CiteZ"),
-    ):  # fmt: skip
-        assert cli("report", "echo.json", *words).returncode == 2, words
+    for code, *words in (
+        ("bad-option", "--out", "p.docx"),
+        ("unknown-name", "--out", "p.svg", "--plot", "pie"),
+        ("missing-option", "--format", "png"),
+        ("option-without-effect", "--out", "p.md", "--title", "T"),
+        ("unknown-name", "--out", "p.svg", "--measure", "CiteZ"),
+    ):
+        wrong = inline("report", "echo.json", *words)
+        assert (wrong.returncode, wrong.code) == (2, code), words
+    assert inline("report", "echo.json", "--out", "p.md", "--plot", "cost").returncode == 2
+    with refused("unknown-name", what="format", value="docx"):
+        cf.report([tmp_path / "echo.json"], kind="docx")

@@ -5,29 +5,23 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.tools import Tools
+import citeforge as cf
 from citeforge.schemas.scores import AnswerDetail
-from conftest import write_jsonl
 from conftest_evaluator import Facts
-from scoring import score
 
 PASSAGES = [{"text": "A.", "title": "One"}, {"text": "B.", "title": "Two"}, {"title": "ABC"}]
 
 
 def answer_of(
-    package: Path, folder: Path, output: str, measure: str, protocol: Any
+    package: Path, output: str, measure: str, protocol: Any
 ) -> tuple[AnswerDetail, Facts]:
     """The first answer of a score file, and the judge that was asked."""
-    benchmark, judge = Benchmark(package), Facts()
-    row = {"query_id": benchmark.query_ids[0], "output": output, "passages": PASSAGES}
-    path = write_jsonl(folder / "s.jsonl", [row])
-    tools = Tools(JudgeSession(judge), SentenceSegmenter())
-    result = score(path, benchmark, select([measure]), protocol=protocol, tools=tools, details=True)
-    return result.answers[0], judge
+    judge = Facts()
+    scores = cf.score(
+        [{"query_id": "q01", "output": output, "passages": PASSAGES}], package, [measure],
+        protocol=protocol, judge=judge, segmenter="nupunkt", details=True,
+    )  # fmt: skip
+    return scores.file.answers[0], judge
 
 
 FIRST = ("A is so.", [0], 0, True)
@@ -42,22 +36,18 @@ EXPECTED = {
 
 
 @pytest.mark.parametrize("measure", EXPECTED)
-def test_reference_lists_the_statements_that_were_scored(
-    package: Path, tmp_path: Path, measure: str
-) -> None:
+def test_reference_lists_the_statements_that_were_scored(package: Path, measure: str) -> None:
     output = "A is so [1]. B is [2, 9]. C is [9].\nA again [1]."
-    answer, _ = answer_of(package, tmp_path, output, measure, "reference")
+    answer, _ = answer_of(package, output, measure, "reference")
     result = [(s.text, s.cited, s.wrong, s.supported) for s in answer.statements]
     assert result == EXPECTED[measure]
 
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])
-def test_a_passage_without_text_is_never_a_premise(
-    package: Path, tmp_path: Path, protocol: str
-) -> None:
+def test_a_passage_without_text_is_never_a_premise(package: Path, protocol: str) -> None:
     """Its title alone would entail what it cites."""
-    answer, judge = answer_of(package, tmp_path, "C is so [3].", "ALCE.CitRec", protocol)
+    answer, judge = answer_of(package, "C is so [3].", "ALCE.CitRec", protocol)
     assert [(s.text, s.cited, s.supported) for s in answer.statements] == [("C is so.", [2], False)]
     assert judge.asked == []
-    _, judge = answer_of(package, tmp_path, "A is C [1][3].", "ALCE.CitRec", protocol)
+    _, judge = answer_of(package, "A is C [1][3].", "ALCE.CitRec", protocol)
     assert {pair.premise for pair in judge.asked} == {"Title: One\nA."}

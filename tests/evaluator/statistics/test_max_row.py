@@ -1,39 +1,32 @@
 """The MAX row of retrieval tables."""
 
-import json
 from pathlib import Path
 
 import pytest
 
-from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.evaluator.statistics.max_row import max_row
-from conftest import Cli
+import citeforge as cf
+from conftest import Inline, write_jsonl
 
 
-def test_the_best_of_each_query(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_the_best_of_each_query(inline: Inline, package: Path, tmp_path: Path) -> None:
     # q01 is answered by moon-io alone, q02 by moon-ganymede alone.
     rankings = {
-        "first": {"q01": ["moon-io"], "q02": ["moon-io"]},
-        "second": {"q01": ["moon-titan"], "q02": ["moon-ganymede"]},
+        "first": {"q01": "moon-io", "q02": "moon-io"},
+        "second": {"q01": "moon-titan", "q02": "moon-ganymede"},
     }
-    for name, by_query in rankings.items():
-        rows = [
-            {
-                "query_id": query,
-                "output": "x",
-                "passages": [{"docid": i} for i in ids],
-            }
-            for query, ids in by_query.items()
-        ]
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
-    args = ("score", "first.jsonl", "second.jsonl", "--benchmark", package)
-    result = cli(*args, "--measures", "retrieval", "--max-row", "--out", "scores")
-    assert result.returncode == 0, result.stderr
-    assert "MAX of 2" in result.stdout
-    files = [load_scores(tmp_path / "scores" / f"{n}.scores.json") for n in rankings]
-    values = [next(m.value for m in f.measures if m.name == "P@1") for f in files]
+    paths = [
+        write_jsonl(
+            tmp_path / f"{name}.jsonl",
+            [{"query_id": q, "output": "x", "passages": [{"docid": i}]} for q, i in one.items()],
+        )
+        for name, one in rankings.items()
+    ]
+    options = cf.ScoreOptions(measures=("retrieval",), max_row=True)
+    first, second, best = cf.score_files(paths, package, options).scores
     # One of 30 queries each; together two, the other 28 are missing.
-    assert values == pytest.approx([100 / 30, 100 / 30])
-    best = next(m for m in max_row(files).measures if m.name == "P@1")
-    assert best.value == pytest.approx(200 / 30)
-    assert cli(*args[:2], *args[3:], "--measures", "retrieval", "--max-row").returncode == 2
+    assert [first["P@1"].value, second["P@1"].value] == pytest.approx([100 / 30, 100 / 30])
+    assert (best.system, best["P@1"].value) == ("MAX of 2", pytest.approx(200 / 30))
+    there = ("--benchmark", package, "--measures", "retrieval", "--max-row")
+    assert "MAX of 2" in inline("score", *paths, *there).stdout
+    alone = inline("score", paths[0], *there)
+    assert (alone.returncode, alone.code) == (2, "missing-option")

@@ -8,21 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
-from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import InputError
-from conftest import write_jsonl
-from scoring import score
+from citeforge.evaluator.score import ScoringSetup, score, setup_of
+from conftest import refused, write_jsonl
 
 
 @pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
+def benchmark(package: Path) -> cf.Benchmark:
+    return cf.load(package)
 
 
 LINES = [
@@ -38,65 +33,67 @@ LINES = [
 ]
 
 
-def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_everything_is_reported_with_its_line(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     path = tmp_path / "s.jsonl"
     path.write_text("\n".join(LINES) + "\n")
     before = path.read_bytes()
-    result = check(path, benchmark)
-    messages = dict(result.errors)
-    assert sorted(messages) == [2, 3, 4, 5, 6, 7, 9]
-    assert "is not one JSON object" in messages[2]
-    assert "'q99' is not in the benchmark" in messages[3]
-    assert "comes twice, first in line 1" in messages[4]
-    assert "query_id: Expected `str`, got `int`" in messages[5]
-    assert "'other' is unknown; one of mix" in messages[6]
-    assert "is negative" in messages[7]
-    warnings = [(line, text) for line, text in result.warnings if line is not None]
-    assert warnings == [
-        (8, "output: '[2019]' is not read as a citation"),
-        (8, "output: cites 50, 60; the context has 1 to 7"),
+    result = cf.check(path, benchmark)
+    assert [(f.line, f.field, f.code) for f in result.errors] == [
+        (2, None, "bad-json"),
+        (3, "query_id", "unknown-query"),
+        (4, "query_id", "duplicate-id"),
+        (5, "query_id", "wrong-type"),
+        (6, "context", "unknown-context"),
+        (7, "run", "out-of-range"),
+        (9, None, "bad-json"),
     ]
-    missing = [text for line, text in result.warnings if line is None]
-    assert "the header has no benchmark_hash" in missing[0]
-    assert len(missing) == 1 + 30 - 2
+    assert [(f.line, f.code, str(f)) for f in result.warnings if f.line is not None] == [
+        (8, "unread-citation", "output: '[2019]' is not read as a citation"),
+        (8, "not-shown", "output: cites 50, 60; the context has 1 to 7"),
+    ]
+    whole = [f.code for f in result.warnings if f.line is None]
+    assert whole == ["missing-hash", *["missing-answer"] * (30 - 2)]
     assert path.read_bytes() == before
 
 
-def test_what_the_header_says_of_the_system(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_a_wrong_field_of_the_header(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     """``score`` refuses it, too."""
     answer = {"query_id": benchmark.query_ids[0], "output": "So [1]."}
-    write_jsonl(tmp_path / "s.jsonl", [{"submission": {"system": "s", "cost": -1}}, answer])
-    with pytest.raises(InputError, match=r"cost: .* greater than or equal to 0"):
-        score(tmp_path / "s.jsonl", benchmark, select(["rage"]))
-    (error,) = check(tmp_path / "s.jsonl", benchmark).errors
-    assert "greater than or equal to 0" in error[1]
+    path = write_jsonl(tmp_path / "s.jsonl", [{"submission": {"system": "s", "cost": -1}}, answer])
+    with refused("out-of-range", field="cost") as caught:
+        cf.score(path, benchmark)
+    (error,) = cf.check(path, benchmark).errors
+    assert (error.code, error.field) == (caught.value.code, "cost")
 
 
-def test_an_empty_file(tmp_path: Path, benchmark: Benchmark) -> None:
-    path = tmp_path / "s.jsonl"
-    path.write_text("")
-    assert check(path, benchmark).errors == [(None, "the file holds no answers")]
+def test_an_empty_file(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    path = write_jsonl(tmp_path / "s.jsonl", [])
+    (error,) = cf.check(path, benchmark).errors
+    assert (error.code, error.line) == ("no-answers", None)
+    with refused("no-answers", cf.InputError, path=path, line=None):
+        cf.score(path, benchmark)
 
 
 def test_a_run_a_line_is_refused_before_it_fills_the_memory(
-    tmp_path: Path, benchmark: Benchmark
+    tmp_path: Path, benchmark: cf.Benchmark
 ) -> None:
-    """200,000 runs of 30 queries would be 6 million expected answers."""
-    path = tmp_path / "s.jsonl"
-    with path.open("w") as file:
-        for run in range(200_000):
-            file.write(f'{{"query_id": "q01", "output": "[1]", "run": {run}}}\n')
-    with pytest.raises(InputError, match="makes more than 1,000 runs") as caught:
-        score(path, benchmark, select(["CiteP"]))
-    assert caught.value.line == 1001
-    result = check(path, benchmark)
-    assert len(result.errors) == 200_000 - 1000
-    assert result.errors[0][0] == 1001
+    """Each run more would be 30 more expected answers."""
+    n_runs = 3_000
+    rows = [{"query_id": "q01", "output": "[1]", "run": run} for run in range(n_runs)]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    with refused("too-large", line=1001, field="run"):
+        cf.score(path, benchmark, ["CiteP"])
+    result = cf.check(path, benchmark)
+    assert [f.line for f in result.errors] == list(range(1001, n_runs + 1))
+    assert {f.code for f in result.errors} == {"too-large"}
 
 
-MEASURES = select(["rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg"])
-JUDGE = JudgeSession(LexicalJudge())
-SEGMENTER = SentenceSegmenter()
+@pytest.fixture(scope="module")
+def setup(benchmark: cf.Benchmark) -> ScoringSetup:
+    measures = ("rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg")
+    options = cf.ScoreOptions(measures=measures)
+    return setup_of(benchmark, options, JudgeSession(LexicalJudge()))
+
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
@@ -132,26 +129,25 @@ lines = st.fixed_dictionaries(
 ).map(lambda row: json.dumps(row).encode()) | st.binary(max_size=40)
 
 
-@settings(max_examples=max(2000, settings().max_examples))
+@settings(max_examples=8 * settings().max_examples)
 @given(st.lists(lines, max_size=6))
 def test_no_submission_makes_a_traceback(
-    tmp_path: Path, benchmark: Benchmark, content: list[bytes]
+    tmp_path: Path, benchmark: cf.Benchmark, setup: ScoringSetup, content: list[bytes]
 ) -> None:
-    """2,000 submissions, always the same; `make fuzz` draws 5,000 new ones."""
     path = tmp_path / "s.jsonl"
     path.write_bytes(b"\n".join(content))
     try:
-        found: Any = check(path, benchmark)
-    except InputError:
+        found: Any = cf.check(path, benchmark)
+    except cf.InputError:
         found = None
     try:
-        result = score(path, benchmark, MEASURES, tools=Tools(JUDGE, SEGMENTER))
+        result = score(path, setup)
         scored = True
         counts = result.counts
         # Nothing is skipped silently: every expected key is answered or missing.
         assert counts.n_answered + counts.n_missing == counts.n_queries * counts.n_runs
         assert all(m.value is not None for m in result.measures)
-    except InputError:
+    except cf.InputError:
         scored = False
     # What check finds in order can be scored, and what it faults cannot.
     if found is not None:
@@ -160,7 +156,7 @@ def test_no_submission_makes_a_traceback(
 
 def test_long_names_are_cut_in_messages(package: Path, tmp_path: Path) -> None:
     """A name of megabytes is no message of megabytes."""
-    benchmark = Benchmark(package)
+    benchmark = cf.load(package)
     lines = [
         {
             "query_id": "q" * 10**6,
@@ -169,18 +165,17 @@ def test_long_names_are_cut_in_messages(package: Path, tmp_path: Path) -> None:
         },
         {"query_id": benchmark.query_ids[0], "output": "So [1].", "context": "c" * 10**6},
     ]
-    result = check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
-    assert [line for line, _ in result.errors] == [1, 2]
-    assert all(len(message) < 1_000 for _, message in result.errors)
+    result = cf.check(write_jsonl(tmp_path / "s.jsonl", lines), benchmark)
+    assert [f.line for f in result.errors] == [1, 2]
+    assert all(len(f.message) < 1_000 for f in result.errors)
 
 
 def test_ids_that_print_the_same(package: Path, tmp_path: Path) -> None:
-    benchmark = Benchmark(package)
+    benchmark = cf.load(package)
     benchmark.query_ids = ["caf\u00e9", *benchmark.query_ids[1:]]
     path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "cafe\u0301", "output": "x"}])
     told = r"(did you mean 'caf\xe9', which prints like 'cafe\u0301'?)"
-    ((line, fault),) = check(path, benchmark).errors
-    assert (line, told in fault) == (1, True)
-    with pytest.raises(InputError) as error:
-        score(path, benchmark, select(["rage"]))
-    assert told in str(error.value)
+    (error,) = cf.check(path, benchmark).errors
+    assert (error.code, error.line, told in error.message) == ("unknown-query", 1, True)
+    with refused("unknown-query", line=1, message=error.message):
+        cf.score(path, benchmark)

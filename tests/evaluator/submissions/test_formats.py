@@ -7,21 +7,20 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
+import citeforge as cf
 from citeforge.evaluator.submissions.formats import answers_of, detect
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
-from conftest import Cli
+from conftest import Inline, refused
 
 Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
 
 @pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
+def benchmark(package: Path) -> cf.Benchmark:
+    return cf.load(package)
 
 
-def read(path: Path, benchmark: Benchmark, expected: str) -> list[SubmissionLine]:
+def read(path: Path, benchmark: cf.Benchmark, expected: str) -> list[SubmissionLine]:
     assert detect(path) == expected
     return [answer for _, answer in answers_of(path, benchmark)]
 
@@ -35,7 +34,7 @@ def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 @pytest.mark.parametrize("wrap", [True, False], ids=["object", "list"])
-def test_alce(tmp_path: Path, benchmark: Benchmark, wrap: bool) -> None:
+def test_alce(tmp_path: Path, benchmark: cf.Benchmark, wrap: bool) -> None:
     items = [
         {
             "question": Q01,
@@ -52,25 +51,25 @@ def test_alce(tmp_path: Path, benchmark: Benchmark, wrap: bool) -> None:
     assert (answer.passages[0].docid, answer.passages[0].title) == ("7", "T")
 
 
-def test_alce_without_outputs(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_alce_without_outputs(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps([{"question": Q01, "docs": []}]))
-    with pytest.raises(InputError, match="item 1: has no output"):
+    with refused("missing-field", path=path, field="item 1"):
         list(answers_of(path, benchmark))
 
 
-def test_attributed_ir_csv(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_attributed_ir_csv(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     quotes = [{"idx": 1, "docid": "moon-io", "text": 'Io\'s "text",\nwith a line end'}]
     row = {"query_id": "q01", "query": Q01, "quotes": repr(quotes), "output": "Io [1]."}
     (answer,) = read(write_csv(tmp_path / "o.csv", [row]), benchmark, "attributed-ir")
     assert answer.passages is not None
     assert answer.passages[0].text == quotes[0]["text"]
     bad = write_csv(tmp_path / "b.csv", [{**row, "quotes": "__import__('os')"}])
-    with pytest.raises(InputError, match="quotes: is not a Python literal"):
+    with refused("wrong-value", path=bad, line=2, field="quotes"):
         list(answers_of(bad, benchmark))
 
 
-def test_rage_toolkit_csv(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_rage_toolkit_csv(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     row = {
         "query_id": "q01",
         "query_text": Q01,
@@ -87,56 +86,56 @@ def test_rage_toolkit_csv(tmp_path: Path, benchmark: Benchmark) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("field", "text", "code", "at"),
     [
-        ({"doc_ids": "['moon-io']"}, r"docs_for_query: has 2 passages, and doc_ids 1"),
-        ({"doc_ids": "7"}, r"doc_ids: Expected `array`, got `int`"),
-        ({"doc_ids": "[1, 2]"}, r"doc_ids: Expected `str`, got `int`"),
-        ({"docs_for_query": "[None, 'x']"}, r"docs_for_query: Expected `str`, got `null`"),
-        ({"docs_for_query": r"['\ud800', 'x']"}, r"docs_for_query: is not a Python literal"),
-        ({"docs_for_query": "[" * 9000}, r"docs_for_query: is not a Python literal"),
-        ({"docs_for_query": ""}, r"docs_for_query: is not a Python literal"),
+        ("doc_ids", "['moon-io']", "wrong-value", "docs_for_query"),  # of two passages
+        ("doc_ids", "7", "wrong-type", "doc_ids"),
+        ("doc_ids", "[1, 2]", "wrong-type", "doc_ids"),
+        ("docs_for_query", "[None, 'x']", "wrong-type", "docs_for_query"),
+        ("docs_for_query", r"['\ud800', 'x']", "wrong-value", "docs_for_query"),
+        ("docs_for_query", "[" * 9000, "wrong-value", "docs_for_query"),
+        ("docs_for_query", "", "wrong-value", "docs_for_query"),
     ],
 )
 def test_rage_toolkit_csv_of_other_types(
-    tmp_path: Path, benchmark: Benchmark, change: dict[str, str], message: str
+    tmp_path: Path, benchmark: cf.Benchmark, field: str, text: str, code: str, at: str
 ) -> None:
     row = {"query_id": "q01", "docs_for_query": "['Io', 'Europa']", "answer": "Io [1]",
            "answer_citations": "['1']", "doc_ids": "['moon-io', 'moon-europa']"}  # fmt: skip
-    path = write_csv(tmp_path / "r.csv", [row, {**row, **change}])
-    with pytest.raises(InputError, match=rf"r\.csv:3 {message}"):
+    path = write_csv(tmp_path / "r.csv", [row, {**row, field: text}])
+    with refused(code, path=path, line=3, field=at):
         list(answers_of(path, benchmark))
 
 
 @pytest.mark.parametrize(
-    ("quotes", "message"),
+    "quotes",
     [
-        ("7", "Expected `array`"),
-        ("[7]", "Expected `object`"),
-        ("[{'docid': 'x'}]", "Object missing required field `text`"),
-        ("[{'text': None}]", "Expected `str`, got `null`"),
-        ("[{'text': 'x', 'docid': 0.5}]", "Expected `"),
-        ("{'text': 'x'}", "Expected `array`"),
+        "7",
+        "[7]",
+        "[{'docid': 'x'}]",
+        "[{'text': None}]",
+        "[{'text': 'x', 'docid': 0.5}]",
+        "{'text': 'x'}",
     ],
 )
 def test_attributed_ir_csv_of_other_types(
-    tmp_path: Path, benchmark: Benchmark, quotes: str, message: str
+    tmp_path: Path, benchmark: cf.Benchmark, quotes: str
 ) -> None:
     path = write_csv(tmp_path / "o.csv", [{"query_id": "q01", "quotes": quotes, "output": "x"}])
-    with pytest.raises(InputError, match=rf"o\.csv:2 quotes: {message}"):
+    with refused("wrong-type", path=path, line=2, field="quotes"):
         list(answers_of(path, benchmark))
 
 
-def test_attrieval_of_other_types(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_attrieval_of_other_types(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     import datasets
 
     row = {"query": Q01, "passages": {"passage_text": ["a"]}, "rag_raw_answer": None}
     datasets.Dataset.from_list([row]).save_to_disk(str(tmp_path / "saved"))
-    with pytest.raises(InputError, match=r"saved row 1: Expected `str`.*rag_raw_answer"):
+    with refused("missing-field", path=tmp_path / "saved", field="row 1"):
         list(answers_of(tmp_path / "saved", benchmark))
 
 
-def test_a_damaged_gzip_header(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_a_damaged_gzip_header(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     """Every flipped byte of a submission: read as something, or the file is named."""
     import gzip
 
@@ -151,13 +150,13 @@ def test_a_damaged_gzip_header(tmp_path: Path, benchmark: Benchmark) -> None:
         path.write_bytes(data)
         try:
             list(answers_of(path, benchmark))
-        except InputError as error:
+        except cf.InputError as error:
             assert error.path == str(path)
             refused += 1
     assert refused > len(whole) - 15  # all but time stamp, flags and system of the header
 
 
-def test_attrieval(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_attrieval(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     import datasets
 
     row = {
@@ -170,7 +169,7 @@ def test_attrieval(tmp_path: Path, benchmark: Benchmark) -> None:
     assert (answer.query_id, answer.output) == ("q01", "Io [0].")
 
 
-def test_trec_rag_2024(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_trec_rag_2024(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     row = {
         "run_id": "r",
         "topic_id": "q01",
@@ -192,7 +191,7 @@ def test_trec_rag_2024(tmp_path: Path, benchmark: Benchmark) -> None:
     assert answer.passages[1].text == ""
 
 
-def test_trec_rag_2025(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_trec_rag_2025(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     row = {
         "metadata": {"team_id": "t", "run_id": "r", "narrative_id": "q01"},
         "references": ["moon-io", "moon-europa"],
@@ -204,19 +203,19 @@ def test_trec_rag_2025(tmp_path: Path, benchmark: Benchmark) -> None:
     assert answer.output == "Io. [2][1][3]"
 
 
-def test_scores_say_what_was_read(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path) -> None:
     items = [{"question": Q01, "output": "Io [1].", "docs": [{"title": "", "text": "Io."}]}]
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     args = ("score", "r.json", "--benchmark", package, "--judge", "lexical")
-    result = cli(*args, "--measures", "ALCE.CitRec")
+    result = inline(*args, "--measures", "ALCE.CitRec")
     assert result.returncode == 0, result.stderr
     assert "r read as alce" in result.stdout.replace("r.json", "r")
-    assert cli(*args, "--format", "nonsense").returncode == 2
-    checked = cli("check", "r.json", "--benchmark", package)
+    wrong = inline(*args, "--format", "nonsense")
+    assert (wrong.returncode, wrong.code) == (2, "unknown-name")
+    checked = inline("check", "r.json", "--benchmark", package)
     assert checked.returncode == 0, checked.stderr
     assert "1 answer read, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
-    wrong = cli("check", "r.json", "--benchmark", package)
-    assert wrong.returncode == 1
-    assert "is not in the benchmark" in wrong.stdout
+    (error,) = cf.check(tmp_path / "r.json", cf.load(package)).errors
+    assert error.code == "unknown-query"

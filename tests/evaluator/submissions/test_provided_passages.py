@@ -2,38 +2,44 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.check import check
+import citeforge as cf
 from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
-from scoring import score
+from conftest import Inline, write_jsonl
 
 
 @pytest.fixture(scope="module")
-def benchmark(package: Path) -> Benchmark:
-    return Benchmark(package)
+def benchmark(package: Path) -> cf.Benchmark:
+    return cf.load(package)
 
 
-def scored(path: Path, benchmark: Benchmark, protocol: Protocol = "strict") -> ScoreFile:
-    return score(path, benchmark, select(["rage"]), protocol=protocol)
+def scored(path: Path, benchmark: cf.Benchmark, protocol: Protocol = "strict") -> ScoreFile:
+    return cf.score(path, benchmark, ["rage"], protocol=protocol).file
+
+
+def warnings(path: Path, benchmark: cf.Benchmark) -> dict[str, str]:
+    """Codes to texts of what ``check`` and ``score`` warn of, without the missing answers."""
+    found = {f.code: str(f) for f in cf.check(path, benchmark).warnings}
+    found.pop("missing-answer", None)
+    assert scored(path, benchmark).warnings == list(found.values())
+    assert found.pop("missing-hash")
+    return found
 
 
 def values(result: ScoreFile) -> dict[str, float | None]:
     return {m.name: m.value for m in result.measures}
 
 
-def others(benchmark: Benchmark, row: int) -> list[str]:
+def others(benchmark: cf.Benchmark, row: int) -> list[str]:
     relevant = set(benchmark.relevant_ids[row])
     return [name for name in benchmark.context("mix").ids_of(row) if name not in relevant]
 
 
-def answer(benchmark: Benchmark, row: int, output: str, ids: list[Any]) -> dict[str, Any]:
+def answer(benchmark: cf.Benchmark, row: int, output: str, ids: list[Any]) -> dict[str, Any]:
     texts = benchmark.texts([name for name in ids if name])
     shown = [{"docid": name, "text": texts.get(name, ("", "text of it"))[1]} for name in ids]
     return {"query_id": benchmark.query_ids[row], "output": output, "passages": shown}
@@ -41,9 +47,9 @@ def answer(benchmark: Benchmark, row: int, output: str, ids: list[Any]) -> dict[
 
 @pytest.mark.parametrize("protocol", ["strict", "reference"])
 def test_the_context_brought_along_scores_as_the_context(
-    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark, protocol: Protocol
+    package: Path, tmp_path: Path, benchmark: cf.Benchmark, protocol: Protocol
 ) -> None:
-    assert not cli("run", "random", "--benchmark", package, "--out", "r.jsonl").returncode
+    cf.run("random", package, tmp_path / "r.jsonl")
     _, *lines = (tmp_path / "r.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines][:25]
     write_jsonl(tmp_path / "frozen.jsonl", rows)
@@ -62,7 +68,7 @@ def test_the_context_brought_along_scores_as_the_context(
 
 
 def test_what_is_relevant_is_what_the_benchmark_judged(
-    tmp_path: Path, benchmark: Benchmark
+    tmp_path: Path, benchmark: cf.Benchmark
 ) -> None:
     relevant, other = benchmark.relevant_ids[0][0], others(benchmark, 0)
     # Three of four citations are of passages; one is relevant, and it is all that was to be found.
@@ -78,21 +84,18 @@ def test_what_is_relevant_is_what_the_benchmark_judged(
     assert found["CiteR"].per_query[:4] == [1, None, None, 0]
     assert found["CiteP"].value == pytest.approx(100 * (1 / 3) / 30)
     assert found["CiteR"].value == pytest.approx(100 * 1 / 28)
-    assert result.warnings[1:] == [
-        "1 of 6 passages have docids that the benchmark does not know (zebra): they count as not "
-        "relevant",
-        "1 passages have no docid: they count as not relevant",
-    ]
-    assert [t for _, t in check(tmp_path / "s.jsonl", benchmark).warnings][1:3] == (
-        result.warnings[1:]
-    )
+    assert warnings(tmp_path / "s.jsonl", benchmark) == {
+        "unknown-id": "1 of 6 passages have docids that the benchmark does not know (zebra): they "
+        "count as not relevant",
+        "missing-field": "1 passages have no docid: they count as not relevant",
+    }
 
 
-def relevant_ids(benchmark: Benchmark, row: int) -> list[str]:
+def relevant_ids(benchmark: cf.Benchmark, row: int) -> list[str]:
     return [n for i, ids in enumerate(benchmark.relevant_ids) if i != row for n in ids]
 
 
-def test_passages_that_nobody_knows_have_no_labels(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_passages_that_nobody_knows_have_no_labels(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     rows = [answer(benchmark, 0, "Three words here [1].", ["zebra"])]
     result = scored(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
     assert values(result) == {"Distinct": pytest.approx(1 / 30), "Length": pytest.approx(3 / 30)}
@@ -101,29 +104,25 @@ def test_passages_that_nobody_knows_have_no_labels(tmp_path: Path, benchmark: Be
     }
 
 
-def test_a_docid_stands_for_its_text(cli: Cli, package: Path, tmp_path: Path) -> None:
-    benchmark = Benchmark(package)
+def test_a_docid_stands_for_its_text(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     name = benchmark.relevant_ids[0][0]
     text = benchmark.texts([name])[name][1]
     whole = answer(benchmark, 0, f"{text} [1].", [name])
     whole["passages"][0]["text"] = text
     bare = {**whole, "passages": [{"docid": name}]}
-    args = ("--benchmark", package, "--judge", "lexical", "--measures", "ALCE.CitRec")
-    result = []
-    for number, row in enumerate((whole, bare)):
-        write_jsonl(tmp_path / f"{number}.jsonl", [row])
-        done = cli("score", f"{number}.jsonl", *args, "--out", f"{number}.json")
-        assert done.returncode == 0, done.stderr
-        result.append(json.loads((tmp_path / f"{number}.json").read_text())["measures"])
-    assert result[0] == result[1]
-    assert result[0][0]["per_query"][0] == 1
-    write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
-    said = cli("check", "odd.jsonl", "--benchmark", package)
-    assert "1 passages have neither a text nor a docid that the benchmark knows" in said.stdout
+    result = [cf.score([row], benchmark, ["ALCE.CitRec"], judge="lexical") for row in (whole, bare)]
+    assert result[0]["ALCE.CitRec"] == result[1]["ALCE.CitRec"]
+    assert result[0]["ALCE.CitRec"].per_query[0] == 1
+    odd = write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
+    found = {f.code: f.message for f in cf.check(odd, benchmark).warnings}
+    assert found["empty-text"] == (
+        "1 passages have neither a text nor a docid that the benchmark knows (first: zebra): they "
+        "support nothing"
+    )
 
 
 def test_a_docid_with_another_text_says_nothing(
-    cli: Cli, package: Path, tmp_path: Path, benchmark: Benchmark
+    inline: Inline, package: Path, tmp_path: Path, benchmark: cf.Benchmark
 ) -> None:
     names = [benchmark.relevant_ids[row][0] for row in range(4)]
     texts = benchmark.texts(names)
@@ -139,9 +138,9 @@ def test_a_docid_with_another_text_says_nothing(
         rows[1]["passages"][0]["title"] = texts[names[1]][0]
         rows[2]["passages"][0][form] = "Whatever the answer says"
         path = write_jsonl(tmp_path / "s.jsonl", rows)
-        for protocol in ("reference", "strict"):
-            result = score(path, benchmark, select(["CiteP", "CiteR", "P@1"]), protocol=protocol)
-            by_name = {m.name: m.per_query[:4] for m in result.measures}
+        for protocol in get_args(Protocol):
+            result = cf.score(path, benchmark, ["CiteP", "CiteR", "P@1"], protocol=protocol)
+            by_name = {name: result[name].per_query[:4] for name in result}
             believed = protocol == "reference"  # the papers' code looks at docids alone
             assert by_name["CiteP"] == [1, 1, int(believed), 1]
             assert by_name["P@1"] == [1, 1, int(believed), 1]
@@ -150,13 +149,12 @@ def test_a_docid_with_another_text_says_nothing(
             "1 of 4 passages have another text or title than the benchmark has for their docid "
             f"({names[2]}): they count as unknown, and as not relevant"
         )
-        assert said in result.warnings
-        assert said in [text for _, text in check(path, benchmark).warnings]
-    done = cli("score", path, "--benchmark", package, "--measures", "CiteP", "--out", "o.json")
+        assert warnings(path, benchmark) == {"text-mismatch": said}
+    done = inline("score", path, "--benchmark", package, "--measures", "CiteP", "--out", "o.json")
     assert f"warning: s.jsonl: {said}" in done.stderr
 
 
-def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     name = benchmark.relevant_ids[0][0]
     text = benchmark.texts([name])[name][1]
     rows = [
@@ -175,5 +173,4 @@ def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: Ben
         f"benchmark's (first: query {benchmark.query_ids[1]!r}): a judge finds such statements "
         "supported by themselves"
     )
-    assert said in scored(path, benchmark).warnings
-    assert said in [text for _, text in check(path, benchmark).warnings]
+    assert warnings(path, benchmark)["self-support"] == said

@@ -13,8 +13,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.plugins.audit.cascade import estimate
 from citeforge.plugins.audit.run import ratchet, read_known
 from citeforge.schemas.benchmarks.audit import Audit, Flaw
-from citeforge.schemas.errors import InputError
-from conftest import Cli, run_inline, write_beir, write_jsonl
+from conftest import Inline, refused, run_inline, write_beir, write_jsonl
 
 LONG = "The bridge over the river was opened in the year 1937 by the mayor of the old town. "
 PASSAGES = {
@@ -49,7 +48,7 @@ def folder(tmp_path: Path, built: Path) -> Path:
     return tmp_path / "x.r"
 
 
-def audited(inline: Cli, folder: Path, *more: object) -> Audit:
+def audited(inline: Inline, folder: Path, *more: object) -> Audit:
     result = inline("audit", folder, *more)
     assert result.returncode == 0, result.stderr
     assert verify(folder) == []  # audit.json and the new card belong to the package
@@ -60,7 +59,7 @@ def keys(found: Audit, kind: str) -> set[tuple[str, str]]:
     return {(f.query, f.passage) for f in found.flaws.get(kind, [])}
 
 
-def test_planted_flaws_are_found(folder: Path, inline: Cli) -> None:
+def test_planted_flaws_are_found(folder: Path, inline: Inline) -> None:
     before = load_intact(folder).benchmark_hash
     result = audited(inline, folder)
     assert keys(result, "near-duplicate") == {("q1", "near"), ("q2", "near")}
@@ -75,7 +74,7 @@ def test_planted_flaws_are_found(folder: Path, inline: Cli) -> None:
     assert "not estimated" in card
 
 
-def test_answers_in_negatives(tmp_path: Path, inline: Cli) -> None:
+def test_answers_in_negatives(tmp_path: Path, inline: Inline) -> None:
     rows: list[dict[str, object]] = [
         {
             "question": "When was the bridge opened?",
@@ -94,7 +93,7 @@ def test_answers_in_negatives(tmp_path: Path, inline: Cli) -> None:
     assert found.checks["answers in negatives"] == "gold short answers, normalised"
 
 
-def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Cli) -> None:
+def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Inline) -> None:
     write_beir(tmp_path / "y", {"z": PASSAGES["rel"].upper(), "o": "Other text."},
                {"other": "WHEN was the bridge opened?", "new": "What else?"},
                [("other", "z", 1), ("new", "o", 1)])  # fmt: skip
@@ -108,7 +107,7 @@ def test_leaks_between_splits(folder: Path, tmp_path: Path, inline: Cli) -> None
     assert keys(found, "leaked-passage") == {("", "rel")}
 
 
-def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) -> None:
+def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Inline) -> None:
     from servers.tiny_nli import make_tokenizer
 
     result = audited(inline, folder, "--judge", "lexical")
@@ -132,7 +131,7 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Cli) 
 
 
 def test_the_share_of_false_negatives_from_labels(
-    folder: Path, tmp_path: Path, inline: Cli
+    folder: Path, tmp_path: Path, inline: Inline
 ) -> None:
     result = inline(
         *("labels", "export", "--task", "audit-negative", "--benchmark", folder),
@@ -166,26 +165,29 @@ def test_the_interval_is_exact(tmp_path: Path) -> None:
     # Clopper and Pearson with no hit of 10: the upper end solves (1 - p)^10 = 0.025.
     assert result.low == 0
     assert result.high == pytest.approx(1 - 0.025 ** (1 / 10))
-    with pytest.raises(InputError, match="holds no labels"):
-        estimate(write_jsonl(tmp_path / "none.jsonl", [{"label": None}]))
+    none = write_jsonl(tmp_path / "none.jsonl", [{"label": None}])
+    with refused("no-labels", path=none):
+        estimate(none)
 
 
-def test_the_ratchet(folder: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_ratchet(folder: Path, tmp_path: Path, inline: Inline) -> None:
     known = tmp_path / "known.jsonl"
-    result = cli("audit", folder, "--known-flaws", known, "--accept")
+    words = ("audit", folder, "--known-flaws", known)
+    result = inline(*words, "--accept")
     assert result.returncode == 0, result.stderr
-    assert cli("audit", folder, "--known-flaws", known, "--strict").returncode == 0
+    assert inline(*words, "--strict").returncode == 0
     lines = known.read_text().splitlines()
     known.write_text("\n".join(lines[1:]) + "\n")
-    result = cli("audit", folder, "--known-flaws", known, "--strict")
-    assert result.returncode == 1
-    assert "new flaw: long-passage" in result.stderr or "new flaw" in result.stderr
+    result = inline(*words, "--strict")
+    assert (result.returncode, result.code) == (1, "new-flaws")
+    first = json.loads(lines[0])
+    assert f"new flaw: {first['kind']}" in result.stderr
     stale = json.dumps({"kind": "empty-passage", "passage": "gone", "why": "was there"})
     known.write_text("\n".join([*lines, stale]) + "\n")
-    result = cli("audit", folder, "--known-flaws", known, "--strict")
-    assert result.returncode == 1
+    result = inline(*words, "--strict")
+    assert (result.returncode, result.code) == (1, "new-flaws")
     assert "stale entry: empty-passage gone" in result.stderr
-    assert cli("audit", folder, "--strict").returncode == 2
+    assert inline("audit", folder, "--strict").returncode == 2
     flaw = Flaw("a", "q", "p", "seen")
     assert ratchet([flaw], []) == ([flaw], [])
     assert ratchet([flaw], [("a", "q", "p")]) == ([], [])
@@ -193,7 +195,7 @@ def test_the_ratchet(folder: Path, tmp_path: Path, cli: Cli) -> None:
     assert read_known(known)
 
 
-def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Cli) -> None:
+def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Inline) -> None:
     result = inline(
         *("build", "rage", "--source", "beir:x", "--embedder", "offline", "--out", "clean"),
         *("--n-seemingly", "2", "--n-irrelevant", "3", "--drop-suspects"),
@@ -209,10 +211,12 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Cli) ->
     assert "near-duplicate" not in audited(inline, tmp_path / "clean").flaws
 
 
-def test_an_audit_says_which_checks_were_made(package: Path, tmp_path: Path, cli: Cli) -> None:
+def test_an_audit_says_which_checks_were_made(
+    package: Path, tmp_path: Path, inline: Inline
+) -> None:
     """Without short answers and without another split, two of five checks are not made."""
     package = shutil.copytree(package, tmp_path / "p")
-    said = cli("audit", package).stdout
+    said = inline("audit", package).stdout
     assert "found    no flaw" not in said  # 84 passages have no hard negatives: that is told
     assert "mined negatives are nearer to random passages" in said
     assert "audited  3 of 5 checks made\n" in said
@@ -224,10 +228,10 @@ def test_an_audit_says_which_checks_were_made(package: Path, tmp_path: Path, cli
 
 
 def test_no_flaw_is_said_of_the_checks_that_were_made(
-    small_beir: Path, tmp_path: Path, cli: Cli
+    small_beir: Path, tmp_path: Path, inline: Inline
 ) -> None:
     words = ("--n-seemingly", "0", "--licence", "mit", "--out", "out")
-    built = cli("build", "rage", "--source", f"beir:{small_beir}", *words)
+    built = inline("build", "rage", "--source", f"beir:{small_beir}", *words)
     assert built.returncode == 0, built.stderr
-    said = cli("audit", "out").stdout
+    said = inline("audit", "out").stdout
     assert "found    no flaw (3 of 5 checks made)\n" in said

@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, texts_of
 from citeforge.plugins.audit.cascade import Stratum, stratified
 from citeforge.schemas.benchmarks.audit import Audit
-from conftest import Cli, write_jsonl
+from conftest import Inline, write_jsonl
 from overlapping import DOCUMENTS, PIECES, built, write_chunks
 
 TRUTH = {("river", "river-1"), ("castle", "castle-1")}
@@ -81,7 +82,7 @@ def judge(package: Path, tmp_path: Path) -> str:
     return f"table:{write_jsonl(tmp_path / 'strong.jsonl', rows)}"
 
 
-def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audit, str]:
+def audited(inline: Inline, package: Path, judge: str, *more: object) -> tuple[Audit, str]:
     result = inline("audit", package, "--strong-judge", judge, *more)
     assert result.returncode == 0, result.stderr
     assert verify(package) == []
@@ -89,7 +90,7 @@ def audited(inline: Cli, package: Path, judge: str, *more: object) -> tuple[Audi
 
 
 def test_from_suspicion_to_a_build_without(
-    package: Path, judge: str, tmp_path: Path, inline: Cli
+    package: Path, judge: str, tmp_path: Path, inline: Inline
 ) -> None:
     result, told = audited(inline, package, judge)
     assert result.cascade is not None
@@ -155,25 +156,25 @@ def test_from_suspicion_to_a_build_without(
 
 
 def test_labels_of_other_strata_are_refused(
-    package: Path, judge: str, tmp_path: Path, inline: Cli
+    package: Path, judge: str, tmp_path: Path, inline: Inline
 ) -> None:
     row = {"label": "relevant", "query_id": "river", "passage": "river-1", "stratum": "cleared"}
     write_jsonl(tmp_path / "l.jsonl", [row])
     result = inline("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
-    assert result.returncode == 1
-    assert "l.jsonl:1 stratum: was drawn from the stratum 'cleared'" in result.stderr
+    assert (result.returncode, result.code) == (1, "input-changed")
+    assert isinstance(result.error, cf.InputError)
+    assert (result.error.line, result.error.field) == (1, "stratum")
     write_jsonl(tmp_path / "l.jsonl", [{**row, "passage": "river-2"}])
     result = inline("audit", package, "--strong-judge", judge, "--labels", "l.jsonl")
-    assert "labels 'river-2' for 'river', which is no negative of it" in result.stderr
+    assert result.code == "unknown-id"
 
 
 def test_an_audit_without_decisions_drops_nothing(
-    package: Path, tmp_path: Path, inline: Cli
+    package: Path, tmp_path: Path, inline: Inline
 ) -> None:
     assert inline("audit", package).returncode == 0
     result = inline(
         *("build", "rage", "--source", f"beir:{package.parent / 'b'}", "--embedder", "offline"),
         *("--decided", package / "audit.json", "--out", "out"),
     )
-    assert result.returncode == 1
-    assert "audit.json cascade: holds no decisions; " in result.stderr
+    assert (result.returncode, result.code) == (1, "missing-field")

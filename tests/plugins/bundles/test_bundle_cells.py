@@ -5,22 +5,16 @@ from pathlib import Path
 
 import pytest
 
+import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, wrong_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.refusals import LANGUAGES, checked_detector
 from citeforge.schemas.recipes.mixture import Mixture
-from citeforge.schemas.recipes.records import RunOptions
-from conftest import ROOT
-from conftest_bundles import N, sixty
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return sixty(tmp_path_factory.mktemp("sixty"))
+from conftest import ROOT, refused
+from conftest_bundles import N
 
 
 def labels(package: Package, cell: str) -> list[list[str]]:
@@ -34,7 +28,7 @@ def ids(package: Package, cell: str) -> list[list[str]]:
 
 
 def test_deflection(base: Path, tmp_path: Path) -> None:
-    manifest = build_bundle(DeflectionRecipe(benchmark=base), RunOptions(out=tmp_path / "d"))
+    manifest = build_bundle(DeflectionRecipe(benchmark=base), cf.RunOptions(out=tmp_path / "d"))
     package = Package(tmp_path / "d")
     assert list(verify(tmp_path / "d")) == []
     assert manifest.counts["queries with one relevant passage, whose partial cell counts nowhere"] \
@@ -53,7 +47,7 @@ def test_deflection(base: Path, tmp_path: Path) -> None:
 
 
 def test_faithfulness(base: Path, tmp_path: Path) -> None:
-    build_bundle(FaithfulnessRecipe(benchmark=base), RunOptions(out=tmp_path / "f"))
+    build_bundle(FaithfulnessRecipe(benchmark=base), cf.RunOptions(out=tmp_path / "f"))
     package = Package(tmp_path / "f")
     assert list(verify(tmp_path / "f")) == []
     original, removed, decoy = (ids(package, c) for c in package.contexts)
@@ -70,7 +64,7 @@ def test_faithfulness(base: Path, tmp_path: Path) -> None:
 
 
 def test_position(base: Path, tmp_path: Path) -> None:
-    build_bundle(PositionRecipe(benchmark=base, k=4), RunOptions(out=tmp_path / "p"))
+    build_bundle(PositionRecipe(benchmark=base, k=4), cf.RunOptions(out=tmp_path / "p"))
     package = Package(tmp_path / "p")
     assert list(verify(tmp_path / "p")) == []
     assert package.contexts == [f"rotation_{i}" for i in range(4)]
@@ -83,26 +77,27 @@ def test_position(base: Path, tmp_path: Path) -> None:
 
 def test_builds_are_the_same_again_and_sampled(base: Path, tmp_path: Path) -> None:
     recipe = DeflectionRecipe(benchmark=base, sample=10, refusals="rules:en,de")
-    first = build_bundle(recipe, RunOptions(out=tmp_path / "a"))
-    second = build_bundle(recipe, RunOptions(out=tmp_path / "b"))
+    first = build_bundle(recipe, cf.RunOptions(out=tmp_path / "a"))
+    second = build_bundle(recipe, cf.RunOptions(out=tmp_path / "b"))
     assert first.benchmark_hash != ""
     changed = {f for f in first.files if first.files[f] != second.files.get(f)}
     assert changed <= {"README.md", "stats.json"}  # its folder's name
     assert len(Package(tmp_path / "a").query_ids) == 10
-    other = build_bundle(recipe.model_copy(update={"seed": 1}), RunOptions(out=tmp_path / "c"))
+    other = build_bundle(recipe.model_copy(update={"seed": 1}), cf.RunOptions(out=tmp_path / "c"))
     assert other.benchmark_hash != first.benchmark_hash
 
 
 def test_bundles_that_cannot_be(base: Path, tmp_path: Path) -> None:
-    run = RunOptions(out=tmp_path / "x")
-    with pytest.raises(InputError, match=r"no query qualifies \(60 queries with fewer than 30"):
+    run = cf.RunOptions(out=tmp_path / "x")
+    with refused("no-queries", path=base) as caught:
         build_bundle(FaithfulnessRecipe(benchmark=base, k=30), run)
-    with pytest.raises(InputError):
+    assert "60 queries with fewer than 30" in str(caught.value)
+    with refused("not-a-package", path=tmp_path):
         build_bundle(PositionRecipe(benchmark=tmp_path), run)
 
 
 def test_a_bundle_with_wrong_cells_is_told(base: Path, tmp_path: Path) -> None:
-    build_bundle(PositionRecipe(benchmark=base, k=3), RunOptions(out=tmp_path / "p"))
+    build_bundle(PositionRecipe(benchmark=base, k=3), cf.RunOptions(out=tmp_path / "p"))
     manifest = Package(tmp_path / "p").manifest
     cells = {**manifest.config["bundle"], "cells": ["rotation_0", "rotation_2", "rotation_1"]}
     for config, message in (

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.kalma.build import build_kalma
+import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -18,13 +17,12 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
 from citeforge.plugins.bundles.build import build_bundle
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.authorship import Selection
-from citeforge.schemas.recipes.records import AuthorshipRecipe, KalmaRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import parse_signature
 from citeforge.systems.run import run_system
-from conftest_bundles import N, sixty
+from conftest import refused
+from conftest_bundles import N
 from scoring import score
 
 MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
@@ -38,11 +36,10 @@ MADE: dict[str, tuple[Callable[..., Any], Any, str, str, str]] = {
 
 
 @pytest.fixture(scope="module")
-def bundles(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def bundles(base: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("bundles")
-    base = sixty(folder)
     for name, (make, recipe, *_) in MADE.items():
-        make(recipe(benchmark=base), RunOptions(out=folder / name))
+        make(recipe(benchmark=base), cf.RunOptions(out=folder / name))
     return {name: folder / name for name in MADE}
 
 
@@ -69,11 +66,11 @@ def test_two_controls_are_told_apart_and_the_null_is_not(
     assert alike.low <= 0 <= alike.high
 
 
-def test_authorship_likewise(tmp_path: Path) -> None:
-    recipe = AuthorshipRecipe(
-        benchmark=sixty(tmp_path), label_sets=("human_llm",), selection=Selection(k=5, rule="any")
+def test_authorship_likewise(base: Path, tmp_path: Path) -> None:
+    recipe = cf.AuthorshipRecipe(
+        benchmark=base, label_sets=("human_llm",), selection=Selection(k=5, rule="any")
     )
-    build_authorship(recipe, RunOptions(out=tmp_path / "a"))
+    cf.build(recipe, tmp_path / "a")
     blind, follower = (
         scored(tmp_path / "a", s, tmp_path) for s in ("label-blind", "label-follower")
     )
@@ -94,7 +91,7 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
     sets = [[p["qid"], [[p["qid"], "spouse", p["spouse"], 1], [p["qid"], "child", p["child"], 2]]]
             for p in people]  # fmt: skip
     gold.write_text(json.dumps(sets))
-    build_kalma(KalmaRecipe(source=f"kalma:{graphs}", gold=gold), RunOptions(out=tmp_path / "k"))
+    cf.build(cf.KalmaRecipe(source=f"kalma:{graphs}", gold=gold), tmp_path / "k")
     benchmark = Benchmark(tmp_path / "k")
     measures = select(["KaLMA.NA.P", "KaLMA.NA.R"])
     tools = Tools(JudgeSession(LexicalJudge()), SentenceSegmenter())
@@ -143,16 +140,16 @@ def test_the_effect_of_position_has_an_interval_and_a_number_of_queries(
 
 
 def test_controls_of_another_bundle_are_refused(bundles: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="citeforge build position"):
+    with refused("wrong-kind"):
         scored(bundles["deflection"], "position-blind", tmp_path)
-    with pytest.raises(UsageError, match="labels of an authorship"):
+    with refused("wrong-kind"):
         scored(bundles["deflection"], "label-blind", tmp_path)
     benchmark = Benchmark(bundles["deflection"])
     path = tmp_path / "d.jsonl"
     run_system("deflection-blind", benchmark, [], 1, 0, path)
-    with pytest.raises(UsageError, match="a bundle of deflection"):
+    with refused("wrong-kind"):
         score(path, benchmark, select(["position"]))
-    with pytest.raises(UsageError, match="all cells at once"):
+    with refused("conflicting-options"):
         score(path, benchmark, select(["deflection"]), context="related")
 
 
@@ -258,7 +255,7 @@ def test_position_by_hand(bundles: dict[str, Path], tmp_path: Path) -> None:
     assert "no answers to the cell rotation_1" in file.not_computed[0].reason
 
 
-def test_refusals_by_a_judge(tmp_path: Path) -> None:
+def test_refusals_by_a_judge(base: Path, tmp_path: Path) -> None:
     from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 
     class Judge:
@@ -274,9 +271,8 @@ def test_refusals_by_a_judge(tmp_path: Path) -> None:
             keep([(i, JudgeFailure("x") if "fail" in p.premise else
                    Verdict(p.premise.startswith("No"))) for i, p in enumerate(pairs)])  # fmt: skip
 
-    base = sixty(tmp_path)
     recipe = DeflectionRecipe(benchmark=base, refusals="judge")
-    build_bundle(recipe, RunOptions(out=tmp_path / "d"))
+    build_bundle(recipe, cf.RunOptions(out=tmp_path / "d"))
     benchmark = Benchmark(tmp_path / "d")
     cells = {"answerable": "Yes.", "partial": "Yes.", "related": "No."}
     answers = {c: dict.fromkeys(benchmark.query_ids, text) for c, text in cells.items()}
@@ -292,15 +288,15 @@ def test_refusals_by_a_judge(tmp_path: Path) -> None:
 
 
 def test_what_counts_as_a_refusal_stands_in_the_signature(
-    bundles: dict[str, Path], tmp_path: Path
+    base: Path, bundles: dict[str, Path], tmp_path: Path
 ) -> None:
     """The tables are the same, and so is their hash: nothing else tells the two apart."""
     folder = tmp_path / "deflection"
-    recipe = DeflectionRecipe(benchmark=bundles["deflection"].parent / "sixty", refusals="rules:de")
-    build_bundle(recipe, RunOptions(out=folder))
+    recipe = DeflectionRecipe(benchmark=base, refusals="rules:de")
+    build_bundle(recipe, cf.RunOptions(out=folder))
     files = [scored(f, "deflection-aware", tmp_path) for f in (bundles["deflection"], folder)]
     assert files[0].benchmark_hash == files[1].benchmark_hash
     signed = [parse_signature(f.measures[0].signature)["opt"] for f in files]
     assert signed == ["refusals=rules-en@2", "refusals=rules-de@2"]
-    with pytest.raises(InputError, match="not comparable"):
+    with refused("not-comparable"):
         compare_many(files, ["Refusal.R"])

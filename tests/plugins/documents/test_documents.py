@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from citeforge import InputError, load, score
+from citeforge import load, score
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import write_table
@@ -34,6 +34,7 @@ from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.base import RunOptions
+from conftest import refused
 from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,
@@ -201,8 +202,8 @@ def test_the_table_of_questions_is_read_once(
 
 
 def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 30)
-    for number in range(30):
+    write_documents(tmp_path / "docs", 12)
+    for number in range(12):
         one = village(number)
         text = (
             f"Of {one.name} they say much. {one.leader} is old, and is led by the hand. So be it."
@@ -250,13 +251,13 @@ def test_labels_of_another_build_are_refused(tmp_path: Path) -> None:
     labels = tmp_path / "labels.jsonl"
     row = {"query_id": "q1", "question": "Who?", "passage": "x", "label": "relevant"}
     labels.write_text(json.dumps(row) + "\n")
-    with pytest.raises(InputError, match=r"labels.jsonl:1 .*question 'q1'.*--store"):
+    with refused("unknown-query", path=labels, line=1, field="query_id"):
         built(tmp_path, ErringLlm(errs=False), n_queries=2, shares=SINGLE, labels=(labels,))
 
 
 def test_other_passages_that_answer_are_relevant(tmp_path: Path) -> None:
-    write_documents(tmp_path / "docs", 30)
-    for number in range(30):
+    write_documents(tmp_path / "docs", 12)
+    for number in range(12):
         one = village(number)
         crops = ", ".join(one.crops[:2])
         text = (
@@ -288,8 +289,11 @@ def test_without_a_judge_the_reader_looks_for_other_answers(tmp_path: Path) -> N
 def test_no_accepted_question_says_what_took_them(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 8)
     llm = ErringLlm(fails=("question",))
-    with pytest.raises(InputError, match=r"none of 8 questions was accepted .*: 8 format\)"):
+    with refused("no-queries") as caught:
         built(tmp_path, llm, n_queries=4, asking={"tries": 2})
+    assert "none of 8 questions was accepted (rejected by the checks: 8 format)" in str(
+        caught.value
+    )
     rows = [json.loads(x) for x in (tmp_path / "out.questions.jsonl").read_text().splitlines()]
     assert {r["reason"] for r in rows} == {"no reply (exhausted: no luck)"}
     assert not (tmp_path / "out").exists()
@@ -390,9 +394,10 @@ def test_a_statement_names_what_is_asked(
 
 def test_a_reader_that_fails_vouches_for_nothing(tmp_path: Path) -> None:
     write_documents(tmp_path / "docs", 8)
-    with pytest.raises(InputError, match="1 format, 7 answered with evidence"):
+    with refused("no-queries") as caught:
         built(tmp_path, ErringLlm(errs=False, fails=("answer",)), shares=SINGLE,
               asking={"tries": 2})  # fmt: skip
+    assert "1 format, 7 answered with evidence" in str(caught.value)
 
 
 def test_large_files_do_not_crowd_out_small_ones(tmp_path: Path) -> None:

@@ -10,12 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge import InputError
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.plugins.documents.reading.formats import DocumentPage
 from citeforge.plugins.documents.reading.passages import cut
 from citeforge.plugins.documents.reading.source import DocumentFolder
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline, refused
 from plugins.documents.pdfs import pdf
 
 SEGMENTER = SentenceSegmenter()
@@ -141,7 +140,7 @@ def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:
     source, rows = read(tmp_path)
     assert [r["text"] for r in rows] == ["One."]
     assert [n.split(" (")[0] for n in source.documents[0].notes] == [
-        "line 2 is no row", "line 3 is no row", "line 4 has no text", "line 5 is no row",
+        "line 2 is not a row", "line 3 is not a row", "line 4 has no text", "line 5 is not a row",
     ]  # fmt: skip
 
 
@@ -211,28 +210,28 @@ def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked
     assert marked or not text[end:].strip()
 
 
-def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, cli: Cli) -> None:
+def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "lakes.md").write_text("# Lakes\n\nLake Baikal is 1,642 metres deep.\n")
     folder, out = f"folder:{tmp_path / 'docs'}", tmp_path / "out"
     facts = f"beir:{EXAMPLES / 'facts'}"
-    done = cli("build", "rage", "--source", facts, "--extra-corpus", folder,
-               "--embedder", "offline", "--out", out)  # fmt: skip
+    done = inline("build", "rage", "--source", facts, "--extra-corpus", folder,
+                  "--candidates", "bm25", "--out", out)  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "1 files read" in done.stdout
-    wrong = cli("build", "rage", "--source", folder, "--embedder", "offline", "--out", out / "no")
-    assert wrong.returncode == 1
-    assert "holds documents alone, without queries" in wrong.stderr
+    wrong = inline("build", "rage", "--source", folder, "--candidates", "bm25", "--out", "no")
+    assert (wrong.returncode, wrong.code) == (1, "no-queries")
 
 
 def test_a_folder_without_any_text_says_why(tmp_path: Path) -> None:
     (tmp_path / "a.txt").touch()
     (tmp_path / "b.png").touch()
-    reason = r"no text that can be read \(1 files empty \(first: a.txt\); 1 files of another format"
-    with pytest.raises(InputError, match=reason):
+    with refused("empty-text", path=tmp_path) as caught:
         read(tmp_path)
+    counted = "(1 files empty (first: a.txt); 1 files of another format"
+    assert counted in str(caught.value)
 
 
 def test_no_folder_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is not a folder"):
+    with refused("not-a-folder", path=tmp_path / "nothing"):
         DocumentFolder(tmp_path / "nothing")

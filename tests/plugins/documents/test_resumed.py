@@ -1,4 +1,4 @@
-"""Builds from the command line: priced beforehand, killed, resumed, scored."""
+"""Builds from the command line: priced beforehand, stopped, killed, resumed, scored."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import Cli
+from conftest import Inline, content, run_inline
 from patience import patience
 from plugins.documents.village import village, write_documents, written
 from servers.running import Running, openai_server
@@ -45,35 +45,36 @@ class Built:
     n_requests: int
 
     def words(self, out: str) -> list[str]:
-        """The command that builds."""
+        """Words of the command that builds."""
         return [
             "build", "documents", "--source", f"folder:{self.folder / 'docs'}", "--llm", "openai:m",
             "--judge", "lexical", "--queries", "6", "--single", "3", "--pair", "0", "--list", "2",
             "--absent", "1", "--base-url", self.server.url, "--out", str(self.folder / out),
         ]  # fmt: skip
 
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    def tables(self, out: str) -> dict[str, bytes]:
+        """Tables of a finished package."""
+        files = content(self.folder / out)
+        return {name: data for name, data in files.items() if name.endswith(".parquet")}
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
     folder = tmp_path_factory.mktemp("built")
     write_documents(folder / "docs", N)
-    with openai_server(folder / "log", replies=replies()) as server:
-        command = [sys.executable, "-m", "citeforge", *Built(folder, server, 0).words("whole")]
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, "OPENAI_API_KEY": "key"}
-        )
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        openai_server(folder / "log", replies=replies()) as server,
+    ):
+        patch.setenv("OPENAI_API_KEY", "key")
+        done = run_inline(Built(folder, server, 0).words("whole"), folder, {})
         assert done.returncode == 0, done.stderr
         assert re.search(r"questions accepted: single +3\n", done.stdout)
         assert re.search(r"questions accepted: absent +1\n", done.stdout)
         yield Built(folder, server, len(server.requests()))
 
 
-def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline: Cli) -> None:
+def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline: Inline) -> None:
     out, answers = built.folder / "whole", built.folder / "answers.jsonl"
     assert inline("verify", out).returncode == 0
     assert inline("run", "echo-relevant", "--benchmark", out, "--out", answers).returncode == 0
@@ -92,7 +93,7 @@ def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline
     assert hashes[0] == hashes[1]
 
 
-def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Cli) -> None:
+def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline) -> None:
     n = len(built.server.requests())
     planned = inline(*built.words("x")[:-2], "--dry-run", "--price", "1,2")
     assert planned.returncode == 0, planned.stderr
@@ -103,32 +104,39 @@ def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Cli) -
     assert not list(built.folder.glob("x*"))
 
 
-def test_a_killed_build_goes_on_and_ends_the_same(built: Built, inline: Cli) -> None:
-    server = built.server
-    for answered in (4, 20):
-        out, n_before = f"killed-{answered}", len(server.requests())
-        server.answer_up_to(n_before + answered)
-        command = [sys.executable, "-m", "citeforge", *built.words(out), "--concurrency", "1"]
-        process = subprocess.Popen(
-            command,
-            start_new_session=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        end = time.monotonic() + patience(300)
-        while len(server.requests()) <= n_before + answered:
-            assert process.poll() is None and time.monotonic() < end
-            time.sleep(0.02)
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        server.answer_up_to(None)
-        done = inline(*built.words(out), "--resume")
-        assert done.returncode == 0, done.stderr
-        # One request had no answer yet when the build was killed.
-        assert len(server.requests()) == n_before + built.n_requests + 1
-        whole, killed = (
-            {p.relative_to(built.folder / o).as_posix(): p.read_bytes()
-             for p in (built.folder / o).rglob("*.parquet")}
-            for o in ("whole", out)
-        )  # fmt: skip
-        assert whole == killed
+def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline: Inline) -> None:
+    n_before = len(built.server.requests())
+    words = [*built.words("stopped"), "--concurrency", "1", "--price", "1,2"]
+    stopped = inline(*words, "--max-cost", "0.004")
+    assert (stopped.returncode, stopped.code) == (3, "budget")
+    assert 0 < len(built.server.requests()) - n_before < built.n_requests
+    done = inline(*words, "--resume")
+    assert done.returncode == 0, done.stderr
+    assert len(built.server.requests()) == n_before + built.n_requests
+    assert built.tables("stopped") == built.tables("whole")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_answered", [4, 20])
+def test_a_killed_build_goes_on_and_ends_the_same(
+    built: Built, inline: Inline, n_answered: int
+) -> None:
+    server, out = built.server, f"killed-{n_answered}"
+    n_before = len(server.requests())
+    server.answer_up_to(n_before + n_answered)
+    command = [sys.executable, "-m", "citeforge", *built.words(out), "--concurrency", "1"]
+    process = subprocess.Popen(
+        command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    end = time.monotonic() + patience(300)
+    while len(server.requests()) <= n_before + n_answered:
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    server.answer_up_to(None)
+    done = inline(*built.words(out), "--resume")
+    assert done.returncode == 0, done.stderr
+    # One request had no answer yet when the build was killed.
+    assert len(server.requests()) == n_before + built.n_requests + 1
+    assert built.tables(out) == built.tables("whole")

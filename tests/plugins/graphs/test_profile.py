@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
 from citeforge.plugins.graphs.profile import draft, profile_class
 from citeforge.schemas.recipes.records import RunOptions
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES, Inline
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 BRIDGES = """
@@ -44,20 +46,20 @@ def test_what_a_graph_says_of_a_class(tmp_path: Path) -> None:
     assert german.relations[2].label == "ersetzt"
 
 
-def test_the_draft_is_a_domain_that_builds(tmp_path: Path, cli: Cli) -> None:
+def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> None:
     (tmp_path / "g.ttl").write_text(BRIDGES)
     (tmp_path / "bridges.yaml").write_text(DOMAIN)
     where = ("--kg", "file:g.ttl", "--domain")
-    told = cli("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
+    told = inline("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
     assert told.returncode == 0, told.stderr
     assert "2 entities of Q9; classes: Q9 bridge 2, Q10 Q10 1" in told.stdout
     assert "| made from | P2 | 2 | 2 | granite | no |" in told.stdout
     words = load_domain(str(tmp_path / "draft.yaml")).questions
     assert words is not None and set(words.relations) == {"made from", "replaces", "span {m}"}
-    again = cli("kg", "profile", *where, "draft.yaml")
+    again = inline("kg", "profile", *where, "draft.yaml")
     assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
-    made = cli("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
-               "--rounds", "3", "--out", "k")  # fmt: skip
+    made = inline("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
+                  "--rounds", "3", "--out", "k")  # fmt: skip
     assert made.returncode == 0, made.stderr
     assert "warning" not in made.stderr
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
@@ -73,14 +75,14 @@ def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Pat
     assert load_domain(str(tmp_path / "d.yaml")).entity_class == "Q9"
 
 
-def test_plain_rdf_is_named_as_such(cli: Cli) -> None:
+def test_plain_rdf_is_named_as_such(inline: Inline) -> None:
     for domain, model in (
         ((), "plain"),
         (("--domain", EXAMPLES / "plain" / "friends.yaml"), "plain"),
     ):
-        told = cli("kg", "profile", "--kg", f"file:{EXAMPLES / 'plain' / 'people.ttl'}", *domain)
+        told = inline("kg", "profile", "--kg", f"file:{EXAMPLES / 'plain' / 'people.ttl'}", *domain)
         assert told.stdout.startswith(f"model: {model}"), told.stderr
-    assert cli("kg", "profile", "--kg", f"file:{GRAPH}").stdout.startswith("model: wikidata")
+    assert inline("kg", "profile", "--kg", f"file:{GRAPH}").stdout.startswith("model: wikidata")
 
 
 def test_people_keep_their_words(tmp_path: Path) -> None:
@@ -91,3 +93,19 @@ def test_people_keep_their_words(tmp_path: Path) -> None:
     assert kg.domain.questions is not None and again.questions is not None
     assert again.questions.relations.items() >= kg.domain.questions.relations.items()
     assert again.questions.frames == kg.domain.questions.frames
+
+
+@pytest.mark.parametrize(
+    ("ids", "out", "exit_code", "code", "line"),
+    [
+        ("Q1\n", "g.ttl", 2, "bad-option", None),
+        ("# none\n", "g.nt", 1, "empty-file", None),
+        ("Q1\nQ 2>\n", "g.nt", 1, "wrong-value", 2),
+    ],
+)
+def test_snapshots_that_cannot_be_taken(
+    tmp_path: Path, inline: Inline, ids: str, out: str, exit_code: int, code: str, line: int | None
+) -> None:
+    (tmp_path / "ids.txt").write_text(ids)
+    ran = inline("kg", "snapshot", "--kg", f"file:{GRAPH}", "--entities", "ids.txt", "--out", out)
+    assert (ran.returncode, ran.code, getattr(ran.error, "line", None)) == (exit_code, code, line)

@@ -11,9 +11,8 @@ import pytest
 import citeforge as cf
 from citeforge.plugins.labels.effort import effort_plan, render_effort
 from citeforge.plugins.labels.options import EffortOptions
-from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Variance
-from conftest import Cli
+from conftest import Inline, refused
 from conftest_plots import scored
 
 COSTS = EffortOptions(query_cost=7, answer_cost=2, judging_cost=1, label_cost=20)
@@ -112,18 +111,18 @@ def test_labels_narrow_the_corrected_interval() -> None:
 
 def test_what_cannot_be_planned() -> None:
     one = by_judge("a", [1.0, 0.0, 1.0])
-    with pytest.raises(InputError, match="two score files are by one judge"):
+    with refused("duplicate-id"):
         effort_plan([one, one], COSTS)
     other = by_judge("b", [1.0, 0.0, 1.0]).model_copy(update={"submission_sha256": "1" * 64})
-    with pytest.raises(InputError, match="different answers"):
+    with refused("not-comparable"):
         effort_plan([one, other], COSTS)
-    with pytest.raises(UnknownValueError, match="CiteX"):
+    with refused("unknown-name", value="CiteX"):
         effort_plan([one], EffortOptions(measure="CiteX"))
-    with pytest.raises(InputError, match="no interval"):
+    with refused("too-few"):
         effort_plan([by_judge("a", [1.0, 0.0], per_query=[1.0, None])], COSTS)
 
 
-def test_the_command(package: Path, tmp_path: Path, inline: Cli) -> None:
+def test_the_command(package: Path, tmp_path: Path, inline: Inline) -> None:
     ids = cf.load(package).query_ids
     rows = [
         {"query_id": q, "output": f"Two words [{1 + (i + run) % 3}].", "run": run}

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.plugins.leaderboard.build import build_site
-from conftest import EXAMPLES, ROOT
+from conftest import EXAMPLES, run_inline
 from conftest_boards import EVIL, entry, scored
 
 
@@ -31,24 +32,24 @@ def site(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def other_sites(package: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A benchmark of sub-graphs."""
+    graph = f"file:{EXAMPLES / 'people/graph.ttl'}"
+    recipe = cf.KalmaRecipe(kg=graph, pairs_from_kg="father,spouse")
+    return cf.build(recipe, tmp_path_factory.mktemp("people") / "people").folder
+
+
+@pytest.fixture(scope="session")
+def other_sites(
+    package: Path, people: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Path]:
     """Sites of a benchmark with twins and of one with sub-graphs."""
-    from click.testing import CliRunner
-
-    from citeforge.cli.main import cli
-
     root = tmp_path_factory.mktemp("others")
-    replay = ROOT / "examples/twins/replay.jsonl"
-    graph = EXAMPLES / "people/graph.ttl"
-    for args in (
-        ["llm", "import", f"{root}/t.db", str(replay)],
-        ["build", "twins", "--benchmark", str(package), "--llm", f"replay:{root}/t.db", "--out",
-         f"{root}/twins"],
-        ["build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father,spouse", "--out",
-         f"{root}/kalma"],
-    ):  # fmt: skip
-        result = CliRunner().invoke(cli, args)
-        assert result.exit_code == 0, result.output
-    for name in ("twins", "kalma"):
-        build_site(root / name, [], root / f"{name}-site")
+    for words in (
+        ("llm", "import", "t.db", EXAMPLES / "twins/replay.jsonl"),
+        ("build", "twins", "--benchmark", package, "--llm", "replay:t.db", "--out", "twins"),
+    ):
+        run_inline(words, root, {}).check_returncode()
+    for name, folder in (("twins", root / "twins"), ("kalma", people)):
+        build_site(folder, [], root / f"{name}-site")
     return {name: root / f"{name}-site" for name in ("twins", "kalma")}

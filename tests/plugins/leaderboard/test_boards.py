@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import yaml
 
+import citeforge as cf
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.board_check import Event, write_history
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
-from conftest import EXAMPLES, Cli
+from conftest import Inline, content, refused
 from conftest_boards import EVIL, entry, scored
 from conftest_pages import expect, opened, serious_faults
 
@@ -53,18 +53,6 @@ def write(root: Path, name: str, files: list[ScoreFile]) -> None:
         (root / "scores" / name / f"{number:03d}.json").write_text(mine.model_dump_json())
         events.append(Event(there.name, digest, file.system, file.context, file.benchmark_hash))
     write_history(root / "history" / f"{name}.jsonl", events)
-
-
-@pytest.fixture(scope="module")
-def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A benchmark of another kind, with other queries."""
-    from citeforge.builders.kalma.build import build_kalma
-    from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
-
-    out = tmp_path_factory.mktemp("people") / "people"
-    graph = f"file:{EXAMPLES / 'people/graph.ttl'}"
-    build_kalma(KalmaRecipe(kg=graph, pairs_from_kg="father,spouse"), RunOptions(out=out))
-    return out
 
 
 @pytest.fixture(scope="module")
@@ -196,22 +184,33 @@ def test_no_serious_accessibility_fault(root: Path, browser: Any, scheme: str) -
         assert serious_faults(page) == [], path
 
 
-def test_one_or_several_benchmarks_but_not_both(root: Path, cli: Cli) -> None:
-    result = cli("leaderboard", "build", "--boards", root, "--title", "x")
-    assert result.returncode == 2
-    assert "leave out" in result.stderr
-    assert cli("leaderboard", "build", "--out", "x").returncode == 2
+def test_one_or_several_benchmarks_but_not_both(tmp_path: Path, inline: Inline) -> None:
+    result = inline("leaderboard", "build", "--boards", tmp_path, "--title", "x")
+    assert (result.returncode, result.code) == (2, "conflicting-options")
+    assert inline("leaderboard", "build", "--out", "x").code == "missing-option"
 
 
-def test_a_strangers_folder_is_not_replaced(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def two(package: Path, tmp_path: Path) -> Path:
+    """Two boards of one benchmark, each with a system and a control of one name."""
+    rng = np.random.default_rng(0)
+    boards = [{"name": name, "benchmark": str(package)} for name in ("early", "late")]
+    (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
+    for name in ("early", "late"):
+        control = made(package, "ideal", 0.9, rng).model_copy(update={"is_control": True})
+        write(tmp_path, name, [made(package, "one", 0.5, rng), control])
+    return tmp_path
+
+
+def test_a_strangers_folder_is_not_replaced(two: Path) -> None:
     """A folder named like one of ours, without our pages."""
-    import shutil
-
-    shutil.copytree(root / "site", tmp_path / "site")
-    (tmp_path / "site" / "thesis").mkdir()
-    (tmp_path / "site" / "thesis" / "index.html").write_text("years of work")
-    with pytest.raises(InputError, match=r"thesis/index\.html"):
-        build_leaderboard(root, tmp_path / "site")
+    build_leaderboard(two)
+    (two / "site" / "thesis").mkdir()
+    (two / "site" / "thesis" / "index.html").write_text("years of work")
+    before = content(two / "site")
+    with refused("foreign-file", path=two / "site"):
+        build_leaderboard(two)
+    assert content(two / "site") == before
 
 
 @pytest.mark.parametrize(
@@ -221,7 +220,7 @@ def test_a_strangers_folder_is_not_replaced(root: Path, tmp_path: Path) -> None:
         ({"boards": [{"name": "a"}]}, r"leaderboard.yaml:2 boards.0.benchmark: Field required"),
         ({"boards": [{"name": "A/b", "benchmark": "x"}]}, r"boards.0.name: .*pattern"),
         ({"boards": [{"name": "queries", "benchmark": "x"}]}, "folder of every site"),
-        ({"boards": [{"name": "a", "benchmark": x} for x in "xy"]}, "'a' comes twice"),
+        ({"boards": [{"name": "a", "benchmark": x} for x in "xy"]}, "duplicate name 'a'"),
         ({"boards": [{"name": "a", "benchmark": "x", "colour": 1}]}, "boards.0.colour"),
         ({"boards": [{"name": "a", "benchmark": "x", "score": {"judg": 1}}]}, "score.judg"),
         ({"leaderboard": 9, "boards": []}, "newer citeforge"),
@@ -232,7 +231,7 @@ def test_a_wrong_file_is_named_with_its_line(
     tmp_path: Path, change: dict[str, Any], wanted: str
 ) -> None:
     (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump(change))
-    with pytest.raises(InputError, match=wanted):
+    with pytest.raises(cf.InputError, match=wanted):
         build_leaderboard(tmp_path)
     assert not (tmp_path / "site").exists()
 
@@ -262,36 +261,21 @@ def test_files_of_a_judge_lie_beside_the_yaml(
     assert result.labels == (tmp_path / "l.jsonl",)
 
 
-def test_a_column_that_nobody_has(root: Path, package: Path, tmp_path: Path) -> None:
-    for field, value, wanted in (
-        ("measure", "ROUGE", "has the measure 'ROUGE'; CiteP, CiteF1"),
-        ("context", "other", "scored in the context 'other'; mix"),
+def test_a_column_that_nobody_has(two: Path) -> None:
+    config = two / "leaderboard.yaml"
+    plain = yaml.safe_load(config.read_text())["boards"]
+    for field, value, code, known in (
+        ("measure", "ROUGE", "not-computed", "CiteP, CiteF1"),
+        ("context", "other", "unknown-context", "mix"),
     ):
-        boards = [
-            {
-                "name": n,
-                "benchmark": str(package),
-                "scores": str(root / "scores" / n),
-                "submissions": str(root / "submissions" / n),
-                "history": str(root / "history" / f"{n}.jsonl"),
-                **more,
-            }
-            for n, more in (("facts", {field: value}), ("again", {}))
-        ]
-        (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
-        with pytest.raises(InputError, match=wanted):
-            build_leaderboard(tmp_path)
+        config.write_text(yaml.safe_dump({"boards": [plain[0] | {field: value}, plain[1]]}))
+        with refused(code, path=config, field=field, allowed=known):
+            build_leaderboard(two)
 
 
-def test_two_boards_of_one_benchmark_are_told_apart(package: Path, tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    boards = [{"name": name, "benchmark": str(package)} for name in ("early", "late")]
-    (tmp_path / "leaderboard.yaml").write_text(yaml.safe_dump({"boards": boards}))
-    for name in ("early", "late"):
-        control = made(package, "ideal", 0.9, rng).model_copy(update={"is_control": True})
-        write(tmp_path, name, [made(package, "one", 0.5, rng), control])
-    site = build_leaderboard(tmp_path)[0]
+def test_two_boards_of_one_benchmark_are_told_apart(two: Path) -> None:
+    site = build_leaderboard(two)[0]
     assert (site.systems, site.references) == (1, 1)  # each once, though both are on both boards
-    page = (tmp_path / "site" / "index.html").read_text()
+    page = (two / "site" / "index.html").read_text()
     for name in ("early", "late"):
         assert f'<a href="{name}/index.html">{name}</a>' in page

@@ -7,7 +7,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,15 @@ import pytest
 import yaml
 from huggingface_hub import SpaceCard
 
-from citeforge.builders.rage.build import build_rage
-from citeforge.engines.embedding.embed import make_embedder
+import citeforge as cf
+from citeforge.engines.io.folders import file_lock
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
-from citeforge.library.scores import score_files
-from citeforge.library.systems import run
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
-from citeforge.plugins.leaderboard.submit import add_submissions
+from citeforge.plugins.leaderboard.submit import LOCK, add_submissions
 from citeforge.publish.hidden import split_package
-from citeforge.schemas.command_options import ScoreOptions
-from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-from conftest import EXAMPLES, Cli, content
+from conftest import EXAMPLES, Cli, Inline, content, refused
 
 SYSTEMS = ("random", "echo-relevant", "top-1")
 
@@ -38,12 +33,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark of three queries, submissions of three systems, and a leaderboard of it."""
     root = tmp_path_factory.mktemp("intake")
     source = f"beir:{EXAMPLES / 'facts'}"
-    config = RageRecipe(source=source, embedder="offline", limit=3)
-    build_rage(config, RunOptions(out=root / "facts"), lambda: make_embedder("offline"))
-    hidden = config.model_copy(update={"hidden": True, "name": "facts"})
-    build_rage(hidden, RunOptions(out=root / "closed"), lambda: make_embedder("offline"))
+    recipe = cf.RageRecipe(source=source, candidates="bm25", limit=3)
+    cf.build(recipe, root / "facts")
+    cf.build(recipe.model_copy(update={"hidden": True, "name": "facts"}), root / "closed")
     for name in SYSTEMS:
-        run(name, root / "facts", root / f"{name}.jsonl")
+        cf.run(name, root / "facts", root / f"{name}.jsonl")
     start_leaderboard(root / "board", [str(root / "facts")], title="Facts")
     return root
 
@@ -71,7 +65,7 @@ def test_twice_is_once(root: Path) -> None:
         add_submissions(again, board)
         assert content(board) == once
     # What lies there is scored as `citeforge score` does, and what `build` makes of it is the same.
-    score_files([files[0]], root / "facts", out=root / "x.json")
+    cf.score_files([files[0]], root / "facts", out=root / "x.json")
     assert (root / "x.json").read_bytes() == once["scores/facts/random.json"]
     build_leaderboard(board)
     assert content(board) == once
@@ -96,27 +90,33 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
     add_submissions([good], board)
     before = content(board)
 
-    def refused(wanted: str, *files: Path, **more: Any) -> None:
-        with pytest.raises((InputError, UsageError), match=wanted):
+    def refuse(code: str, *files: Path, **more: Any) -> str:
+        with refused(code) as caught:
             add_submissions(files, board, **more)
         assert content(board) == before
+        return str(caught.value)
 
     broken(bad, lambda rows: rows[1].update(query_id="nobody"))
-    refused("1 of 1 submissions have errors; nothing was changed\n.*top-1.jsonl:2: query_id", bad)
-    refused("1 of 1 submissions have errors", bad, only_check=True)
+    summary, line = refuse("unknown-query", bad).splitlines()
+    assert summary == "1 of 1 submissions have errors; nothing was changed"
+    assert line.startswith(f"{bad}:2: query_id: ")
+    refuse("unknown-query", bad, only_check=True)
+    refuse("counted-failures", bad, root / "no-such.jsonl")
     bad.write_bytes(good.read_bytes())
-    refused("'random' comes twice", bad)
+    refuse("duplicate-id", bad)
     broken(good, lambda rows: rows[1].update(output="Another answer [1]."))
-    refused("is not the random.jsonl that facts has already", good)
-    refused("is no file", root / "no-such.jsonl")
+    refuse("output-exists", good)
+    refuse("not-a-file", root / "no-such.jsonl")
     (root / "my answers.jsonl").write_bytes(good.read_bytes())
-    refused("has a name that a leaderboard does not keep", root / "my answers.jsonl")
+    refuse("bad-name", root / "my answers.jsonl")
     (root / "random.json").write_bytes(good.read_bytes())
-    refused("would write over the scores of random.jsonl", root / "random.json")
+    assert "would write over the scores of random.jsonl" in refuse(
+        "duplicate-id", root / "random.json"
+    )
     (root / "x").mkdir()
     twin = Path(shutil.copy(good, root / "x"))
-    refused("would have one place", good, twin, replace=True)
-    refused("--board 'x' is not in", good, board="x")
+    refuse("duplicate-id", good, twin, replace=True)
+    refuse("unknown-name", good, board="x")
     done = add_submissions([good], board, replace=True)
     assert content(board) != before
     assert (board / "submissions/facts/random.jsonl").read_bytes() == good.read_bytes()
@@ -126,6 +126,7 @@ def test_errors_leave_everything_as_it_was(root: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_at_once(root: Path, cli: Cli) -> None:
     """Each in a process of its own; both are on the site in the end, whoever comes last."""
     board = root / "board"
@@ -141,12 +142,25 @@ def test_two_at_once(root: Path, cli: Cli) -> None:
     assert len(list((board / "site" / "systems").iterdir())) == 2
 
 
+def test_a_command_waits_while_another_one_adds(root: Path) -> None:
+    """Both are on the site in the end: the second one reads what the first one wrote."""
+    board = root / "board"
+    with ThreadPoolExecutor(1) as pool:
+        with file_lock(board / LOCK, board, wait=True):
+            later = pool.submit(add_submissions, [root / "random.jsonl"], board)
+            assert wait([later], timeout=0.2).not_done
+            assert not (board / "scores" / "facts").exists()
+        done = later.result()
+    assert done.site is not None and done.site.references == 1
+
+
 def test_which_board_it_is_for(root: Path) -> None:
     folder = root / "two"
     start_leaderboard(folder, ["a=" + str(root / "facts"), "b=" + str(root / "facts")])
     file = root / "random.jsonl"
-    with pytest.raises(UsageError, match=r"for which benchmark is it\?.*one of a, b"):
+    with refused("missing-option") as caught:
         add_submissions([file], folder)
+    assert "one of a, b" in str(caught.value)
     add_submissions([file], folder, board="b")
     before = content(folder)
     build_leaderboard(folder)
@@ -159,7 +173,7 @@ def test_which_board_it_is_for(root: Path) -> None:
     start_leaderboard(third, [str(root / "facts"), str(public)], [f"public={gold}"])
     # By the hash in the header: this one was made on the whole benchmark, that one on the half.
     assert add_submissions([file], third).submissions[0].board.name == "facts"
-    run("random", public, root / "blind.jsonl")
+    cf.run("random", public, root / "blind.jsonl")
     done = add_submissions([root / "blind.jsonl"], third)
     assert done.submissions[0].board.name == "public"
 
@@ -167,26 +181,26 @@ def test_which_board_it_is_for(root: Path) -> None:
 def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     public, gold, board = root / "public", root / "gold", root / "hidden"
     split_package(root / "closed", public, gold)
-    run("random", public, root / "blind.jsonl")
+    cf.run("random", public, root / "blind.jsonl")
     start_leaderboard(board, [str(public)], [str(gold)])
     config = yaml.safe_load((board / "leaderboard.yaml").read_text())
     assert config["boards"] == [{"name": "public", "benchmark": str(public), "gold": str(gold)}]
     del config["boards"][0]["gold"]
     (board / "leaderboard.yaml").write_text(yaml.safe_dump(config))
     add_submissions([root / "blind.jsonl"], board, only_check=True)
-    with pytest.raises(InputError, match=r"boards: public: the labels of .* are hidden.*`gold:"):
+    with refused("hidden-gold", field="boards: public"):
         add_submissions([root / "blind.jsonl"], board)
     config["boards"][0]["gold"] = str(gold)
     config["boards"][0]["score"] = {"details": True}
     (board / "leaderboard.yaml").write_text(yaml.safe_dump(config))
     add_submissions([root / "blind.jsonl"], board, only_check=True)
     done = add_submissions([root / "blind.jsonl"], board)
-    options = ScoreOptions(details=True)
-    whole = score_files([root / "blind.jsonl"], public, options, gold=gold).scores[0].file
+    options = cf.ScoreOptions(details=True)
+    whole = cf.score_files([root / "blind.jsonl"], public, options, gold=gold).scores[0].file
     kept = load_scores(board / "scores" / "public" / "blind.json")
     assert any(p.label for a in whole.answers for p in a.passages)
     # Without the labels nobody knows which queries lack a relevant passage.
-    blind = score_files([root / "blind.jsonl"], public, options).scores[0].file
+    blind = cf.score_files([root / "blind.jsonl"], public, options).scores[0].file
     assert blind.counts.n_no_relevant == 0
     assert kept == done.submissions[0].files[0] == withhold_scores(whole)
     assert kept.answers == []
@@ -206,6 +220,7 @@ def steps(board: Path) -> list[dict[str, Any]]:
     return [s for job in result["jobs"].values() for s in job["steps"] if "run" in s]
 
 
+@pytest.mark.slow
 def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     """Every `run:` line with bash, in the order of the file; pip and hf stand in a folder of ours,
     and write down how they were called."""
@@ -285,13 +300,13 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     assert check("-- scores history") != 0
 
 
-def test_init_and_its_refusals(root: Path, cli: Cli) -> None:
+def test_init_and_its_refusals(root: Path, inline: Inline) -> None:
     new = root / "new"
     (new / ".git").mkdir(parents=True)
     (new / ".gitignore").write_text("*.pyc\n")
     specs, gold = ["hub:ORG/My-Bench@v1", f"own={root / 'facts'}"], ["hub:ORG/My-Bench-gold"]
     args = [w for n, v in (("benchmark", specs), ("gold", gold)) for x in v for w in (f"--{n}", x)]
-    result = cli("leaderboard", "init", new, *args, "--title", "A: 'b'")
+    result = inline("leaderboard", "init", new, *args, "--title", "A: 'b'")
     assert result.returncode == 0, result.stderr
     assert ".gitignore was there" in result.stdout
     assert (new / ".gitignore").read_text() == "*.pyc\n"
@@ -302,41 +317,49 @@ def test_init_and_its_refusals(root: Path, cli: Cli) -> None:
     }  # fmt: skip
     before = content(new)
     assert start_leaderboard(new, specs, gold, "A: 'b'")[0] == []
-    with pytest.raises(InputError, match=r"holds leaderboard.yaml, space/README.md already"):
+    with refused("output-exists", path=new) as caught:
         start_leaderboard(new, specs, gold, "Another")
+    assert "leaderboard.yaml, space/README.md" in str(caught.value)
     assert content(new) == before
     wrong: tuple[tuple[list[str], list[str], str], ...] = (
-        (["x"], ["y=z"], "no --benchmark is named y"),
-        (["a=x", "a=y"], [], "'a' comes twice"),
-        (["???"], [], "give NAME=FOLDER"),
-        ([], [], "at least 1 item"),
+        (["x"], ["y=z"], "unknown-name"),
+        (["a=x", "a=y"], [], "bad-option"),
+        (["???"], [], "bad-option"),
+        ([], [], "bad-option"),
     )
-    for given, halves, words in wrong:
-        with pytest.raises(UsageError, match=words):
+    for given, halves, code in wrong:
+        with refused(code, cf.UsageError):
             start_leaderboard(root / "z", given, halves)
     assert not (root / "z").exists()
-    result = cli("leaderboard", "add", "--boards", root / "facts")
-    assert result.returncode == 1
+    result = inline("leaderboard", "add", "--boards", root / "facts")
+    assert (result.returncode, result.code) == (1, "missing-file")
     assert "citeforge leaderboard init" in result.stderr
 
 
-@pytest.fixture
-def sets(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made_sets(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A benchmark with two context sets, the answers of two systems, and a leaderboard of it."""
-    config = RageRecipe(
-        source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", limit=3,
+    root = tmp_path_factory.mktemp("sets")
+    recipe = cf.RageRecipe(
+        source=f"beir:{EXAMPLES / 'facts'}", candidates="bm25", limit=3,
         mixtures=("easy=1,2,0", "hard=1,0,2"),
     )  # fmt: skip
-    build_rage(config, RunOptions(out=tmp_path / "noise"), lambda: make_embedder("offline"))
+    cf.build(recipe, root / "noise")
     for name in ("random", "top-1"):
-        run(name, tmp_path / "noise", tmp_path / f"{name}.jsonl")
-    start_leaderboard(tmp_path / "board", [str(tmp_path / "noise")], title="Noise")
-    return tmp_path
+        cf.run(name, root / "noise", root / f"{name}.jsonl")
+    start_leaderboard(root / "board", [str(root / "noise")], title="Noise")
+    return root
 
 
-def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, cli: Cli) -> None:
+@pytest.fixture
+def sets(made_sets: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(made_sets, tmp_path / "sets"))
+
+
+def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, inline: Inline) -> None:
     board, scores = sets / "board", sets / "board" / "scores" / "noise"
-    added = cli(
+    added = inline(
         "leaderboard", "add", sets / "random.jsonl", sets / "top-1.jsonl", "--boards", board
     )
     assert added.returncode == 0, added.stderr
@@ -347,7 +370,7 @@ def test_every_context_set_that_a_submission_answers_is_scored(sets: Path, cli: 
         f"{system}.{name}.json": name for system in ("random", "top-1") for name in ("easy", "hard")
     }
     # As `citeforge score` writes them, with one line a submission in the history.
-    score_files([sets / "top-1.jsonl"], sets / "noise", out=sets / "top-1.json")
+    cf.score_files([sets / "top-1.jsonl"], sets / "noise", out=sets / "top-1.json")
     for name in ("easy", "hard"):
         assert (scores / f"top-1.{name}.json").read_bytes() == (
             sets / f"top-1.{name}.json"
@@ -370,10 +393,11 @@ def test_a_system_has_each_context_set_once(sets: Path) -> None:
     shutil.copy(sets / "random.jsonl", sets / "again.jsonl")
     broken(sets / "again.jsonl", lambda rows: rows.__setitem__(
         slice(1, None), [r for r in rows[1:] if r["context"] == "hard"]))  # fmt: skip
-    with pytest.raises(InputError, match=r"comes twice.*random\.jsonl \(context hard\)"):
+    with refused("duplicate-id") as caught:
         add_submissions([sets / "again.jsonl"], board)
+    assert "random.jsonl (context hard)" in str(caught.value)
     shutil.copy(sets / "top-1.jsonl", sets / "random.hard.jsonl")
-    with pytest.raises(InputError, match="ends like that of a context set"):
+    with refused("bad-name"):
         add_submissions([sets / "random.hard.jsonl"], board)
 
 

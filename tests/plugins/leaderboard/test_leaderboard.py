@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.package.package import Package
@@ -17,9 +18,8 @@ from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import text_differences
 from citeforge.plugins.leaderboard.ranking import slug
 from citeforge.publish.hidden import split_package
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import About, ScoreFile
-from conftest import Cli
+from conftest import Inline, content, refused
 from conftest_boards import entry, scored
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import answer
@@ -202,33 +202,32 @@ def test_differences_and_names() -> None:
     assert slug("名前", taken) == "page"
 
 
-def test_the_command_and_its_refusals(package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_the_command_and_its_refusals(package: Path, inline: Inline, tmp_path: Path) -> None:
     (tmp_path / "scores").mkdir()
     for system in ("random", "echo-relevant"):
         args = ("--benchmark", package, "--out")
-        assert cli("run", system, *args, f"{system}.jsonl").returncode == 0
-        result = cli("score", f"{system}.jsonl", *args, f"scores/{system}.json")
+        assert inline("run", system, *args, f"{system}.jsonl").returncode == 0
+        result = inline("score", f"{system}.jsonl", *args, f"scores/{system}.json")
         assert result.returncode == 0
     build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
-    result = cli(*build, "--out", "site")
+    result = inline(*build, "--out", "site")
     assert result.returncode == 0, result.stderr
     assert "2 references, 30 queries" in result.stdout
-    before = {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
-    assert cli(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
-    assert before == {p: p.read_bytes() for p in (tmp_path / "site").rglob("*") if p.is_file()}
+    before = content(tmp_path / "site")
+    assert inline(*build, "--out", "site").returncode == 0  # equal inputs, equal bytes
+    assert before == content(tmp_path / "site")
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    result = cli(*build, "--out", "mine")
-    assert result.returncode == 1
+    result = inline(*build, "--out", "mine")
+    assert (result.returncode, result.code) == (1, "foreign-file")
     assert (tmp_path / "mine" / "thesis.txt").exists()
-    content = json.loads((tmp_path / "scores" / "random.json").read_text())
-    content["benchmark_hash"] = "f" * 64
-    (tmp_path / "scores" / "other.json").write_text(json.dumps(content))
-    result = cli(*build, "--out", "site")
-    assert result.returncode == 1
-    assert "was scored on" in result.stderr
+    record = json.loads((tmp_path / "scores" / "random.json").read_text())
+    record["benchmark_hash"] = "f" * 64
+    (tmp_path / "scores" / "other.json").write_text(json.dumps(record))
+    result = inline(*build, "--out", "site")
+    assert (result.returncode, result.code) == (1, "wrong-benchmark")
     file = load_scores(tmp_path / "scores" / "random.json")
-    with pytest.raises(InputError, match="comes twice"):
+    with refused("duplicate-id", path="random.jsonl"):
         build_site(package, [file, file], tmp_path / "x")
 
 
@@ -273,14 +272,14 @@ def hidden(hidden_package: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
         for f in answering(whole.benchmark_hash)
     ]
     build_site(root / "public", files, root / "site", gold=root / "gold")
-    with pytest.raises(InputError, match="was scored on"):
+    with refused("wrong-benchmark"):
         build_site(root / "public", files, root / "other")
-    with pytest.raises(InputError, match="holds no gold half"):
+    with refused("hidden-gold", path=root / "public"):
         build_site(root / "public", files, root / "other", gold=root / "public")
     return root / "site"
 
 
-def test_no_page_shows_a_hidden_label(hidden: Path, browser: Any) -> None:
+def test_no_page_shows_a_hidden_label(hidden: Path) -> None:
     files = [p for p in hidden.rglob("*") if p.is_file()]
     assert len(files) > 35
     assert not (hidden / "answers.html").exists()
@@ -289,6 +288,9 @@ def test_no_page_shows_a_hidden_label(hidden: Path, browser: Any) -> None:
         assert "SECRET" not in text, path
         assert '"relevant"' not in text, path
         assert 'class="tag">relevant' not in text, path
+
+
+def test_a_site_of_hidden_labels_says_so(hidden: Path, browser: Any) -> None:
     page = opened(browser, hidden / "index.html")
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_role("link", name="Answers")).to_have_count(0)
@@ -327,16 +329,16 @@ def test_the_page_of_answers_is_accessible(answers: Path, browser: Any, scheme: 
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_the_header_comes_along(package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_the_header_comes_along(package: Path, inline: Inline, tmp_path: Path) -> None:
     header = {"submission": {"system": "s", "organisation": "O", "parameters": 8, "cost": 2.5}}
     lines = [header, {"query_id": "q01", "output": "It is [1]."}]
     (tmp_path / "s.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
     there = ("--benchmark", package)
-    assert cli("score", "s.jsonl", *there, "--out", "s.json").returncode == 0
+    assert inline("score", "s.jsonl", *there, "--out", "s.json").returncode == 0
     about = load_scores(tmp_path / "s.json").about
     assert about == About(organisation="O", parameters="8", cost=2.5)
     header["submission"]["cost"] = "much"
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(x) + "\n" for x in lines))
-    result = cli("score", "t.jsonl", *there)
-    assert result.returncode == 1
-    assert "cost" in result.stderr
+    result = inline("score", "t.jsonl", *there)
+    assert (result.returncode, result.code) == (1, "wrong-type")
+    assert isinstance(result.error, cf.InputError) and result.error.field == "cost"

@@ -5,10 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import citeforge as cf
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.pages import TEMPLATES
 from citeforge.plugins.leaderboard.query_pages import query_pages
-from conftest import EXAMPLES, Cli
+from conftest import EXAMPLES
 from conftest_pages import expect, opened
 
 
@@ -92,14 +93,10 @@ def test_the_scores_of_a_query_fit_a_phone(browser: Any, site: Path) -> None:
         assert box["x"] + box["width"] <= 390, place
 
 
-def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: Path) -> None:
-    sets = [f"s{i}=1,{i},1" for i in range(6)]
-    result = cli(
-        *("build", "rage", "--source", f"beir:{EXAMPLES / 'facts'}", "--embedder", "offline"),
-        *(word for name in sets for word in ("--mixture", name)),
-        *("--out", "p"),
-    )
-    assert result.returncode == 0, result.stderr
+def test_query_pages_show_what_was_scored_and_name_the_rest(tmp_path: Path) -> None:
+    sets = tuple(f"s{i}=1,{i},1" for i in range(6))
+    source = f"beir:{EXAMPLES / 'facts'}"
+    cf.build(cf.RageRecipe(source=source, candidates="bm25", mixtures=sets), tmp_path / "p")
     first = next(query_pages(Package(tmp_path / "p")))
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s3"], ["s4", "s5"])
     # s5 comes last in the manifest; a system was scored in it, so that it is shown.
@@ -107,12 +104,9 @@ def test_query_pages_show_what_was_scored_and_name_the_rest(cli: Cli, tmp_path: 
     assert (list(first.contexts), first.left_out) == (["s0", "s1", "s2", "s5"], ["s3", "s4"])
 
 
-def test_labels_below_a_star_stand_beside_their_dots(cli: Cli, tmp_path: Path) -> None:
+def test_labels_below_a_star_stand_beside_their_dots(people: Path) -> None:
     """Two that were centred covered each other; one may stand at the top, and one at the bottom."""
-    graph = f"file:{EXAMPLES / 'people' / 'graph.ttl'}"
-    made = cli("build", "kalma", "--kg", graph, "--pairs-from-kg", "father,spouse", "--out", "k")
-    assert made.returncode == 0, made.stderr
-    stars = [s for page in query_pages(Package(tmp_path / "k")) for s in page.stars["full"]]
+    stars = [s for page in query_pages(Package(people)) for s in page.stars["full"]]
     assert 17 in {len(s.spokes) for s in stars}  # the lowest two are 180 / 17° from the middle
     assert all(sum(spoke.anchor == "middle" for spoke in s.spokes) <= 2 for s in stars)
     for star in stars:  # a label is two lines: 10 above its dot's height, 13 + 3 below

@@ -1,22 +1,40 @@
 """Perplexity: by hand for an endpoint, against transformers' own loss for a model."""
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.models.perplexity import make_perplexity
-from citeforge.schemas.errors import InputError
+from citeforge.plugins.offline_models import smollm
+from conftest import refused
 from servers.running import openai_server
 from servers.tiny_nli import train_causal
 
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
 
 
+def perplexities(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[object]:
+    """Exponential of the loss that the model itself has; infinite for less than two tokens."""
+    import torch
+
+    values: list[object] = []
+    for text in texts:
+        ids = tokenizer(text, return_tensors="pt")["input_ids"].long()
+        if ids.shape[1] < 2:
+            values.append(math.inf)
+            continue
+        with torch.inference_mode():
+            loss = model(input_ids=ids, labels=ids).loss
+        values.append(pytest.approx(math.exp(loss.item()), rel=1e-4))
+    return values
+
+
 @pytest.mark.numeric
 def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
-    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     folder = train_causal(tmp_path, [s.rstrip(".") for s in SEEDS])
@@ -24,40 +42,33 @@ def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
     result = make_perplexity(f"hf:{folder}", [], device="cpu").of(texts)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
-    for text, value in zip(texts, result, strict=True):
-        ids = tokenizer(text, return_tensors="pt")["input_ids"]
-        with torch.inference_mode():
-            loss = model(input_ids=ids, labels=ids).loss
-        assert value == pytest.approx(math.exp(loss.item()), rel=1e-4)
+    assert result == perplexities(tokenizer, model, texts)
     assert result[0] < result[1]
 
 
-def test_texts_that_begin_alike_have_the_loss_of_transformers() -> None:
-    """In one call: paragraphs with their candidates, some of them equal, empty or alone."""
-    import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer
+def test_texts_that_begin_alike_have_the_loss_of_the_model() -> None:
+    """In one call: texts with a common beginning, some of them equal, empty or without a second."""
+    texts = ["Marie Curie was born in Warsaw.", "Marie Curie was born in Rome, it seems.", "A", "",
+             "Marie Curie was born in Warsaw."]  # fmt: skip
+    result = make_perplexity("offline", [], device="cpu").of(texts)
+    assert result == perplexities(*smollm.loaded(), texts)
+    assert result[0] == result[-1]
 
-    from citeforge.plugins.offline_models import smollm
+
+@pytest.mark.slow
+def test_paragraphs_that_begin_alike_have_the_loss_of_transformers() -> None:
+    from transformers import AutoModelForCausalLM, AutoTokenizer
 
     paragraph = "Marie Curie was a physicist who was born in Warsaw and worked in Paris. Her spouse"
     other = "Hans Albert Einstein was an engineer and the son of Albert Einstein, who taught in"
     texts = [
         f"{paragraph} was Pierre Curie.", f"{other} Bern.", f"{paragraph} had an award: the Nobel.",
-        paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.", "",
-        f"{paragraph} was Pierre Curie.",
+        paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.",
     ]  # fmt: skip
     result = make_perplexity("offline", [], device="cpu").of(texts)
     tokenizer = AutoTokenizer.from_pretrained(smollm.model_folder())
     model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
-    for text, value in zip(texts, result, strict=True):
-        ids = tokenizer(text, return_tensors="pt")["input_ids"].long()
-        if ids.shape[1] < 2:
-            assert value == math.inf
-            continue
-        with torch.inference_mode():
-            loss = model(input_ids=ids, labels=ids).loss
-        assert value == pytest.approx(math.exp(loss.item()), rel=1e-4), text
-    assert result[0] == result[-1]
+    assert result == perplexities(tokenizer, model, texts)
 
 
 def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,5 +84,5 @@ def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         ]
     with openai_server(tmp_path / "log2", no_logprobs=True) as server:
         model = make_perplexity("openai:m", [], options=ClientOptions(server.url, retry=quick))
-        with pytest.raises(InputError, match="no log probabilities"):
+        with refused("endpoint-failed"):
             model.of(["one two"])

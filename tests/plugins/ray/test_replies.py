@@ -1,11 +1,13 @@
 """Replies of workers that are wrong; no Ray is started."""
 
+import pickle
 from collections.abc import Iterable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.engines.embedding.embedder import FailedShard
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.llm.records import Failure, Request
@@ -13,10 +15,10 @@ from citeforge.plugins.ray import pool as pools
 from citeforge.plugins.ray.judging import ClusterJudge
 from citeforge.plugins.ray.pool import WorkerPool
 from citeforge.plugins.ray.share import Share
-from citeforge.plugins.ray.worker import Raised, Started
+from citeforge.plugins.ray.worker import Raised, Started, Worked, Worker
 from citeforge.plugins.ray.writing import Writers
-from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
 from citeforge.schemas.version import __version__
+from conftest import refused
 
 
 class _Wrong(WorkerPool[Any, Any]):
@@ -54,15 +56,28 @@ def test_a_wrong_number_of_answers_is_a_failure_of_each_request() -> None:
     assert dict(writers.answers(requests)) == {"a": failure, "b": failure}
 
 
-@pytest.mark.parametrize(("code", "error"), [(1, InputError), (2, UsageError), (3, FailuresError)])
-def test_what_the_user_can_mend_is_raised(code: int, error: type[CiteforgeError]) -> None:
-    with pytest.raises(error, match=r"^a text$"):
-        Raised("a text", code).raise_for_user()
+def start_raising(error: Exception) -> Raised:
+    """Reply of a worker whose start fails, as it arrives."""
+
+    def fail() -> Worked[Any, Any]:
+        raise error
+
+    reply = pickle.loads(pickle.dumps(Worker(fail).start()))
+    assert isinstance(reply, Raised)
+    return reply
 
 
-@pytest.mark.parametrize("code", [None, 0, 4, -1, "1"])
-def test_any_other_code_is_a_failed_try(code: Any) -> None:
-    Raised("a text", code).raise_for_user()  # nothing is raised: the piece is tried again
+@pytest.mark.parametrize("kind", [cf.InputError, cf.UsageError, cf.FailuresError])
+def test_an_error_that_the_user_can_correct_arrives_whole(kind: type[cf.CiteforgeError]) -> None:
+    place = {"path": "m", "line": 3, "field": "text"} if kind is cf.InputError else {}
+    with refused("wrong-value", kind, **place):
+        start_raising(kind("is wrong", code="wrong-value", **place)).raise_for_user()
+
+
+def test_any_other_error_is_a_failed_try() -> None:
+    reply = start_raising(ValueError("a kernel failed"))
+    reply.raise_for_user()  # nothing is raised: the piece is tried again
+    assert reply == Raised("ValueError: a kernel failed")
 
 
 class _Silent:
@@ -115,9 +130,9 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 def test_workers_that_never_start_are_told_of(silent: Any) -> None:
     ray, pool = silent(starts=False)
-    with pytest.raises(InputError, match=r"3 workers could not be started, the last one so: it "
-                       r"has said nothing of its start for -1 s; .*ray status"):  # fmt: skip
+    with refused("failed-workers", path="Ray") as caught:
         pool.identity()
+    assert "last error: it has said nothing of its start for -1 s" in str(caught.value)
     assert ray.killed == pools.TRIES
 
 

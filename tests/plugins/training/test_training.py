@@ -1,8 +1,10 @@
 """Training data: only answers that cite well, never a held-out question, and TRL trains on it."""
 
+import ast
 import json
 import logging
 import re
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,7 @@ import citeforge as cf
 from citeforge.package.items import Item
 from citeforge.plugins.training.held_out import same_question
 from citeforge.plugins.training.rewards import citation_reward
-from citeforge.publish.export import export
-from citeforge.schemas.errors import InputError, UsageError
-from conftest import ROOT, Cli, write_jsonl
+from conftest import ROOT, Inline, refused, write_jsonl
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def answers(items: list[Item]) -> list[dict[str, Any]]:
 def sft(package: Path, out: Path, rows: list[dict[str, Any]], **options: Any) -> list[str]:
     path = out.with_suffix(".answers.jsonl")
     write_jsonl(path, rows)
-    return export("sft", package, out, **{"submission": path, "min_f1": 1, **options})
+    return cf.export("sft", package, out, **{"submission": path, "min_f1": 1, **options})
 
 
 def test_only_answers_that_cite_well(package: Path, items: list[Item], tmp_path: Path) -> None:
@@ -79,11 +79,12 @@ def test_held_out_questions_are_left_out_by_id_and_by_text(
     assert lost[2] == "1 answers held out by text"
     kept = pq.read_table(tmp_path / "x" / "data")["query_id"].to_pylist()
     assert kept == [items[2].query_id, items[3].query_id]
-    export("rl-prompts", package, tmp_path / "rl", held_out=(ids, texts))
+    cf.export("rl-prompts", package, tmp_path / "rl", held_out=(ids, texts))
     assert pq.read_table(tmp_path / "rl" / "data").num_rows == 28
     # A benchmark holds out all that it asks, and then nothing is left here.
-    with pytest.raises(InputError, match=r"has no answer to learn from \(6 answers held out by id"):
+    with refused("too-few") as caught:
         sft(package, tmp_path / "y", answers(items), held_out=[package])
+    assert "has no answer to learn from (6 answers held out by id" in str(caught.value)
     assert not (tmp_path / "y").exists()
 
 
@@ -112,22 +113,56 @@ def test_runs_cut_answers_and_own_passages(
     assert pq.read_table(tmp_path / "x" / "data")["run"].to_pylist() == [0, 2]
 
 
-def test_the_command_says_what_is_missing(package: Path, tmp_path: Path, cli: Cli) -> None:
-    no = cli("export", "sft", package, "--out", tmp_path / "x")
+def test_the_command_says_what_is_missing(package: Path, tmp_path: Path, inline: Inline) -> None:
+    no = inline("export", "sft", package, "--out", tmp_path / "x")
     assert no.returncode == 2 and "Missing option '--submission'" in no.stderr
     for name, option in (("rl-prompts", "--min-f1"), ("beir", "--min-f1")):
-        no = cli("export", name, package, "--out", tmp_path / "x", option, "0.5")
+        no = inline("export", name, package, "--out", tmp_path / "x", option, "0.5")
         assert no.returncode == 2 and "No such option '--min-f1'" in no.stderr
     write_jsonl(tmp_path / "bad.jsonl", [{"answer": "x"}])
-    no = cli("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
-    assert no.returncode == 1 and "bad.jsonl:1: has neither id nor text" in no.stderr
+    no = inline("export", "rl-prompts", package, "--out", tmp_path / "x", "--held-out", "bad.jsonl")
+    assert (no.returncode, no.code) == (1, "missing-field")
+    write_jsonl(tmp_path / "none.jsonl", [])
+    for path, code in ((tmp_path, "not-a-package"), (tmp_path / "none.jsonl", "no-queries")):
+        with refused(code, path=path):
+            cf.export("rl-prompts", package, tmp_path / "x", held_out=[path])
     rows = [{"query_id": "q01", "output": "[1]", "context": "other"}]
-    with pytest.raises(InputError, match=r":1: context 'other' is unknown"):
+    with refused("unknown-context", line=1, field="context"):
         sft(package, tmp_path / "y", rows)
-    with pytest.raises(UsageError, match="min_f1: Extra inputs are not permitted"):
-        export("rl-prompts", package, tmp_path / "z", min_f1=1)
-    yes = cli("export", "rl-prompts", package, "--out", tmp_path / "x")
+    with refused("bad-option", cf.UsageError):
+        cf.export("rl-prompts", package, tmp_path / "z", min_f1=1)
+    yes = inline("export", "rl-prompts", package, "--out", tmp_path / "x")
     assert yes.returncode == 0 and "2 files" in yes.stdout
+
+
+def test_prompts_of_the_export_have_the_contexts_of_the_reward(
+    package: Path, items: list[Item], tmp_path: Path
+) -> None:
+    """What GRPO hands to the reward: one row per question, with its columns."""
+    cf.export("rl-prompts", package, tmp_path / "rl")
+    rows = pq.read_table(tmp_path / "rl" / "data").to_pylist()
+    shown = [(r["contexts"]["n_passages"], r["contexts"]["relevant"]) for r in rows]
+    assert shown == [(len(i.passages), list(i.relevant)) for i in items]
+    assert all(i.query in r["prompt"][0]["content"] for i, r in zip(items, rows, strict=True))
+    columns = {name: [r[name] for r in rows] for name in rows[0]}
+    rewards = citation_reward(
+        [right(item) for item in items], prompts=columns.pop("prompt"), **columns
+    )
+    assert rewards == [1.0] * len(items)
+
+
+def test_the_program_of_the_page_imports_what_there_is() -> None:
+    for line in ast.walk(ast.parse(program_of_the_page())):
+        if isinstance(line, ast.ImportFrom) and str(line.module).startswith("citeforge"):
+            module = import_module(str(line.module))
+            assert all(hasattr(module, name.name) for name in line.names)
+
+
+def program_of_the_page() -> str:
+    (program,) = re.findall(
+        r"```python\n(.*?)```", (ROOT / "docs" / "training.md").read_text(), re.DOTALL
+    )
+    return str(program)
 
 
 def tiny_model(folder: Path) -> None:
@@ -171,6 +206,7 @@ QUIET = {"report_to": [], "use_cpu": True, "bf16": False, "save_strategy": "no",
          "logging_steps": 1, "disable_tqdm": True, "seed": 0}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_sft_trainer_reads_the_export(
     package: Path, items: list[Item], model: Path, tmp_path: Path
 ) -> None:
@@ -193,13 +229,14 @@ def test_sft_trainer_reads_the_export(
     assert learnt in {a + b for a in known for b in known}
 
 
+@pytest.mark.slow
 def test_grpo_trainer_calls_the_reward_and_logs_it(
     package: Path, items: list[Item], model: Path, tmp_path: Path
 ) -> None:
     from datasets import load_dataset
     from trl import GRPOConfig, GRPOTrainer
 
-    export("rl-prompts", package, tmp_path / "rl")
+    cf.export("rl-prompts", package, tmp_path / "rl")
     data = load_dataset(str(tmp_path / "rl"), split="train", cache_dir=str(tmp_path / "cache"))
     shown = {i.query: (len(i.passages), list(i.relevant)) for i in items}
     calls: list[tuple[int, list[float]]] = []
@@ -235,12 +272,12 @@ def test_grpo_trainer_calls_the_reward_and_logs_it(
         assert row["kl"] >= 0
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_runs(
     package: Path, items: list[Item], model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a tiny model and two steps of each."""
-    text = (ROOT / "docs" / "training.md").read_text()
-    (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    program = program_of_the_page()
     for said, instead in (
         ('"mistralai/Mistral-7B-Instruct-v0.3"', repr(str(model))),
         ('"report_to": []', '"report_to": [], "max_steps": 2, "use_cpu": True'),
@@ -249,7 +286,7 @@ def test_the_program_of_the_page_runs(
         assert program.count(said) == 1
         program = program.replace(said, instead)
     sft(package, tmp_path / "out" / "sft", answers(items))
-    export("rl-prompts", package, tmp_path / "out" / "rl")
+    cf.export("rl-prompts", package, tmp_path / "out" / "rl")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
     result: dict[str, Any] = {}

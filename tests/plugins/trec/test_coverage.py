@@ -15,9 +15,8 @@ from citeforge.engines.llm.records import LlmReply
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 from scoring import score
 
 NUGGETS = ["Nuggets.Vital", "Nuggets.All", "Nuggets.VitalStrict", "Nuggets.AllStrict"]
@@ -134,7 +133,7 @@ def test_rubrics(tmp_path: Path, benchmark: Benchmark) -> None:
 
 
 def test_a_rubric_without_a_positive_weight_is_never_a_number(
-    tmp_path: Path, benchmark: Benchmark, package: Path, inline: Cli
+    tmp_path: Path, benchmark: Benchmark, package: Path, inline: Inline
 ) -> None:
     query = benchmark.query_ids[0]
     file = write_jsonl(tmp_path / "g.jsonl", [
@@ -282,42 +281,48 @@ def test_profiles_of_a_chat_model(name: str, reply: str, support: float | None) 
         assert (result.entailed, result.level) == (support == 1, max(support or 0, 0))
 
 
-WRONG = [
-    ('{"nuggets": []}', "names no topic"),
-    ('{"qid": "q01"}', "assesses nothing"),
-    ('{"qid": "q01", "nuggets": [{"text": "a", "assignment": "yes"}]}', "'yes' is no label"),
-    ('{"qid": "q01", "criteria": [{"text": "a"}]}', "a criterion has no weight"),
-    ('{"qid": "q01", "criteria": [{"text": "a", "weight": 1, "verdict": "ok"}]}', "'ok' is no"),
-    ('{"qid": "q01", "rubrics": [{"importance": "D", "short_answers": []}]}', "no importance"),
-    ('{"qid": "q01", "nuggets": {}}', "Expected `array | null`"),
-]
-
-
-@pytest.mark.parametrize(("text", "message"), WRONG)
-def test_what_is_wrong_is_said_with_its_line(
-    tmp_path: Path, benchmark: Benchmark, text: str, message: str
+@pytest.mark.parametrize(
+    ("text", "code", "field"),
+    [
+        ('{"nuggets": []}', "missing-field", "qid"),
+        ('{"qid": "q01"}', "missing-field", None),
+        ('{"qid": "q01", "nuggets": [{"text": "a", "assignment": "yes"}]}',
+         "wrong-value", "assignment"),
+        ('{"qid": "q01", "criteria": [{"text": "a"}]}', "missing-field", "weight"),
+        ('{"qid": "q01", "criteria": [{"text": "a", "weight": 1, "verdict": "ok"}]}',
+         "wrong-value", "verdict"),
+        ('{"qid": "q01", "rubrics": [{"importance": "D", "short_answers": []}]}',
+         "wrong-value", "importance"),
+        ('{"qid": "q01", "nuggets": {}}', "wrong-type", "nuggets"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_named_with_its_line(
+    tmp_path: Path, benchmark: Benchmark, text: str, code: str, field: str | None
 ) -> None:
     file = tmp_path / "a.jsonl"
     file.write_text('{"qid": "q02", "nuggets": []}\n' + text + "\n")
-    with pytest.raises(InputError) as error:
+    with refused(code, path=file, line=2, field=field):
         scored(answers(tmp_path, ["q01"]), benchmark, NUGGETS, [file])
-    assert message in str(error.value)
-    assert error.value.line == 2
 
 
+@pytest.mark.parametrize(
+    ("rows", "code", "field", "line"),
+    [
+        (["a9,none"], "unknown-id", "answer_id", 2),
+        (["a1,maybe"], "wrong-value", "auto_assessment", 2),
+        (["a1,"], "empty-text", "auto_assessment", 2),
+        (["a1,none", "a1,partial"], "duplicate-id", "auto_assessment", 3),
+    ],
+)
 def test_labels_of_short_answers_that_no_rubric_has(
-    tmp_path: Path, benchmark: Benchmark, rubrics: Path
-) -> None:
-    labels = tmp_path / "labels.csv"
-    query = benchmark.query_ids[0]
-    for row, message in (
-        (f"{query},r1,a9,none", "'a9' of topic"), (f"{query},r1,a1,maybe", "'maybe' is no label"),
-        (f"{query},r1,a1,", "is empty"),
-        (f"{query},r1,a1,none\n{query},r1,a1,partial", "than an earlier line"),
-    ):  # fmt: skip
-        labels.write_text(f"topic_id,run_tag,answer_id,auto_assessment\n{row}\n")
-        with pytest.raises(InputError, match=message):
-            scored(answers(tmp_path, [query]), benchmark, DRAGUN, [labels, rubrics])
+    tmp_path: Path, benchmark: Benchmark, rubrics: Path, rows: list[str], code: str, field: str,
+    line: int,
+) -> None:  # fmt: skip
+    labels, query = tmp_path / "labels.csv", benchmark.query_ids[0]
+    lines = ["topic_id,run_tag,answer_id,auto_assessment", *(f"{query},r1,{row}" for row in rows)]
+    labels.write_text("\n".join(lines) + "\n")
+    with refused(code, path=labels, line=line, field=field):
+        scored(answers(tmp_path, [query]), benchmark, DRAGUN, [labels, rubrics])
 
 
 def test_labels_of_others_are_no_labels(tmp_path: Path, benchmark: Benchmark) -> None:

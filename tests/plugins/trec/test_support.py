@@ -11,9 +11,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 from conftest_evaluator import Facts, Measure
 from scoring import score
 
@@ -202,23 +201,23 @@ def test_answers_without_sentences_of_their_own_are_read_in_statements(measure: 
 
 
 def test_wrong_labels_are_refused(
-    tmp_path: Path, benchmark: Benchmark, package: Path, inline: Cli
+    tmp_path: Path, benchmark: Benchmark, package: Path, inline: Inline
 ) -> None:
     topic = benchmark.query_ids[0]
     run = write_jsonl(tmp_path / "run.jsonl", [report(topic, [1, 2])])
     people = tmp_path / "people.jsonl"
     write_jsonl(people, [labels(topic, [[2], [1]])])
-    with pytest.raises(InputError, match=r"labels of 2 sentences with \[1, 1\] citations, and the"):
+    with refused("wrong-value", path=people) as caught:
         scored(run, benchmark, assessments=(people,))
+    assert "labels of 2 sentences with [1, 1] citations, and the" in str(caught.value)
     write_jsonl(people, [labels(topic, [[2], [1, 3]])])
-    with pytest.raises(InputError, match="'3' is no label") as error:
+    with refused("wrong-value", path=people, line=1, field="support"):
         scored(run, benchmark, assessments=(people,))
-    assert error.value.line == 1
     write_jsonl(people, [labels(topic, [[2], [1, 1]]), labels(topic, [[2], [1, 0]])])
-    with pytest.raises(InputError, match="stands in the files already, and differs"):
+    with refused("duplicate-id", path=people, line=2):
         scored(run, benchmark, assessments=(people,))
     write_jsonl(people, [labels(topic, [[2], [1, 1]], run="else")])
     done = inline("score", run, "--benchmark", package, "--measures", "trec", "--protocol",
                "reference", "--assessments", people)  # fmt: skip
-    assert done.returncode == 2, done.stdout
-    assert "or labels of people of this run (--assessments FILE" in done.stderr
+    assert (done.returncode, done.code) == (2, "not-computed"), done.stdout
+    assert "or human labels of this run (--assessments FILE" in done.stderr

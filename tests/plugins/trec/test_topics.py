@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.plugins.trec.folders import read_topics
-from citeforge.schemas.errors import InputError
+from conftest import refused
 
 
 def test_topics(tmp_path: Path) -> None:
@@ -15,16 +15,16 @@ def test_topics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "code", "line"),
     [
-        ("1\ta\n1\tb\n", "txt:2: '1' stands already in line 1"),
-        ("", "holds no topics"),
-        ("1\t\n", "txt:1: is not qid<tab>text"),
-        ("<top>\n", "txt:1: is not qid<tab>text"),
+        ("1\ta\n1\tb\n", "duplicate-id", 2),
+        ("", "no-queries", None),
+        ("1\t\n", "wrong-type", 1),
+        ("<top>\n", "wrong-type", 1),
     ],
 )
-def test_topics_that_are_none(tmp_path: Path, text: str, message: str) -> None:
+def test_topics_that_are_none(tmp_path: Path, text: str, code: str, line: int | None) -> None:
     path = tmp_path / "topics.txt"
     path.write_text(text)
-    with pytest.raises(InputError, match=message):
+    with refused(code, path=path, line=line):
         read_topics(path)

@@ -286,10 +286,11 @@ def _show(
     if recipe.corpus is not None or recipe.oracle:
         if not findings.coverages:
             raise InputError(
-                "has no gold by which passages could be told apart: neither short answers, "
-                "nor claims and a judge, nor judged passages",
+                "has no gold that tells passages apart: neither short answers, nor claims and a "
+                "judge, nor judged passages",
                 path=recipe.source,
                 allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
+                code="no-relevant",
             )
         contexts.add_oracle(findings.coverages[0], ids, findings.lists, recipe.k)
     if llm is None:

@@ -67,7 +67,8 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
     if recipe.corpus is None:
         raise UsageError(
             f"--source {recipe.source!r}: expected alce:PATH; another source of questions needs "
-            "--corpus, in which their passages are looked for"
+            "--corpus, which holds their passages",
+            code="missing-option",
         )
     return open_source(recipe.source, recipe.split, read)
 
@@ -82,7 +83,7 @@ def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
     """
     queries = source.queries()
     if queries.num_rows == 0:
-        raise InputError("has no queries", path=recipe.source)
+        raise InputError("has no queries", path=recipe.source, code="no-queries")
     # Documents of items say nothing of another corpus.
     of_items = isinstance(source, AlceSource) and recipe.corpus is not None
     judged = MAPPING.empty_table() if of_items else source.relevant()
@@ -102,6 +103,7 @@ def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
             path=recipe.source,
             allowed="a source with gold answers, queries with `answers` in their metadata, or "
             "judgements above zero",
+            code="no-relevant",
         )
     return QuestionSet(queries, dict(rows_of(queries, "_id", "text")), judged, gold)
 
@@ -122,10 +124,11 @@ def _answers(source: Source, query: str, text: str, metadata: Any) -> Iterator[d
     for position, group in enumerate(groups):
         if not isinstance(group, list) or not all(isinstance(a, str) for a in group):
             raise InputError(
-                f"the answers of query {query!r} are no answers",
+                f"query {query!r} has wrong answers",
                 path=source.info().spec,
                 field="metadata.answers",
-                allowed='["Paris", "Paris, France"], or one such list an answer',
+                allowed='["Paris", "Paris, France"], or one such list per answer',
+                code="wrong-value",
             )
         yield {"query_id": query, "kind": "answer_list", "position": position, "aliases": group}
 
@@ -185,6 +188,7 @@ def retrieve_all(
                 f"finds nothing for any of {len(questions)} questions",
                 path=spec,
                 allowed="another --retriever, or a --corpus about these questions",
+                code="too-few",
             )
         if empty:
             counts[f"questions for which {name} finds nothing"] = empty
@@ -241,5 +245,5 @@ def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
         if rows:
             yield batch_of(rows, CORPUS)
     if not counts["passages after cutting"]:
-        raise InputError("has no passage with a word", path=source.info().spec)
+        raise InputError("has no passage with a word", path=source.info().spec, code="empty-text")
     source.info().counts.update({what: n for what, n in counts.items() if n})

@@ -59,6 +59,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
                 f"no query qualifies ({reasons})",
                 path=recipe.start,
                 allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
+                code="no-queries",
             )
         writer = build.package()
         contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
@@ -79,7 +80,8 @@ def _design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
         raise UsageError(
             f"--origins {','.join(names)}: {base.manifest.name} has no twins; run "
             "`citeforge build twins` first and give its folder as --twins, or leave the "
-            "origins at hh"
+            "origins at hh",
+            code="missing-option",
         )
     for labels in label_sets:
         require_enough(labels, k)

@@ -102,7 +102,9 @@ def choose_label_sets(
     names: set[str] = set()
     for labels in sets:
         if labels.name in names or labels.name == "vanilla":
-            raise InputError(f"the label set {labels.name!r} comes twice or is reserved")
+            raise InputError(
+                f"label set {labels.name!r}: duplicate or reserved name", code="duplicate-id"
+            )
         names.add(labels.name)
     return tuple(sets)
 
@@ -121,6 +123,7 @@ def require_enough(labels: LabelSet, k: int) -> None:
                 f"has {len(pool)} labels on the {side} side, and a context shows {k} passages",
                 path=f"label set {labels.name}",
                 allowed=f"at least {k} labels, distinct: false, or a smaller --k",
+                code="too-few",
             )
 
 

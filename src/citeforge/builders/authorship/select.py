@@ -37,7 +37,8 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
         if not any(base.negatives.values()):
             raise UsageError(
                 f"--candidates mapping: {base.manifest.name} has no negatives in its mapping; give "
-                "--candidates bm25, dense or a TREC run file, or build it with `build rage`"
+                "--candidates bm25, dense or a TREC run file, or build it with `build rage`",
+                code="bad-option",
             )
         negatives = {q: [d["corpus-id"] for d in docs] for q, docs in base.negatives.items()}
         return {q: [*base.relevant[q], *negatives[q]] for q in base.query_ids}

@@ -58,7 +58,10 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         return _build_published(recipe, run)
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     if (recipe.pairs is None) == (not recipe.pairs_from_kg):
-        raise UsageError("give --pairs FILE, or --pairs-from-kg RELATION,…")
+        raise UsageError(
+            "give either --pairs FILE or --pairs-from-kg RELATION,…",
+            code="missing-option" if recipe.pairs is None else "conflicting-options",
+        )
     store = replay_store(run, recipe.writer, recipe.perplexity) if llm is None else None
     judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
     client = client_options(run)
@@ -160,7 +163,7 @@ def _select(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
         selected.pairs = selected.pairs[: recipe.limit]
     if not selected.pairs:
         reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
-        raise InputError(f"no pair is left ({reasons})", path=recipe.pairs)
+        raise InputError(f"no pair is left ({reasons})", path=recipe.pairs, code="no-pairs")
     return selected
 
 
@@ -171,7 +174,8 @@ def _nothing_left(recipe: KalmaRecipe, dropped: Counter[str], refused: Counter[s
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
         path=recipe.pairs or recipe.kg,
-        allowed="a writer that does what it is asked, more --attempts, or --stand-in",
+        allowed="a writer that follows the prompts, more --attempts, or --stand-in",
+        code="no-queries",
     )
 
 
@@ -216,7 +220,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
     with building(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
-            raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH")
+            raise UsageError(f"--source {recipe.source!r}: expected kalma:PATH", code="bad-option")
         questions, source = _read_published(Path(argument), recipe)
         domain, kg = load_domain(recipe.domain), None
         update: dict[str, Any] = {
@@ -249,13 +253,19 @@ def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQues
     """
     general, gold, later = recipe.general, recipe.gold, recipe.gold_later
     if later is not None and gold is None:
-        raise UsageError("--gold-later goes with --gold, the sets of all rounds")
+        raise UsageError(
+            "--gold-later requires --gold, the sets of all rounds", code="missing-option"
+        )
     items = read_entries(specific)
     others = [i.question for i in read_entries(general)] if general else [""] * len(items)
     sets = read_gold(gold, later) if gold else [[] for _ in items]
     for path, n in ((general, len(others)), (gold, len(sets))):
         if n != len(items):
-            raise InputError(f"has {n} entries and {specific.name} has {len(items)}", path=path)
+            raise InputError(
+                f"has {n} entries and {specific.name} has {len(items)}",
+                path=path,
+                code="wrong-value",
+            )
     files = {p.name: sha256_file(p) for p in (specific, general, gold, later) if p is not None}
     source = SourceInfo(
         spec=f"kalma:{specific}",

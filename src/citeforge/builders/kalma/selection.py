@@ -132,11 +132,11 @@ def read_stated(path: Path) -> list[Stated]:
             if not values[name]:
                 raise InputError(
                     "is missing or empty", path=path, line=line, field=name,
-                    allowed=f"one of {', '.join(others)}",
+                    allowed=f"one of {', '.join(others)}", code="missing-field"
                 )  # fmt: skip
         triples.append(Stated(line, **values))
     if not triples:
-        raise InputError("holds no paragraphs", path=path)
+        raise InputError("has no paragraphs", path=path, code="empty-file")
     return triples
 
 
@@ -211,7 +211,7 @@ def from_graph(
     if missing:
         raise InputError(
             f"has no relation called {missing[0]!r}", path=where,
-            allowed="--pairs-from-kg with labels as the graph has them",
+            allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id"
         )  # fmt: skip
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
     for first, prop, second in kg.pairs([i for r in relations for i in ids[r]]):
@@ -234,5 +234,7 @@ def from_graph(
         link = next(t for t in graphs[a].triples if t.pid == prop and t.value_id == b)
         selected.pairs.append(EntityPair(graphs[a], graphs[b], link))
     if not selected.pairs:
-        raise InputError("finds no pair", path="--pairs-from-kg", allowed="other relations")
+        raise InputError(
+            "finds no pair", path="--pairs-from-kg", allowed="other relations", code="no-pairs"
+        )
     return selected

@@ -67,13 +67,19 @@ def read_secret(folder: Path) -> bytes:
     path = folder / SECRET
     if not path.is_file():
         raise InputError(
-            f"holds no {SECRET}",
+            f"has no {SECRET}",
             path=folder,
             allowed="a package that was built with --hidden, or its gold half",
+            code="missing-file",
         )
     text = path.read_bytes()
     if not re.fullmatch(rb"[0-9a-f]{64}\n", text):
-        raise InputError("is no secret", path=path, allowed="64 hexadecimal digits and a line end")
+        raise InputError(
+            "is not a valid secret",
+            path=path,
+            allowed="64 hexadecimal digits and a line end",
+            code="bad-secret",
+        )
     return bytes.fromhex(text.decode())
 
 

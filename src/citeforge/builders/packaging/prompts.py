@@ -79,12 +79,15 @@ def load_template(name: str) -> Template:
             "is neither a template nor a file",
             path=name,
             allowed=f"{', '.join(TEMPLATES)}, or a .j2 file",
+            code="missing-file",
         )
     try:
         template = BoundedEnvironment().from_string(path.read_text(encoding="utf-8"))
     except (TemplateError, UnicodeDecodeError, RecursionError) as error:
         line = getattr(error, "lineno", None)
-        raise InputError(f"is not a Jinja template ({error})", path=path, line=line) from error
+        raise InputError(
+            f"is not a Jinja template ({error})", path=path, line=line, code="bad-template"
+        ) from error
     template.filename = str(path)  # for messages
     return template
 
@@ -112,6 +115,7 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
         raise InputError(
             f"cannot be rendered ({str(error) or type(error).__name__})",
             path=template.filename, line=_line(template, error), allowed=allowed,
+            code="bad-template"
         ) from error  # fmt: skip
     return text
 
@@ -139,7 +143,8 @@ def contexts_for(package: Package, context: str | None) -> list[str]:
         raise UnknownValueError("context", str(context), [*names, "all"])
     if context is None and len(names) > 1 and not package.kind.is_design:
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(names)}|all"
+            f"the benchmark has several context sets; give --context {'|'.join(names)}|all",
+            code="missing-option",
         )
     return names if context in (None, "all") else [str(context)]
 

@@ -35,7 +35,7 @@ def verify(folder: Path) -> list[Problem]:
     for path in sorted(folder.rglob("*.parquet")):
         name = path.relative_to(folder).as_posix()
         if name not in listed:
-            problems.append(Problem(ascii(name)[1:-1], "is not in the manifest"))
+            problems.append(Problem(ascii(name)[1:-1], "is not in the manifest", "foreign-file"))
     if problems:
         return problems
     package = Package(folder, manifest, whole=False)
@@ -54,7 +54,7 @@ def _wrong_schemas(package: Package) -> Iterator[Problem]:
         try:
             actual = read_schema(package.folder / name)
         except InputError as error:
-            yield Problem(name, error.message)
+            yield Problem(name, error.message, error.code)
             continue
         if schema is None:
             yield Problem(name, f"belongs to no known config ({', '.join(schemas)})")

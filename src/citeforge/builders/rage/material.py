@@ -88,11 +88,12 @@ class Material:
         passage = mapping["corpus-id"][first].as_py()
         path, line = self.sources.source.where(query, passage)
         raise InputError(
-            f"names the passage {passage!r}, which the corpus lacks",
+            f"names the passage {passage!r}, which is not in the corpus",
             path=path,
             line=line,
             field="corpus-id",
             allowed="add the passage, or pass --skip-dangling",
+            code="unknown-id",
         )
 
     def exclusions(self, positions: np.ndarray) -> Exclusions:
@@ -103,7 +104,8 @@ class Material:
             answers = short_answers(self.queries, self.relevant, self.gold)
             if not any(answers):
                 raise UsageError(
-                    f"--exclude-answers: {self.recipe.source} has no gold short answers to look for"
+                    f"--exclude-answers: {self.recipe.source} has no gold short answers",
+                    code="option-without-effect",
                 )
         return find_exclusions(self.corpus, mining, self.queries, self.relevant, positions, answers)
 
@@ -118,7 +120,7 @@ def read_material(sources: RageSources, place: Workspace) -> Material:
     source, recipe = sources.source, sources.recipe
     relevant, queries = source.relevant(), source.queries()
     if queries.num_rows == 0:
-        raise InputError("has no queries", path=recipe.source)
+        raise InputError("has no queries", path=recipe.source, code="no-queries")
     counts = {"queries in the source": queries.num_rows}
     _require_relevant(queries, relevant, counts, recipe)
     if recipe.limit and recipe.limit < queries.num_rows:
@@ -152,6 +154,7 @@ def _require_relevant(
         f"{len(without)} queries have no relevant passage (first: {names})",
         path=recipe.source,
         allowed="judge them, or pass --allow-no-relevant to keep them (they have no recall)",
+        code="no-relevant",
     )
 
 

@@ -128,10 +128,11 @@ def _filling(
     n_found = len(docs) + len(filling)
     if n_found < one_size.size:
         raise InputError(
-            f"--hidden: the query {query!r} has {n_found} passages for the {one_size.size} of the "
-            f"mixture {mixture.name}; contexts of several sizes would tell how many are relevant",
+            f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs "
+            f"{one_size.size}; contexts of unequal size would reveal how many are relevant",
             allowed="a larger --n-irrelevant or --n-seemingly, a larger corpus, or a smaller "
             "--mixture",
+            code="too-few",
         )
     return filling
 

@@ -83,7 +83,8 @@ def settle_compute(
         return recipe.model_copy(update={"compute": compute}), embedder
     if recipe.compute != "auto":
         raise UsageError(
-            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out"
+            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out",
+            code="option-without-effect",
         )
     return recipe, embedder
 
@@ -242,8 +243,8 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
         return None
     if not recipe.source.startswith("alce:"):
         raise UsageError(
-            f"--judge: it decides relevance in ALCE's ELI5 items, and {recipe.source} "
-            "brings judgements"
+            f"--judge decides relevance in ALCE's ELI5 items alone; {recipe.source} has judgements",
+            code="option-without-effect",
         )
     store = replay_store(run, judging.judge)
     return judge_session(judging, run, beside(run.folder, ".verdicts.db"), store)

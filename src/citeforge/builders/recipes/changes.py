@@ -115,6 +115,7 @@ def _refuse(what: str, different: Iterable[str], path: Path, allowed: str) -> No
             f"is {what} of another recipe ({differences})",
             path=path,
             allowed=f"{allowed}, or --overwrite",
+            code="recipe-changed",
         )
 
 

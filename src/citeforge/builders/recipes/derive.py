@@ -41,9 +41,10 @@ class Base(Package):
         super().__init__(folder, manifest)
         if not self.corpus:
             raise InputError(
-                f"is a {self.manifest.kind} benchmark, whose contexts hold no passages",
+                f"is a {self.manifest.kind} benchmark, whose contexts have no passages",
                 path=folder,
                 allowed="a benchmark built by build rage, hagrid, alce or twins",
+                code="wrong-kind",
             )
 
     def context(self, name: str) -> dict[str, Docs]:

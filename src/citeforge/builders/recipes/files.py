@@ -12,7 +12,7 @@ from pydantic_core import PydanticUndefined
 from citeforge.engines.io.files import read_json
 from citeforge.engines.io.textfiles import line_of_place, read_yaml
 from citeforge.package.kinds import recipe_named, recipes
-from citeforge.schemas.errors import InputError, suggestion
+from citeforge.schemas.errors import InputError, field_code, suggestion
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
@@ -29,7 +29,9 @@ def read_recipe(path: Path) -> Recipe:
     """
     content, root = _parsed(path)
     if not isinstance(content, dict):
-        raise InputError("is no recipe", path=path, line=1, allowed="fields with values")
+        raise InputError(
+            "is not a recipe", path=path, line=1, allowed="fields with values", code="wrong-type"
+        )
     kind = content.pop("kind", None)
     record = recipe_named(kind) if isinstance(kind, str) else None
     if record is None:
@@ -39,6 +41,7 @@ def read_recipe(path: Path) -> Recipe:
             line=_line(root, ["kind"]),
             field="kind",
             allowed=f"one of {', '.join(recipes())}",
+            code="missing-field" if kind is None else "unknown-name",
         )
     version = content.pop("recipe", RECIPE_VERSION)
     if not isinstance(version, int) or not 1 <= version <= RECIPE_VERSION:
@@ -47,6 +50,7 @@ def read_recipe(path: Path) -> Recipe:
             path=path,
             line=_line(root, ["recipe"]),
             field="recipe",
+            code="wrong-version",
         )
     try:
         return record.model_validate(content)
@@ -81,16 +85,19 @@ def _error_at_line(
     first = error.errors()[0]
     place = first["loc"]
     message, allowed = first["msg"].removeprefix("Value error, "), None
+    code = field_code(first["type"])
     if first["type"] == "extra_forbidden":
         names = list(_fields(record, place[:-1]))
-        message = f"is no field of a {record.kind} recipe{suggestion(str(place[-1]), names)}"
+        message = f"is not a field of a {record.kind} recipe{suggestion(str(place[-1]), names)}"
         allowed = f"known: {', '.join(names)}"
     elif first["type"] == "missing" or first["input"] is None:
-        message = "is missing"
+        message, code = "is missing", "missing-field"
     elif not first["type"].endswith("_error"):
         message = f"is {first['input']!r}: {message}"
     field = ".".join(map(str, place))
-    return InputError(message, path=path, line=_line(root, place), field=field, allowed=allowed)
+    return InputError(
+        message, path=path, line=_line(root, place), field=field, allowed=allowed, code=code
+    )
 
 
 def _fields(record: type[BaseModel], place: Sequence[str | int]) -> Iterator[str]:

@@ -94,12 +94,14 @@ class Workspace:
                     "exists already and is not empty",
                     path=self.out,
                     allowed="another --out, or --overwrite, or --resume to continue a build",
+                    code="output-exists",
                 )
         if self.had_stages and self.if_exists == "refuse":
             raise InputError(
                 "is left from an unfinished build",
                 path=self.root,
                 allowed="--resume to continue it, or --overwrite to start anew",
+                code="output-exists",
             )
         if self.if_exists == "overwrite":
             self.clear()

@@ -78,7 +78,10 @@ def write_batches(
     files = _written(folder, batches, stage)
     if not files:
         raise InputError(
-            "the corpus is empty", path=source.info().spec, allowed="at least one passage"
+            "the corpus is empty",
+            path=source.info().spec,
+            allowed="at least one passage",
+            code="empty-file",
         )
     return files
 
@@ -190,9 +193,10 @@ def _with_titles(
         title, text = both[name]
         if texts[row].as_py() != text:
             raise InputError(
-                f"passage {name!r} has another text than in the first source",
+                f"passage {name!r} has a different text in the first source",
                 path=extra.info().spec,
-                allowed="one text for each id, or --extra-prefix for ids that mean another",
+                allowed="one text for each id, or --extra-prefix for ids of other passages",
+                code="duplicate-id",
             )
         titles[row] = titles[row] or title
     columns = [batch["_id"], pa.array(titles, pa.string()), batch["text"], batch["metadata"]]

@@ -149,9 +149,10 @@ def _compare(path: Path, facts: dict[str, Any]) -> None:
     same = {name: begun.get(name) for name in facts} if isinstance(begun, dict) else {}
     if differences := differences_text(unlike("", same, facts)):
         raise InputError(
-            f"holds shards of another build ({differences})",
+            f"contains shards of another build ({differences})",
             path=path.parent,
             allowed="the options it began with, on the same kind of processor, or another folder",
+            code="recipe-changed",
         )
 
 
@@ -164,15 +165,19 @@ def vector_facts(folder: Path) -> VectorFacts:
     path = folder / EMBED
     if not path.is_file():
         raise InputError(
-            "holds no shards",
+            "contains no shards",
             path=folder,
             allowed="the --out of `citeforge shard embed --shard I/N`",
+            code="missing-file",
         )
     try:
         return msgspec.convert(read_json(path), VectorFacts)
     except msgspec.ValidationError as error:
         raise InputError(
-            f"is damaged ({error})", path=path, allowed="embed anew into another folder"
+            f"is damaged ({error})",
+            path=path,
+            allowed="embed again into another folder",
+            code="wrong-value",
         ) from error
 
 
@@ -265,6 +270,7 @@ def merged(folder: Path, key: Any, miner: SeeminglyRelevant) -> list[list[Mined]
                 "is damaged, or of another build",
                 path=folder / name,
                 allowed=f"`shard mine --shard {shard}` again, with the options of this build",
+                code="hash-mismatch",
             )
         for row, position, score, rank in rows_of(table, *_MINED.names):
             passages_of[row].append(Mined(position, score, rank))
@@ -307,7 +313,7 @@ def _shares(folder: Path) -> list[Shard]:
         of, numbers = max(sets.items(), key=lambda item: (len(item[1]) / item[0], item[0]))
         missing = next(n for n in range(1, of + 1) if n not in numbers)
         raise InputError(
-            f"lacks what share {missing}/{of} mined", path=folder,
-            allowed=f"`shard mine --shard {missing}/{of}` first",
+            f"negatives of share {missing}/{of} are missing", path=folder,
+            allowed=f"`shard mine --shard {missing}/{of}` first", code="missing-file"
         )  # fmt: skip
     return []

@@ -68,8 +68,9 @@ def build_twins(
     base = Base(recipe.benchmark)
     if recipe.hidden and SECRET not in base.manifest.files:
         raise UsageError(
-            f"--hidden: {base.manifest.name} was drawn without a secret, so its contexts "
-            "tell their labels; build it with --hidden, too"
+            f"--hidden: {base.manifest.name} was built without a secret, so its contexts "
+            "reveal their labels; build it with --hidden, too",
+            code="wrong-benchmark",
         )
     contexts, entities = _contexts(base, recipe), Entities(recipe.ner)
     writer = TwinWriter(llm, Checker(recipe.thresholds, entities, judge), recipe.attempts)
@@ -113,7 +114,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     """
     llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
     if not isinstance(llm, OpenAiLlm):
-        raise UsageError("--dry-run: only openai: models are asked")
+        raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
     base = Base(recipe.benchmark)
     docs = [d for c in _contexts(base, recipe).values() for row in c.values() for d in row]
     texts = base.shown_texts(d["corpus-id"] for d in docs)
@@ -222,6 +223,7 @@ def _write_tables(
             f"{next(iter(dropped.values()))})",
             path=recipe.benchmark,
             allowed="another writer, looser thresholds, or --keep-failed",
+            code="no-queries",
         )
     contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}
     mappings = {

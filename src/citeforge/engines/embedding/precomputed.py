@@ -60,9 +60,10 @@ class PrecomputedVectors:
         """
         if self.rows != total:
             raise InputError(
-                f"has {self.rows:,} vectors, and there are {total:,} texts",
+                f"has {self.rows:,} vectors for {total:,} texts",
                 path=self.path,
                 allowed="one vector each, in their order",
+                code="bad-vectors",
             )
 
 
@@ -74,21 +75,30 @@ def open_vectors(path: Path) -> PrecomputedVectors:
             several dimensions.
     """
     if not path.exists():
-        raise InputError("does not exist", path=path, allowed=ALLOWED)
+        raise InputError("does not exist", path=path, allowed=ALLOWED, code="missing-file")
     files = [path]
     if path.is_dir():
         files = sorted(p for p in path.iterdir() if p.suffix in _SHAPES)
     kinds = {p.suffix for p in files}
     if len(kinds) != 1:
-        raise InputError("holds no vectors, or files of two kinds", path=path, allowed=ALLOWED)
+        raise InputError(
+            "contains no vectors, or files of two kinds",
+            path=path,
+            allowed=ALLOWED,
+            code="bad-vectors",
+        )
     if not kinds <= _SHAPES.keys():
-        raise InputError("is neither .npy nor .parquet", path=path, allowed=ALLOWED)
+        raise InputError(
+            "is neither a .npy nor a .parquet file", path=path, allowed=ALLOWED, code="bad-vectors"
+        )
     total = dimension = 0
     for file in files:
         rows, width = _SHAPES[file.suffix](file)
         if total and width != dimension:
             raise InputError(
-                f"has {width} values a vector, and the file before {dimension}", path=file
+                f"has {width} values per vector; the file before has {dimension}",
+                path=file,
+                code="bad-vectors",
             )
         total, dimension = total + rows, width
     whole = digest_folder(path) if path.is_dir() else sha256_file(path)
@@ -105,9 +115,10 @@ def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, Precom
     one, other = (vectors.dimension for vectors in both)
     if one != other:
         raise InputError(
-            f"has {other} values a vector, {passages} {one}",
+            f"has {other} values per vector; {passages} has {one}",
             path=queries,
-            allowed="both by the same model",
+            allowed="vectors of queries and passages by the same model",
+            code="bad-vectors",
         )
     return both
 
@@ -118,19 +129,28 @@ def _table_shape(path: Path) -> tuple[int, int]:
         metadata = pq.read_metadata(path)
     column, schema = _column(path)
     if "_id" not in schema.names:
-        raise InputError("lacks the column _id", path=path, allowed=ALLOWED)
+        raise InputError(
+            "is missing", path=path, field="_id", allowed=ALLOWED, code="missing-field"
+        )
     ids, kind = schema.field("_id").type, schema.field(column).type
     if pa.types.is_nested(ids):
-        raise InputError(f"is of type {ids}", path=path, field="_id", allowed="texts")
+        raise InputError(
+            f"is of type {ids}", path=path, field="_id", allowed="texts", code="wrong-type"
+        )
     if pa.types.is_fixed_size_list(kind) and metadata.num_rows:
         return metadata.num_rows, int(kind.list_size)
     for batch in iter_batches([path], [column], rows=1):
         if first := batch[column][0].as_py():
             return metadata.num_rows, len(first)
         raise InputError(
-            "is empty", path=path, line=1, field=column, allowed="lists of floats, in each row"
+            "is empty",
+            path=path,
+            line=1,
+            field=column,
+            allowed="lists of floats, in each row",
+            code="bad-vectors",
         )
-    raise InputError("has no rows", path=path, allowed=ALLOWED)
+    raise InputError("has no rows", path=path, allowed=ALLOWED, code="bad-vectors")
 
 
 def _column(path: Path) -> tuple[str, pa.Schema]:
@@ -138,10 +158,18 @@ def _column(path: Path) -> tuple[str, pa.Schema]:
     schema = read_schema(path)
     name = next((n for n in _COLUMNS if n in schema.names), None)
     if name is None:
-        raise InputError("lacks the column vector", path=path, allowed=ALLOWED)
+        raise InputError(
+            "is missing", path=path, field="vector", allowed=ALLOWED, code="missing-field"
+        )
     kind = schema.field(name).type
     if not (any(is_of(kind) for is_of in _LISTS) and pa.types.is_floating(kind.value_type)):
-        raise InputError(f"is of type {kind}", path=path, field=name, allowed="lists of floats")
+        raise InputError(
+            f"is of type {kind}",
+            path=path,
+            field=name,
+            allowed="lists of floats",
+            code="wrong-type",
+        )
     return name, schema
 
 
@@ -156,19 +184,27 @@ def _npy(path: Path) -> np.memmap[Any, Any]:
     # NumPy hands the head to Python's own parser, which ends in errors of its own.
     except (OSError, ValueError, TypeError, TokenError, MemoryError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}".splitlines()[0][:120]
-        raise InputError(f"is no whole .npy file ({reason})", path=path, allowed=ALLOWED) from error
+        raise InputError(
+            f"truncated or damaged .npy file ({reason})",
+            path=path,
+            allowed=ALLOWED,
+            code="bad-vectors",
+        ) from error
     dtype, is_matrix = matrix.dtype, matrix.ndim == 2 and matrix.size > 0
     is_float = np.issubdtype(dtype, np.floating) and dtype.itemsize <= 8
     if not (is_matrix and is_float and matrix.flags.c_contiguous):
         order = "" if matrix.flags.c_contiguous else ", in the order of columns"
         raise InputError(
-            f"holds {dtype} of shape {matrix.shape}{order}",
+            f"contains {dtype} of shape {matrix.shape}{order}",
             path=path,
-            allowed="a matrix of float16, float32 or float64, one row a passage (C order)",
+            allowed="a matrix of float16, float32 or float64, one row per passage (C order)",
+            code="bad-vectors",
         )
     size, expected = path.stat().st_size, matrix.offset + matrix.nbytes
     if size != expected:
-        raise InputError(f"has {size:,} bytes, and its head says {expected:,}", path=path)
+        raise InputError(
+            f"has {size:,} bytes; its header declares {expected:,}", path=path, code="bad-vectors"
+        )
     return matrix
 
 
@@ -232,11 +268,14 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
         all_ids = names.to_pylist()
     where = {name: row for row, name in enumerate(all_ids)}
     if len(where) < len(all_ids):
-        raise InputError("names a query twice", path=source.path, field="_id")
+        raise InputError("has a query twice", path=source.path, field="_id", code="duplicate-id")
     missing = [name for name in ids if name not in where]
     if missing:
         raise InputError(
-            f"has no vector of the query {missing[0]!r}", path=source.path, allowed="one a query"
+            f"has no vector for the query {missing[0]!r}",
+            path=source.path,
+            allowed="one per query",
+            code="bad-vectors",
         )
     ordered = vectors[[where[name] for name in ids]]
     _check(source, ordered, None, pa.array(ids, pa.string()))
@@ -252,12 +291,13 @@ def _refuse_ids(source: PrecomputedVectors, start: int, theirs: pa.Array, ours: 
         line=line,
         field="_id",
         allowed="the passages of this corpus, in its order",
+        code="bad-vectors",
     )
 
 
 def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
-    for rows, what in ((bad, "holds NaN or an infinity"), (empty, "is all zeros")):
+    for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
             row = int(np.flatnonzero(rows)[0])
             raise InputError(
@@ -265,6 +305,7 @@ def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names
                 path=source.path,
                 line=None if start is None else start + row + 1,
                 allowed="finite numbers, not all of them zero",
+                code="bad-vectors",
             )
 
 
@@ -313,7 +354,9 @@ def _batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
             at, n_values = matrix.offset + start * matrix.strides[0], shape[0] * shape[1]
             values: Matrix = np.fromfile(path, matrix.dtype, n_values, offset=at)
             if len(values) != n_values:
-                raise InputError("was cut short while it was read", path=path)
+                raise InputError(
+                    "was cut short while it was read", path=path, code="truncated-file"
+                )
             yield pa.nulls(shape[0], pa.string()), values.reshape(shape)
 
 
@@ -326,10 +369,11 @@ def _matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matri
         rows = enumerate(lists.to_pylist())
         row = next(i for i, r in rows if r is None or None in r or len(r) != dimension)
         raise InputError(
-            f"has {sizes[row]} values, or nothing among them, and others have {dimension}",
+            f"has {sizes[row]} values, or an empty one; others have {dimension}",
             path=source.path,
             line=n_before + row + 1,
             field="vector",
+            code="bad-vectors",
         )
     values: Matrix = lists.flatten().to_numpy(zero_copy_only=False)
     return values.reshape(n, dimension)

@@ -60,7 +60,9 @@ class VectorShard:
             n_values = self.rows * self.dimension
             return np.fromfile(self.path, "<f2", n_values, offset=self.offset).reshape(shape)
         except ValueError as error:  # the shape, or the map, would end behind the file
-            raise InputError("was cut short while it was read", path=self.path) from error
+            raise InputError(
+                "was cut short while it was read", path=self.path, code="truncated-file"
+            ) from error
 
 
 def digest_texts(texts: pa.Array) -> str:
@@ -170,7 +172,8 @@ def _failure(lost: list[tuple[_Missing, FailedShard]], n_made: int) -> FailuresE
     names = ", ".join(sorted(p.path.name for p, _ in lost)[:5])
     return FailuresError(
         f"{len(lost):,} shards have no vectors ({names}), {n_made:,} are kept. "
-        f"{place.path.name} ({rows}): {why}. Run again with --resume"
+        f"{place.path.name} ({rows}): {why}. Run again with --resume",
+        code="counted-failures",
     )
 
 
@@ -225,18 +228,18 @@ def _stored(path: Path, key: str, recipe: dict[str, object]) -> VectorShard:
     again = "with the options of this build"
     if not (path.is_file() and marker.is_file()):
         allowed = f"`shard embed --shard` of every share, {again}"
-        raise InputError("is missing", path=path, allowed=allowed)
-    reason = "is damaged"  # a damaged marker vouches for nothing
+        raise InputError("is missing", path=path, allowed=allowed, code="missing-file")
+    reason, code = "is damaged", "hash-mismatch"  # a damaged marker vouches for nothing
     with suppress(InputError, KeyError, TypeError, ValueError):
         content = read_json(marker)
         if canonical_json(content["recipe"]) != canonical_json(recipe):
-            reason = "was made by another model"
+            reason, code = "was made by another model", "recipe-changed"
         elif content["sha256"] == sha256_file(path):
             if content["key"] == key:
                 return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
-            reason = "holds vectors of other texts"
+            reason, code = "contains vectors of other texts", "input-changed"
     allowed = f"the `shard embed --shard` that made it, run again {again}"
-    raise InputError(reason, path=path, allowed=allowed)
+    raise InputError(reason, path=path, allowed=allowed, code=code)
 
 
 def keep_shard(

@@ -50,10 +50,14 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
             folder.mkdir(parents=True)
             content.extractall(folder)
     except _DAMAGED as error:
-        raise InputError(f"is not a readable zip file ({error})", path=archive) from error
+        raise InputError(
+            f"is not a readable zip file ({error})", path=archive, code="bad-archive"
+        ) from error
     except OSError as error:
         if error.errno == errno.EINVAL:  # a seek to where the archive says that its parts are
-            raise InputError(f"is not a readable zip file ({error})", path=archive) from error
+            raise InputError(
+                f"is not a readable zip file ({error})", path=archive, code="bad-archive"
+            ) from error
         raise storage_error(error, folder) from error
     entries = [e for e in folder.iterdir() if e.name != "__MACOSX"]
     return entries[0] if len(entries) == 1 and entries[0].is_dir() else folder
@@ -68,6 +72,7 @@ def _check_room(archive: Path, size: int, folder: Path) -> None:
             f"unpacks to {size:,} bytes, and {free:,} are free in {there}",
             path=archive,
             allowed="free some space, or unpack it elsewhere and name the folder",
+            code="disk-full",
         )
 
 
@@ -80,10 +85,12 @@ def _check_entry(archive: Path, entry: zipfile.ZipInfo) -> None:
             f"the entry {entry.orig_filename!r} would leave the folder",
             path=archive,
             allowed="relative names without '..'",
+            code="link-outside",
         )
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise InputError(
             f"the entry {entry.orig_filename!r} is a symbolic link",
             path=archive,
             allowed="files and folders",
+            code="link-outside",
         )

@@ -54,7 +54,7 @@ def read_known_fields(
             raise InputError(
                 "is not a field of this file", path=path, line=number, field=name,
                 allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it "
-                "out",
+                "out", code="unknown-field"
             )  # fmt: skip
         n_lines += 1
         all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
@@ -83,7 +83,9 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
     try:
         return bytes(value).decode() or None
     except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8", path=path, line=line, field="metadata") from error
+        raise InputError(
+            "is not UTF-8", path=path, line=line, field="metadata", code="bad-encoding"
+        ) from error
 
 
 def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
@@ -120,13 +122,14 @@ def _joined(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Membe
             own = msgspec.json.decode(metadata, type=_Members)
         except msgspec.ValidationError as error:
             raise InputError(
-                "is no object, so that further fields cannot join it", path=path, line=number,
+                "is not an object, so further fields cannot be added to it", path=path, line=number,
                 field="metadata", allowed="a JSON object, or --extra-fields ignore",
+                code="wrong-type"
             ) from error  # fmt: skip
     both = next((name for name in extra if name in own), None)
     if both is not None:
         raise InputError(
-            "stands in metadata, too", path=path, line=number, field=both,
-            allowed="one of the two, or --extra-fields ignore",
+            "is also a field of metadata", path=path, line=number, field=both,
+            allowed="one of the two, or --extra-fields ignore", code="duplicate-key"
         )  # fmt: skip
     return msgspec.Raw(msgspec.json.encode(own | extra))

@@ -18,7 +18,7 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.io.jsonlines import json_fault, require_unique_names
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = ".citeforge.tmp"
@@ -122,19 +122,21 @@ def sweep(folder: Path) -> None:
 
 
 def storage_error(error: OSError, path: Path | str | None) -> InputError:
-    """Turn an operating-system error at ``path`` into one clear line."""
+    """Describe an operating system's error at ``path`` in one line."""
     if error.errno in _FULL:
         return InputError(
             f"the disk is full or a size limit is reached ({error.strerror})",
             path=path,
             allowed="free some space and run the same command again",
+            code="disk-full",
         )
     if error.errno == errno.ENOENT:
-        return InputError("is gone, or was never there", path=error.filename or path)
+        return InputError("does not exist", path=error.filename or path, code="missing-file")
     return InputError(
         f"cannot be written: {error.strerror or error}",
         path=path,
         allowed="a place that you may write to",
+        code="storage",
     )
 
 
@@ -180,7 +182,7 @@ def sha256_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise read_error(error, path) from error
 
 
 def digest_folder(folder: Path) -> str:
@@ -199,7 +201,7 @@ def read_json(path: Path) -> Any:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise read_error(error, path) from error
     return parse_json(content.removeprefix(codecs.BOM_UTF8), path)
 
 
@@ -216,12 +218,14 @@ def parse_json(content: bytes, path: Path) -> Any:
         return value
     except UnicodeDecodeError as error:
         place = content.count(b"\n", 0, error.start) + 1
-        raise InputError(f"is not UTF-8 (byte {error.start})", path=path, line=place) from error
+        raise InputError(
+            f"is not UTF-8 (byte {error.start})", path=path, line=place, code="bad-encoding"
+        ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
         fault = json_fault(content, error)
-        raise InputError(f"is not JSON ({fault})", path=path, line=line) from error
+        raise InputError(f"is not JSON ({fault})", path=path, line=line, code="bad-json") from error
 
 
 def remove_tree(path: Path) -> None:

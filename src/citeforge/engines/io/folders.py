@@ -53,7 +53,10 @@ def beside(out: Path, ending: str) -> Path:
     """
     if out.name in ("", "..", "."):
         raise InputError(
-            "is not the name of a folder to make", path=out, allowed="a new name, such as out/NAME"
+            "is not the name of a folder to make",
+            path=out,
+            allowed="a new name, such as out/NAME",
+            code="wrong-value",
         )
     return out.with_name(out.name + ending)
 
@@ -64,13 +67,14 @@ def check_out(out: Path) -> None:
     Raises:
         InputError: a link, a mount point, or a file.
     """
-    for is_wrong, reason, allowed in (
-        (out.is_symlink(), "is a symbolic link", "the name of the folder itself"),
-        (out.is_mount(), "is a mount point, which cannot be replaced", "a folder inside it"),
-        (out.exists() and not out.is_dir(), "is a file", "the name of a folder to make"),
+    is_file = out.exists() and not out.is_dir()
+    for is_wrong, code, reason, allowed in (
+        (out.is_symlink(), "link-outside", "is a symbolic link", "the name of the folder itself"),
+        (out.is_mount(), "not-a-folder", "is a mount point", "a folder inside it"),
+        (is_file, "not-a-folder", "is a file", "the name of a folder to make"),
     ):
         if is_wrong:
-            raise InputError(reason, path=out, allowed=allowed)
+            raise InputError(reason, path=out, allowed=allowed, code=code)
 
 
 def is_taken(out: Path) -> bool:
@@ -114,6 +118,7 @@ def file_lock(
             f"is being written by {_holder(lock)}",
             path=target,
             allowed=f"wait until it has ended, or {instead}",
+            code="locked",
         ) from None
     except _UnsignedLockError:
         lock.unlink(missing_ok=True)
@@ -123,9 +128,10 @@ def file_lock(
             raise
         lock.unlink(missing_ok=True)  # nobody can hold it
         raise InputError(
-            f"lies on a file system without locks ({error.strerror})",
+            f"is on a file system without locks ({error.strerror})",
             path=target,
             allowed=f"{instead} on a local disk; move it afterwards",
+            code="storage",
         ) from error
     try:
         yield mutex.lock_counter == 1
@@ -181,7 +187,10 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
             out.parent.mkdir(parents=True, exist_ok=True)
             if root.is_symlink() or (root.exists() and not root.is_dir()):
                 raise InputError(
-                    "is not a working folder of citeforge", path=root, allowed="another --out"
+                    "is not a working folder of citeforge",
+                    path=root,
+                    allowed="another --out",
+                    code="foreign-file",
                 )
             root.mkdir(exist_ok=True)
             ours = {*names, LOCK, OLD}
@@ -223,9 +232,10 @@ def refuse_strangers(folder: Path, names: list[str]) -> None:
     """
     listed = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
     raise InputError(
-        f"holds what citeforge did not write: {listed}",
+        f"contains files that citeforge did not write: {listed}",
         path=folder,
         allowed="another --out, or move these files away first",
+        code="foreign-file",
     )
 
 
@@ -271,7 +281,10 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
         if is_taken(out):
             if strangers is None:
                 raise InputError(
-                    "exists already and is not empty", path=out, allowed="another --out"
+                    "exists already and is not empty",
+                    path=out,
+                    allowed="another --out",
+                    code="output-exists",
                 )
             names = strangers(out)
             if names:
@@ -331,7 +344,9 @@ def finish_amendments(folder: Path) -> None:
 
 def _refuse_link(path: Path) -> None:
     if path.is_symlink():
-        raise InputError("is a symbolic link", path=path, allowed="remove it: it leads elsewhere")
+        raise InputError(
+            "is a symbolic link", path=path, allowed="remove the link", code="link-outside"
+        )
 
 
 def _move_amendments(folder: Path) -> None:

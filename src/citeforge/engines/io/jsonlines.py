@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar, cast
 
 import msgspec
 
-from citeforge.schemas.errors import InputError, suggestion
+from citeforge.schemas.errors import InputError, read_error, suggestion
 from citeforge.schemas.text import printable
 
 
@@ -92,10 +92,10 @@ def require_unique_names(
         _scan(content.decode().lstrip(" \t\r\n"), 0)
     except _RepeatedNameError as error:
         raise InputError(
-            f"the name {printable(str(error))} stands twice in one object",
+            f"duplicate key {printable(str(error))} in one object",
             path=path,
             line=line,
-            allowed="each name once; readers of JSON differ in which of the two they take",
+            code="duplicate-key",
         ) from error
 
 
@@ -105,7 +105,8 @@ LARGEST_UNPACKED = 1 << 28
 """Bytes that a .gz file may hold where it is read whole."""
 _BOM = b"\xef\xbb\xbf"
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
-_UNKNOWN = re.compile(r"unknown field `(.*)`")
+_UNKNOWN = re.compile(r"unknown field `([^`]*)`")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -120,7 +121,7 @@ def open_bytes(path: Path) -> IO[bytes]:
         file = path.open("rb")
         is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        raise read_error(error, path) from error
     return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
 
 
@@ -193,6 +194,7 @@ def _whole(path: Path, number: int, line: bytes) -> bytes:
             path=path,
             line=number,
             allowed="one record a line",
+            code="too-large",
         )
     return text
 
@@ -214,6 +216,7 @@ def read_all(path: Path) -> bytes:
             path=path,
             allowed="a file of this kind is read whole; unpack it with gunzip if it is what it "
             "should be",
+            code="too-large",
         )
     return content
 
@@ -254,9 +257,10 @@ def read_errors(path: Path) -> Iterator[None]:
             f"the gzip data is damaged or cut short ({error})",
             path=path,
             allowed="fetch or compress the file again",
+            code="bad-archive",
         ) from error
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror or error}", path=path) from error
+        raise read_error(error, path) from error
 
 
 def decode_line(
@@ -280,6 +284,7 @@ def decode_line(
             path=path,
             line=number,
             allowed="one complete JSON object on each line",
+            code="bad-json",
         ) from error
 
 
@@ -296,6 +301,7 @@ def decode_text(path: Path, number: int, line: bytes) -> str:
             path=path,
             line=number,
             allowed="lines end with LF; convert with: sed -i 's/\\r$//' FILE",
+            code="bad-encoding",
         )
     return text
 
@@ -312,12 +318,16 @@ def decode_utf8(path: Path, number: int, line: bytes) -> str:
             path=path,
             line=1,
             allowed="save the file as UTF-8 without BOM",
+            code="bad-encoding",
         )
     try:
         return line.decode()
     except UnicodeDecodeError as error:
         raise InputError(
-            f"is not UTF-8 (byte {error.start + 1} of the line)", path=path, line=number
+            f"is not UTF-8 (byte {error.start + 1} of the line)",
+            path=path,
+            line=number,
+            code="bad-encoding",
         ) from error
 
 
@@ -328,11 +338,18 @@ def _validation_error(
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)
     place, unknown = _PATH.search(message), _UNKNOWN.search(message)
+    missing = _MISSING.search(message)
     field = place.group(1) if place else None
     reason, allowed = _PATH.sub("", message), f"fields: {names}"
+    code = "wrong-type" if "`, got `" in message else "wrong-value"
+    if missing:
+        field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
+        code = "missing-field"
+    elif unknown:
+        code = "unknown-field"
     if unknown and not place:
         field, reason = unknown.group(1), "is not a field of this file"
         allowed = f"the fields are {names}{suggestion(field, fields)}"
         if home := next((name for name in ("metadata", "meta") if name in fields), ""):
             allowed += f"; further data goes into {home}"
-    return InputError(reason, path=path, line=number, field=field, allowed=allowed)
+    return InputError(reason, path=path, line=number, field=field, allowed=allowed, code=code)

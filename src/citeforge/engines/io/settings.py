@@ -27,7 +27,12 @@ def settings_file() -> Path | None:
     if path.is_file():
         return path
     if text:
-        raise InputError(f"{NAMED} names no file", path=path, allowed="a file like citeforge.toml")
+        raise InputError(
+            f"{NAMED} does not name a file",
+            path=path,
+            allowed="a file like citeforge.toml",
+            code="missing-file",
+        )
     return None
 
 
@@ -44,14 +49,16 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is no TOML file: {error}", path=path) from error
+        raise InputError(f"is not TOML ({error})", path=path, code="bad-toml") from error
     words = {}
     for key, value in content.items():
         if key not in names:
             raise InputError(
-                f"{key!r} is no setting{suggestion(key, names)}",
+                f"unknown setting {key!r}{suggestion(key, names)}",
                 path=path,
+                field=key,
                 allowed=f"settings: {', '.join(sorted(names))}",
+                code="unknown-field",
             )
         words[key] = _word(path, key, value)
     return words
@@ -63,7 +70,9 @@ def _word(path: Path, key: str, value: Any) -> str:
     if isinstance(value, int | float | str):
         return str(value)
     raise InputError(
-        f"the value of {key!r} is neither a number nor a text",
+        "is neither a number nor a text",
         path=path,
+        field=key,
         allowed='such as rpm = 60, price = [0.15, 0.60] or device = "cpu"',
+        code="wrong-type",
     )

@@ -44,7 +44,9 @@ class Store:
         with ExitStack() as stack, store_errors(path):
             self.is_first = not readonly and stack.enter_context(_write_lock(path))
             if readonly and not path.exists():
-                raise InputError("does not exist", path=path, allowed=_OLD_STORE)
+                raise InputError(
+                    "does not exist", path=path, allowed=_OLD_STORE, code="missing-file"
+                )
             if not readonly and not (path.exists() and path.stat().st_size):
                 self._make()
             self._check()
@@ -105,7 +107,10 @@ class Store:
             (check,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if application != self.APPLICATION:
             raise InputError(
-                "is another kind of database", path=self.path, allowed="a store of this kind"
+                "is another kind of database",
+                path=self.path,
+                allowed="a store of this kind",
+                code="bad-store",
             )
         if version > self.VERSION:
             raise InputError(
@@ -113,6 +118,7 @@ class Store:
                 f"this one reads up to {self.VERSION})",
                 path=self.path,
                 allowed="a newer citeforge, or another store",
+                code="wrong-version",
             )
         if check != "ok":
             raise sqlite3.DatabaseError(check)
@@ -155,27 +161,34 @@ def store_errors(path: Path) -> Iterator[None]:
                 f"is locked by another program for more than {BUSY_SECONDS:.0f} s",
                 path=path,
                 allowed="wait for it, or name another store",
+                code="locked",
             ) from error
         if "readonly" in text:
             raise InputError(
-                "is read-only", path=path, allowed="make it writable, or use replay:FILE"
+                "is read-only",
+                path=path,
+                allowed="make it writable, or use replay:FILE",
+                code="storage",
             ) from error
         code = getattr(error, "sqlite_errorcode", None)
         io_error = code is not None and code & 0xFF == sqlite3.SQLITE_IOERR
         if "full" in text or (io_error and _full(path)):
-            raise InputError("the disk is full", path=path, allowed="free some space") from error
+            raise InputError(
+                "the disk is full", path=path, allowed="free some space", code="disk-full"
+            ) from error
         if code is None:  # Python's own: a text that is not UTF-8
             raise _damaged(path, error) from error
-        raise InputError(f"cannot be opened ({text})", path=path) from error
+        raise InputError(f"cannot be opened ({text})", path=path, code="storage") from error
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
         raise _damaged(path, error) from error
 
 
 def _damaged(path: Path, error: Exception) -> InputError:
     return InputError(
-        f"is damaged or no store ({error})",
+        f"is damaged, or not a store ({error})",
         path=path,
         allowed="restore a copy, or name another store; the file was not touched",
+        code="bad-store",
     )
 
 

@@ -253,7 +253,9 @@ def _batches(
     """
     most, size = unpacked(path, file, schema.names), path.stat().st_size
     if most.page > LARGEST_BATCH:
-        raise InputError(f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS)
+        raise InputError(
+            f"a page unpacks to {most.page:,} bytes", path=path, allowed=_FAR_LESS, code="too-large"
+        )
     allowance = max(_PIECE_BYTES >> 1, LARGEST_RATIO * size)
     harmless = most.file < _HARMLESS_RATIO * size
     at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(most.page, 1)))
@@ -279,6 +281,7 @@ def _batches(
                     path=path,
                     field=largest,
                     allowed=_FAR_LESS,
+                    code="too-large",
                 )
             yield piece
         if not of_file:  # no row shows whether the types are right
@@ -313,19 +316,32 @@ def _require(path: Path, names: list[str], there: list[str]) -> None:
     missing = [n for n in names if n not in there]
     twice = next((n for n in names if there.count(n) > 1), None)
     if twice is not None:
-        raise InputError("is there twice", path=path, field=twice, allowed=_DAMAGED)
+        raise InputError(
+            "is a duplicate column",
+            path=path,
+            field=twice,
+            allowed=_DAMAGED,
+            code="schema-mismatch",
+        )
     if missing:
         raise InputError(
-            f"lacks the columns {', '.join(missing)}",
+            f"has no column {', '.join(missing)}",
             path=path,
             allowed=f"columns: {', '.join(names)}",
+            code="schema-mismatch",
         )
 
 
 def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
     for name in table.schema.names:
         if not schema.field(name).nullable and table[name].null_count:
-            raise InputError("is empty in some row", path=path, field=name, allowed=_DAMAGED)
+            raise InputError(
+                "has an empty value",
+                path=path,
+                field=name,
+                allowed=_DAMAGED,
+                code="schema-mismatch",
+            )
 
 
 @contextmanager
@@ -339,5 +355,8 @@ def parquet_errors(path: Path) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException, UnicodeDecodeError, MemoryError) as error:
         raise InputError(
-            f"is not a readable Parquet file ({str(error)[:120]})", path=path, allowed=_DAMAGED
+            f"is not a readable Parquet file ({str(error)[:120]})",
+            path=path,
+            allowed=_DAMAGED,
+            code="bad-parquet",
         ) from error

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_utf8, raw_lines
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, field_code, read_error
 
 M = TypeVar("M", bound=BaseModel)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -46,25 +46,30 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
                     continue
                 if len(cells) != len(header):
                     raise InputError(
-                        f"has {len(cells)} cells, and the header {len(header)}",
+                        f"has {len(cells)} cells; the header has {len(header)}",
                         path=path,
                         line=reader.line_num,
                         allowed="as many cells in every row; quotes around those with a comma, a "
                         "quote or a line end",
+                        code="bad-csv",
                     )
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         line = None if reader is None else reader.line_num
-        raise InputError(f"is not a readable CSV file ({error})", path=path, line=line) from error
+        raise InputError(
+            f"is not a readable CSV file ({error})", path=path, line=line, code="bad-csv"
+        ) from error
 
 
 def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
     missing = [n for n in needed if n not in header]
     if missing:
-        raise InputError(f"lacks the columns {', '.join(missing)}", path=path, line=1)
+        raise InputError(
+            f"has no column {', '.join(missing)}", path=path, line=1, code="missing-field"
+        )
     if len(set(header)) < len(header):
         twice = next(n for n in header if header.count(n) > 1)
-        raise InputError(f"has the column {twice!r} twice", path=path, line=1)
+        raise InputError(f"duplicate column {twice!r}", path=path, line=1, code="duplicate-key")
 
 
 def read_yaml(path: Path) -> Any:
@@ -93,22 +98,33 @@ def read_yaml(path: Path) -> Any:
                 if isinstance(key, yaml.ScalarNode):
                     if key.value in keys:
                         line = key.start_mark.line + 1
-                        raise InputError(f"has {key.value!r} twice", path=path, line=line)
+                        raise InputError(
+                            f"duplicate key {key.value!r}",
+                            path=path,
+                            line=line,
+                            code="duplicate-key",
+                        )
                     keys.add(key.value)
             return super().construct_mapping(node, deep)
 
     try:
         return yaml.load(path.read_text(encoding="utf-8"), Loader=Tree)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read ({error})", path=path) from error
+    except OSError as error:
+        raise read_error(error, path) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8 ({error})", path=path, code="bad-encoding") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line + 1 if mark is not None else None
         reason = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise InputError(f"is not YAML ({reason})", path=path, line=line) from error
+        raise InputError(
+            f"is not YAML ({reason})", path=path, line=line, code="bad-yaml"
+        ) from error
     except (ValueError, RecursionError) as error:
         # Dates that no calendar has, numbers of thousands of digits, nesting without end.
-        raise InputError(f"holds what YAML cannot mean ({str(error)[:200]})", path=path) from error
+        raise InputError(
+            f"contains an impossible value ({str(error)[:200]})", path=path, code="bad-yaml"
+        ) from error
 
 
 def validated(
@@ -141,6 +157,7 @@ def validated(
                 f"has {name.replace('_', ' ')} {theirs}; this citeforge reads up to {newest}",
                 path=path,
                 allowed="a newer citeforge",
+                code="wrong-version",
             )
     try:
         return record.model_validate(content)
@@ -150,7 +167,14 @@ def validated(
         field = ".".join(filter(None, (place, *parts)))[:200]
         message = first["msg"].removeprefix("Value error, ")
         line = None if place else yaml_line(path, first["loc"])
-        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+        raise InputError(
+            message,
+            path=path,
+            line=line,
+            field=field,
+            allowed=allowed,
+            code=field_code(first["type"]),
+        ) from error
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:

@@ -24,7 +24,10 @@ def load_model(settings: NliSettings) -> NliModel:
     architecture = settings.profile.architecture
     if settings.openvino is not None:
         if architecture != "classifier":
-            raise UsageError(f"--runtime openvino: computes classifiers, not {architecture} models")
+            raise UsageError(
+                f"--runtime openvino runs classifiers, not {architecture} models",
+                code="conflicting-options",
+            )
         require_openvino(settings.device, "--runtime openvino")
     with loading_errors(
         f"is not an NLI model that can be loaded with the profile {settings.profile.name}",

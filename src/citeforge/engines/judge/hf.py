@@ -99,9 +99,10 @@ class HfJudge:
             return mnli
         more = f"; labels: {', '.join(labels.values())}" if classifies else ""
         raise InputError(
-            f"has no judge profile: how it is asked, and what its answers mean, is not known{more}",
+            f"has no judge profile, which defines its prompt and its answers{more}",
             path=self.name,
             allowed=f"--judge-profile FILE.yaml or one of {', '.join(built_in_profiles())}",
+            code="missing-option",
         )
 
     @cached_property

@@ -50,8 +50,9 @@ class LlmJudge:
         self.profile = profile or profile_of_model(llm.model) or built_in_profiles()[BINARY]
         if not self.profile.messages or self.profile.template:
             raise UsageError(
-                f"--judge-profile {self.profile.name}: is asked with hf:MODEL; of an endpoint take "
-                "llm-binary, llm-three-level or a profile with messages alone"
+                f"--judge-profile {self.profile.name} is for hf:MODEL; for an endpoint use "
+                "llm-binary, llm-three-level or a profile that has messages only",
+                code="conflicting-options",
             )
         self._binary = self.profile == built_in_profiles()[BINARY]
         self._format = _reply_format(self.profile)

@@ -95,13 +95,19 @@ class TableJudge:
                     f"has verdict {str(row.verdict).lower()} and support {row.support!r}",
                     path=path,
                     line=line,
-                    allowed="true for full support alone, and no support beside undecided",
+                    allowed="verdict true with full support only, and no support with undecided",
+                    code="wrong-value",
                 )
             support = None if row.support is None else LEVELS[row.support]
             verdict = Verdict(entailed, row.margin, support=support, undecided=undecided)
             before = self._verdicts.setdefault(key, verdict)
             if replace(before, margin=None) != replace(verdict, margin=None):
-                raise InputError("gives a pair another verdict than before", path=path, line=line)
+                raise InputError(
+                    "contradicts an earlier verdict on the same pair",
+                    path=path,
+                    line=line,
+                    code="duplicate-id",
+                )
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
         hashes = []
@@ -111,11 +117,12 @@ class TableJudge:
         ):
             if (text is None) == (sha is None):
                 raise InputError(
-                    "must be given once",
+                    "is missing, or is there as text and as sha256",
                     path=self.path,
                     line=line,
                     field=name,
                     allowed=f"{name} or {name}_sha256",
+                    code="wrong-value",
                 )
             hashes.append(sha.lower() if sha is not None else text_hash(text or ""))
         return hashes[0], hashes[1]

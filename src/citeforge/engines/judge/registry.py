@@ -49,7 +49,9 @@ def make_judge(name: str, **settings: Any) -> Judge:
     """
     made = JudgeSettings(**settings)
     if made.hf.profile is not None and name.partition(":")[0] in ("lexical", "table"):
-        raise UsageError(f"--judge-profile says how a model is asked; {name} is none")
+        raise UsageError(
+            f"--judge-profile applies to models; {name} is not one", code="option-without-effect"
+        )
     return JUDGES.make(name, made)
 
 

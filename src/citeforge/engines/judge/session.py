@@ -137,8 +137,9 @@ class JudgeSession:
         again = getattr(judge, "repeated", None)
         if repeats > 1 and again is None:
             raise UsageError(
-                f"--judge-repeats {repeats}: {judge.signature} says the same every time, so that "
-                "repeats tell nothing; they are for LLM judges (openai:MODEL, vllm:MODEL)"
+                f"--judge-repeats {repeats}: {judge.signature} decides the same every time; "
+                "repeats are for LLM judges (openai:MODEL, vllm:MODEL)",
+                code="option-without-effect",
             )
         self._judges = [judge, *(again(i) for i in range(1, repeats) if again is not None)]
         self._identities = [one.identity() for one in self._judges]
@@ -257,7 +258,9 @@ class JudgeSession:
             raise self._wrong(f"decided {decision!r}", _VERDICT)
 
     def _wrong(self, message: str, allowed: str) -> InputError:
-        return InputError(f"the judge {self.judge.signature} {message}", allowed=allowed)
+        return InputError(
+            f"the judge {self.judge.signature} {message}", allowed=allowed, code="broken-plugin"
+        )
 
     def _key(self, pair: Pair) -> str:
         return verdict_key(self._identities[self.repeat], pair)

@@ -68,7 +68,9 @@ class Budget:
             UsageError: a limit without a price.
         """
         if limit is not None and price is None:
-            raise UsageError("--max-cost needs --price IN,OUT (per million tokens)")
+            raise UsageError(
+                "--max-cost requires --price IN,OUT (per million tokens)", code="missing-option"
+            )
         self._price = price
         self._limit = limit
         self.tokens = spent
@@ -90,7 +92,10 @@ class Budget:
             return 0.0
         completion = call.most_tokens
         if completion is None:
-            raise UsageError("--max-cost needs a limit on the answer (max_tokens) of every request")
+            raise UsageError(
+                "--max-cost requires a limit on the answer (max_tokens) of every request",
+                code="missing-option",
+            )
         bound = self._price.cost(most_prompt_tokens(call), completion)
         async with self._freed:
             while (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
@@ -116,5 +121,6 @@ class BudgetError(FailuresError):
     def __init__(self, spent: float, limit: float) -> None:
         super().__init__(
             f"stopped before --max-cost {limit:g} is passed (spent {spent:.4f} in all runs); "
-            "what was answered is stored; raise --max-cost and run again"
+            "what was answered is stored; raise --max-cost and run again",
+            code="budget",
         )

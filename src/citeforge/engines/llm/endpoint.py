@@ -108,6 +108,7 @@ class Endpoint:
                 f"({len(failures):,} of {len(results):,} calls failed)",
                 path=f"openai:{self.model}",
                 allowed=allowed,
+                code="endpoint-failed",
             )
         return [r.numbers for r in results if isinstance(r, LlmReply)]
 
@@ -185,10 +186,12 @@ class _Run(Generic[C]):
             return
         if result.reason == "unauthorised" or self.failed >= self.options.give_up_after:
             many = "call" if self.failed == 1 else f"{self.failed} calls"
+            refused = result.reason == "unauthorised"
             self.stop = self.stop or InputError(
                 f"the first {many} failed: {result.message}",
                 path=self.options.endpoint,
                 allowed=f"check the model, --base-url and {KEY_VARIABLE}; see: citeforge doctor",
+                code="endpoint-refused" if refused else "endpoint-failed",
             )
 
     def _note(self) -> str:
@@ -279,11 +282,11 @@ class Keeping:
     def error(self) -> CiteforgeError:
         """Why the run ended, and where the answers are."""
         assert self.broken is not None
-        note = f"{self._n_kept:,} answers that were paid for meanwhile are kept"
-        where = f"{note} in {self._path}, which the next run with this store takes in"
+        note = f"{self._n_kept:,} paid answers are kept"
+        where = f"{note} in {self._path}; the next run with this store imports them"
         if self._n_lost:
-            where += f"; {self._n_lost:,} could be kept nowhere"
-        return InputError(f"{self.broken}; {where}")
+            where += f"; {self._n_lost:,} are lost"
+        return InputError(f"{self.broken}; {where}", code=self.broken.code)
 
 
 def room_for(calls: Iterable[Call], model: str, at_once: int) -> int:

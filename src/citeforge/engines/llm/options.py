@@ -99,19 +99,24 @@ def make_client(options: ClientOptions) -> Any:
     key = (os.environ.get(KEY_VARIABLE) or "").strip()
     if not (key.isascii() and key.isprintable()):
         raise InputError(
-            "holds characters that no key has", path=KEY_VARIABLE, allowed="set it to the key alone"
+            "is not a key: it contains characters that no key has",
+            path=KEY_VARIABLE,
+            allowed="set it to the key alone",
+            code="wrong-value",
         )
     if not key and not url:
         raise InputError(
             f"{KEY_VARIABLE} is not set",
-            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` tells "
+            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
             "what needs neither",
+            code="missing-key",
         )
     if url and not _is_http(url):
         raise InputError(  # without the URL, which may hold a password or a key
-            "is no http(s) URL of an endpoint",
+            "is not an http(s) URL of an endpoint",
             path="--base-url" if options.base_url else URL_VARIABLE,
             allowed="e.g. http://localhost:8000/v1",
+            code="bad-option",
         )
     # Retries are ours: the SDK's know nothing of the rate, the budget and the store.
     return AsyncOpenAI(

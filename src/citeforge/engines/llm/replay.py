@@ -167,9 +167,10 @@ class ReplayStore(Store):
             return decode(text)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
             raise InputError(
-                f"is damaged: the answer {key} is no JSON ({str(error)[:120]})",
+                f"is damaged: the answer {key} is not JSON ({str(error)[:120]})",
                 path=self.path,
                 allowed="restore a copy, or name another store; the file was not touched",
+                code="bad-store",
             ) from error
 
     def import_rows(
@@ -276,10 +277,10 @@ def _checked_answer(row: ExportedRow, source: Path | None, line: int) -> LlmRepl
         expected = request_key(row.payload, row.sample)
     except (ValueError, msgspec.MsgspecError) as error:
         message = f"is not an exported answer ({error!r})"
-        raise InputError(message, path=source, line=line) from error
+        raise InputError(message, path=source, line=line, code="bad-store") from error
     if row.key != expected:
-        message = "the key is not that of the payload"
-        raise InputError(message, path=source, line=line, field="key")
+        message = "does not match the payload"
+        raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
     return answer
 
 
@@ -333,6 +334,7 @@ def spilled_rows(path: Path) -> Iterator[ExportedRow]:
                     f"is not a kept answer ({error})",
                     path=path,
                     line=number,
-                    allowed="what an earlier run wrote here; remove the file to do without it",
+                    allowed="what an earlier run wrote; remove the file to continue without it",
+                    code="bad-store",
                 ) from error
             yield row

@@ -159,9 +159,10 @@ class ReplayLlm:
         models = list(self.store.stats().models)
         if model is None and len(models) != 1:
             raise InputError(
-                f"holds answers of {len(models)} models ({', '.join(models) or 'none'})",
+                f"contains answers of {len(models)} models ({', '.join(models) or 'none'})",
                 path=path,
                 allowed="name one: replay:FILE#MODEL",
+                code="missing-option",
             )
         self.model = model or models[0]
 
@@ -182,10 +183,11 @@ class ReplayLlm:
             first = next(iter(missing.values()))
             start = first.messages[-1][1][:80] if first.messages else ""
             raise InputError(
-                f"lacks {len(missing)} of {len(requests)} answers of {self.model} "
+                f"{len(missing)} of {len(requests)} answers of {self.model} are missing "
                 f"(first request: {start!r}…)",
                 path=self.path,
                 allowed="the store of a complete run with the same prompts and parameters",
+                code="not-stored",
             )
 
         return ask_once(requests, self.model, self.store, settle, refuse)
@@ -208,7 +210,9 @@ class TemplateWriter:
         try:
             self._templates = {n: environment.from_string(t) for n, t in templates.items()}
         except TemplateError as error:
-            raise InputError(f"is not a Jinja template ({error})", path="template") from error
+            raise InputError(
+                f"is not a Jinja template ({error})", path="template", code="bad-template"
+            ) from error
 
     def identity(self) -> dict[str, Any]:
         return {"name": "template", "templates_sha256": self._digest}
@@ -228,7 +232,9 @@ class TemplateWriter:
         try:
             text = bounded_text(self._templates[request.task], request.values)
         except TemplateError as error:
-            raise InputError(f"cannot be filled in ({error})", path=request.task) from error
+            raise InputError(
+                f"cannot be filled in ({error})", path=request.task, code="bad-template"
+            ) from error
         return LlmReply(text, model="template")
 
 
@@ -263,7 +269,10 @@ def make_llm(name: str, **settings: Any) -> Llm:
 
 def _template_writer(settings: LlmSettings) -> Llm:
     if settings.templates is None:
-        raise UsageError("--llm template: this command has no templates; name openai: or replay:")
+        raise UsageError(
+            "--llm template: this command has no templates; name openai: or replay:",
+            code="unsupported",
+        )
     return TemplateWriter(settings.templates)
 
 

@@ -141,6 +141,7 @@ def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE
             f"cannot be used by mauve-text ({str(error)[:120]})",
             path=model,
             allowed="a GPT-2 or BERT model whose folder name says so",
+            code="bad-model",
         ) from error
     return float(result.mauve)
 

@@ -74,9 +74,10 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
         return "bf16"
     if compute == "bf16":
         raise UsageError(
-            f"--compute bf16: the {'processor' if on_cpu else device} here does not multiply in "
-            "bfloat16 (AVX512-BF16 or AMX); --compute fp32 runs anywhere, and a build begun in "
-            "bf16 goes on where it began, or anew with another --out"
+            f"--compute bf16: this {'processor' if on_cpu else device} has no bfloat16 arithmetic "
+            "(AVX512-BF16 or AMX); use --compute fp32, which runs anywhere; a build that was "
+            "begun in bf16 resumes only where it began, or restarts with another --out",
+            code="unsupported",
         )
     return "int8" if on_cpu and cpu_has_vnni() and _has_openvino() else "fp32"
 
@@ -93,7 +94,10 @@ def require_openvino(device: str, option: str) -> Accelerator:
         MissingExtraError: the extra ``fast`` is not there.
     """
     if device_of(device) != "cpu":
-        raise UsageError(f"{option}: runs on a CPU, not on {device}; add --device cpu, or drop it")
+        raise UsageError(
+            f"{option} runs on a CPU, not on {device}; add --device cpu, or drop {option}",
+            code="conflicting-options",
+        )
     openvino = cast(Accelerator, plugins.built_in("compute", "openvino"))
     for module in _LIBRARIES:
         require(module)

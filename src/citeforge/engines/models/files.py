@@ -46,7 +46,12 @@ def find_model(
     if folder.is_dir():
         files = sorted(f for f in folder.rglob("*") if f.suffix in (*_WEIGHTS, *_OTHERS))
         if weights != "" and not any(f.suffix in _WEIGHTS for f in files):
-            raise InputError("holds no model weights", path=folder, allowed="model.safetensors")
+            raise InputError(
+                "contains no model weights",
+                path=folder,
+                allowed="model.safetensors",
+                code="bad-model",
+            )
         content = {f.relative_to(folder).as_posix(): sha256_file(f) for f in files}
         return Located(folder, {"folder_sha256": digest(content)})
     from huggingface_hub import snapshot_download
@@ -58,9 +63,10 @@ def find_model(
     except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         raise InputError(
-            f"cannot be had from the Hub ({reason[:160]})",
+            f"cannot be loaded from the Hub ({reason[:160]})",
             path=name,
             allowed=f"check the name and the network, or use {instead}",
+            code="missing-model",
         ) from error
     return Located(folder, {"revision": folder.name})
 
@@ -93,7 +99,7 @@ def loading_errors(
     except (*_UNLOADABLE, *_errors_of(safetensors="SafetensorError")) as error:  # type: ignore[misc]
         reason = next(iter(str(error).splitlines()), type(error).__name__)[:160]
         raise InputError(
-            f"{problem} ({reason})", path=path, field=field, allowed=allowed
+            f"{problem} ({reason})", path=path, field=field, allowed=allowed, code="bad-model"
         ) from error
 
 

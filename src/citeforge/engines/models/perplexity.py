@@ -44,7 +44,9 @@ class NgramModel:
         texts = list(training)
         tokens = [tokens_of(t) for t in texts if t.strip()]
         if not tokens:
-            raise InputError("has no text to train on", path="--perplexity ngram")
+            raise InputError(
+                "has no text to train on", path="--perplexity ngram", code="empty-text"
+            )
         grams, words = padded_everygram_pipeline(ORDER, tokens)
         # With a cut-off of 1 nltk maps unseen words to <UNK>, which Witten-Bell gives a share.
         self._model: Any = WittenBellInterpolated(ORDER, vocabulary=Vocabulary(unk_cutoff=1))

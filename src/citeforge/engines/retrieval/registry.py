@@ -17,7 +17,7 @@ from citeforge.schemas.models.choices import Choice
 
 
 def _no_embedder() -> Embedder:
-    raise UsageError("dense retrieval needs --embedder")
+    raise UsageError("dense retrieval requires --embedder", code="missing-option")
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,10 @@ class CrossEncoderReranker(_LocalReranker):
             model = CrossEncoder(str(self.located.folder), device=self.device)
         if model.num_labels != 1:
             raise InputError(
-                f"gives {model.num_labels} scores a pair", path=self.name, allowed=_ALLOWED
+                f"returns {model.num_labels} scores per pair; a reranker returns one",
+                path=self.name,
+                allowed=_ALLOWED,
+                code="bad-model",
             )
         return model
 
@@ -210,9 +213,10 @@ class MonoT5(_LocalReranker):
         missing = [w for w in words if w not in vocabulary]
         if missing:
             raise InputError(
-                f"has no token {missing[0]!r}, with which a monoT5 answers",
+                f"has no token {missing[0]!r}, which a monoT5 answers with",
                 path=self.name,
                 allowed=_ALLOWED,
+                code="bad-model",
             )
         places = [vocabulary[w] for w in words]
         begin = model.config.decoder_start_token_id

@@ -88,9 +88,10 @@ class TorchSearch:
         fitting = [top for top in tops if top is not None]
         if len(fitting) < len(tops):
             raise InputError(
-                "memory does not suffice to search one block for one query",
+                "out of memory while searching one block for one query",
                 path=self.device,
                 allowed="--device cpu, or a device that nothing else uses",
+                code="out-of-memory",
             )
         scores, rows = (self._torch.cat(pieces).numpy() for pieces in zip(*fitting, strict=True))
         return scores, rows

@@ -92,6 +92,7 @@ def _missing(what: str) -> InputError:
         what,
         allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "
         "(signed reference~seg:nupunkt)",
+        code="missing-extra",
     )
 
 

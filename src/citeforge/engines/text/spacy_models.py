@@ -36,4 +36,5 @@ def installed_pipeline(name: str) -> Any:
             path=name,
             allowed=f"pip install 'citeforge[ner]' for {_ENGLISH[0]}, "
             f"python -m spacy download {name}, or leave --ner out",
+            code="missing-model",
         ) from error

@@ -62,7 +62,7 @@ def judge_of(tools: Tools) -> JudgeSession:
         CannotError: there is none.
     """
     if tools.judge is None:
-        raise CannotError(NO_JUDGE)
+        raise CannotError(NO_JUDGE, code="missing-judge")
     return tools.judge
 
 
@@ -73,7 +73,7 @@ def segmenter_of(tools: Tools) -> Segmenter:
         CannotError: there is nothing.
     """
     if tools.segmenter is None:
-        raise CannotError(tools.why_no_segmenter or "needs a segmenter")
+        raise CannotError(tools.why_no_segmenter or "needs a segmenter", code="missing-model")
     return tools.segmenter
 
 
@@ -127,7 +127,7 @@ def means_by_answer(
             if (numbers := values(item, inputs)) is not None
         }
         if needs and not rows:
-            raise CannotError(f"needs {needs}")
+            raise CannotError(f"needs {needs}", code="no-gold")
         yield from means_of_columns(inputs, names, rows)
 
     return compute
@@ -150,7 +150,8 @@ def per_answer(value: Callable[[AnswerItem], float | None]) -> Compute:
                 raise InputError(
                     f"{measure.name} of the query {item.query!r} is {defined:g}, and its range is "
                     f"{measure.low:g} to {measure.range.high:g}",
-                    allowed="mend the plugin that gives the measure",
+                    allowed="mend the plugin that defines the measure",
+                    code="broken-plugin",
                 )
             return None if defined is None else (defined,)
 

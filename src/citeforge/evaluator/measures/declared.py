@@ -162,7 +162,8 @@ class CutoffForm:
             return None
         if not _CUTOFF.fullmatch(cutoff):
             raise UsageError(
-                f"measure {name!r}: after @ stands the number of passages that are looked at, a "
-                f"whole number of at least 1, as in {self.base}@5"
+                f"measure {name!r}: @ is followed by the number of passages to look at, a whole "
+                f"number of at least 1, as in {self.base}@5",
+                code="bad-option",
             )
         return self.make(int(cutoff))

@@ -15,7 +15,9 @@ def rouge_scorer(stemmer: bool) -> Any:
     try:
         from rouge_score.rouge_scorer import RougeScorer
     except ImportError as error:
-        raise CannotError("needs rouge-score: pip install 'citeforge[scores]'") from error
+        raise CannotError(
+            "needs rouge-score: pip install 'citeforge[scores]'", code="missing-extra"
+        ) from error
     return RougeScorer(["rougeLsum"], use_stemmer=stemmer)
 
 

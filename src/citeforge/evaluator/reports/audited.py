@@ -37,13 +37,14 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
             raise InputError(
                 f"{file.system} was scored on {file.benchmark}@{file.benchmark_hash[:8]}, and this "
                 f"is {package.name}@{package.hash[:8]}",
-                path=folder, allowed="the benchmark of the score files",
+                path=folder, allowed="the benchmark of the score files", code="wrong-benchmark"
             )  # fmt: skip
     audit = audit_of(package)
     if audit is None:
         raise InputError(
-            "has no audit of these tables", path=folder / AUDIT, allowed=f"citeforge audit {folder}"
-        )
+            "has no audit of these tables", path=folder / AUDIT,
+            allowed=f"citeforge audit {folder}", code="not-computed"
+        )  # fmt: skip
     return audit
 
 

@@ -59,7 +59,8 @@ def format_of(out: str | Path | None) -> str:
     if ending not in ENDINGS:
         raise UsageError(
             f"{out}: a report cannot be written as {ending or 'a file without ending'!r}; "
-            f"known: {', '.join(ENDINGS)}, or name the format"
+            f"known: {', '.join(ENDINGS)}, or name the format",
+            code="bad-option",
         )
     return ENDINGS[ending]
 
@@ -214,13 +215,18 @@ def make_report(
     if form not in formats:
         raise UnknownValueError("format", form, formats)
     if out is None and form in ("png", "pdf"):
-        raise UsageError(f"a picture ({form}) is written to a file: name it with --out")
+        raise UsageError(
+            f"a picture ({form}) is written to a file: name it with --out", code="missing-option"
+        )
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     is_table, n_beside = form in TABLES and not options.is_plot, 0
     if is_table and options.title is not None:
-        raise UsageError("--title: a table has none; leave it out, or write --out PAGE.html")
+        raise UsageError(
+            "--title: a table has none; leave it out, or write --out PAGE.html",
+            code="option-without-effect",
+        )
     if is_table and audit is not None and form != "md":
-        raise UsageError(FOR_AN_AUDIT)
+        raise UsageError(FOR_AN_AUDIT, code="option-without-effect")
     if is_table and options.is_plain:
         content = TABLES[form](files, parts_across(options.across)).encode()
     else:
@@ -323,9 +329,11 @@ def compare_files(
         InputError: no pair can be compared.
     """
     if len(files) < 2:
-        raise UsageError("compare needs the scores of at least two systems")
+        raise UsageError("compare needs the scores of at least two systems", code="too-few")
     if (form := format_of(out)) not in COMPARISONS:
-        raise UsageError(f"{out}: a comparison is written as {', '.join(COMPARISONS)}")
+        raise UsageError(
+            f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
+        )
     comparison = compare_many(files, options.measures, options.against, options.across)
     if out is not None:
         write_text(out, COMPARISONS[form](comparison))

@@ -50,9 +50,10 @@ def require_publishable(files: Iterable[ScoreFile]) -> None:
     for file in files:
         if file.gold == "private":
             raise InputError(
-                "its score file tells what single queries score with hidden gold",
+                "its score file contains values per query of a benchmark with hidden gold",
                 path=file.submission,
                 allowed="the file that `citeforge score` writes without --private",
+                code="hidden-gold",
             )
 
 
@@ -69,9 +70,10 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
     for file in files:
         if file.gold == "withheld":
             raise InputError(
-                f"its gold is hidden: its score file has no values by query, which {verb} needs",
+                f"{verb} needs values per query, and its score file has none: the gold is hidden",
                 path=file.submission,
                 allowed="the maintainer's own file: citeforge score --gold HALF --private",
+                code="hidden-gold",
             )
 
 

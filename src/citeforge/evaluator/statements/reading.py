@@ -11,6 +11,7 @@ from citeforge.evaluator.measures.compute import Results
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.evaluator.tools import Tools
@@ -35,7 +36,7 @@ class Reading:
         tools: judge, segmenter and options that measures were computed with.
         grammar_of: a measure to how its citations are read, as its signature says it.
         options_of: a measure and the choices that it declares to those of its signature.
-        warnings: what makes it doubtful that the submission answers this benchmark.
+        warnings: signs that the submission answers another benchmark.
         details: answers of the first run in statements, in the order of the benchmark.
         n_failed: questions that failed, besides those to the judge.
         inputs: what labels of people are about; None where they are about nothing of it.
@@ -49,7 +50,7 @@ class Reading:
     tools: Tools
     grammar_of: Callable[[Measure], str]
     options_of: Callable[[Measure, str | None], str | None] = _as_declared
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     details: list[AnswerDetail] = field(default_factory=list)
     n_failed: int = 0
     inputs: Inputs | None = None
@@ -125,9 +126,10 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
             yield places.row(line, answer, context), answer
     if not is_any:
         raise InputError(
-            "holds no answer to this context set",
+            f"contains no answer to the context set {context!r}",
             path=submission.path,
-            allowed=f"context {context!r}",
+            allowed="name a context set that its lines answer: --context",
+            code="no-answers",
         )
 
 
@@ -144,15 +146,16 @@ def answers_by_cell(
         cell, is_any = answer.context, True
         if cell is None or cell not in cells:
             raise InputError(
-                "is missing" if cell is None else f"{cell!r} is no cell of the benchmark",
+                "is missing" if cell is None else f"{cell!r} is not a cell of the benchmark",
                 path=submission.path,
                 line=line,
                 field="context",
                 allowed=", ".join(cells),
+                code="missing-field" if cell is None else "unknown-context",
             )
         yield cell, places.row(line, answer, cell), answer
     if not is_any:
-        raise InputError("holds no answers", path=submission.path)
+        raise InputError("contains no answers", path=submission.path, code="no-answers")
 
 
 def require_cells_alone(
@@ -170,5 +173,6 @@ def require_cells_alone(
         own = benchmark.kind.default_measures[0]
         raise UsageError(
             f"{what}: {own} measures look at all cells at once; score the family {own} by "
-            "itself, and others with --context CELL --measures …"
+            "itself, and others with --context CELL --measures …",
+            code="conflicting-options",
         )

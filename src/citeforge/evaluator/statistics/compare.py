@@ -172,8 +172,8 @@ def compare_many(
     results = compare_pairs(pairs, names, allowed, lambda error: left_out.append(error.message))
     differences = list(itertools.chain.from_iterable(results))
     if not differences:
-        reason = left_out[0] if left_out else "there is no pair"
-        raise InputError(reason, allowed=_HINT if not across else None)
+        reason = left_out[0] if left_out else "there is no pair of systems"
+        raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
     cautions = caution_lines(files, names) + _run_lines(files, names)
     return Comparison(differences, left_out, cautions)
 
@@ -388,12 +388,18 @@ def _shared(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
                 + "; ".join(parts),
                 allowed=_HINT,
+                code="not-comparable",
             )
         if first.query_ids != second.query_ids:
-            raise InputError(f"{first.system} and {second.system} list other queries")
+            raise InputError(
+                f"{first.system} and {second.system} were scored on different queries",
+                code="not-comparable",
+            )
         pairs.append((mine, other))
     if not pairs:
-        raise InputError(f"{first.system} and {second.system} share no measure")
+        raise InputError(
+            f"{first.system} and {second.system} have no measure in common", code="not-comparable"
+        )
     return pairs
 
 

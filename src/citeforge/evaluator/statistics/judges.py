@@ -44,8 +44,9 @@ def over_judges(
     """
     if len({v.shape[2] for v in values}) > 1:
         raise InputError(
-            f"{name}: other queries have a value by one judge than by another",
+            f"{name}: the judges give values to different queries",
             allowed="a measure that all judges define on the same queries",
+            code="not-comparable",
         )
     for axis in (1, 0):  # unequal designs enter by their means
         if len({v.shape[axis] for v in values}) > 1:
@@ -53,7 +54,9 @@ def over_judges(
     layers = np.stack(values)
     judges, _, repeats, n = layers.shape
     if n < 2:
-        raise InputError(f"{name} has no interval", allowed="a measure of two queries or more")
+        raise InputError(
+            f"{name} has no interval", allowed="a measure of two queries or more", code="too-few"
+        )
     declared = find_measure(name.partition("[")[0])
     sample = mean_sample(layers.reshape(-1, n))
     if declared is not None:

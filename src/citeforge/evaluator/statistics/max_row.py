@@ -30,7 +30,9 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
         and all(any(o.signature == entry.signature for o in r.measures) for r in results)
     }
     if len(results) < 2 or not shared:
-        raise UsageError("--max-row needs several submissions and --measures retrieval")
+        raise UsageError(
+            "--max-row needs several submissions and --measures retrieval", code="missing-option"
+        )
     samples = []
     for name, measure in shared.items():
         rows = [column(m.per_query) for r in results for m in r.measures if m.name == name]

@@ -123,7 +123,10 @@ class Benchmark(Package):
             InputError: its rows are not those of the queries.
         """
         if self.has_graphs and name in self.manifest.contexts:
-            raise UsageError("the contexts of a kalma benchmark hold triples; use kalma measures")
+            raise UsageError(
+                f"{self.manifest.name} shows triples, not passages; use kalma measures",
+                code="wrong-kind",
+            )
         if self.kind.tables["contexts"] != CONTEXTS:
             return self._context_of_items(name)
         table = self.context_table(name).combine_chunks()

@@ -1,7 +1,7 @@
 """``check``: what is wrong with a submission. It never changes a file."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.measures.kalma.graphs import read_answer, read_shown
 from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
@@ -26,15 +27,15 @@ class Findings(Displayed):
     """Result of a check.
 
     Attributes:
-        errors: (line, message): wrong types, unknown or duplicate keys, unreadable lines.
-        warnings: (line or None, message): missing keys, unparsed or out-of-range marks.
+        errors: wrong types, unknown or duplicate keys, unreadable lines.
+        warnings: missing answers, citations that are not read or name nothing shown.
         n_lines: answers that could be read.
-        n_empty: of these, without any text.
-        n_truncated: of these, cut at the token limit, as their lines say.
+        n_empty: answers without any text.
+        n_truncated: answers cut at the token limit, as their lines say.
     """
 
-    errors: list[tuple[int | None, str]] = field(default_factory=list)
-    warnings: list[tuple[int | None, str]] = field(default_factory=list)
+    errors: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
     n_lines: int = 0
     n_empty: int = 0
     n_truncated: int = 0
@@ -49,7 +50,11 @@ class Findings(Displayed):
 
     def _tables(self) -> Iterator[Table]:
         by_kind = {"error": self.errors, "warning": self.warnings}
-        rows = [(kind, line or "", text) for kind, lines in by_kind.items() for line, text in lines]
+        rows = [
+            (kind, found.line or "", str(found))
+            for kind, findings in by_kind.items()
+            for found in findings
+        ]
         yield Table(["", "line", "finding"], rows, left=3)
 
 
@@ -102,11 +107,11 @@ class _Checker:
         faults = find_format(submission.form).faults
         for fault in faults(path, self.benchmark) if faults else ():
             findings = self.findings.errors if fault.is_error else self.findings.warnings
-            findings.append((fault.line, fault.message))
-        self._doubts()
-        # A wrong header is met by whoever reads it, and said once.
+            findings.append(fault)
+        self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
+        # Several readers meet a wrong header; it is listed once.
         errors = dict.fromkeys(self.findings.errors)
-        self.findings.errors = sorted(errors, key=lambda e: e[0] or 0)
+        self.findings.errors = sorted(errors, key=lambda e: e.line or 0)
         return self.findings
 
     def _default_context(self) -> str | None:
@@ -116,39 +121,38 @@ class _Checker:
         except (InputError, UsageError):
             return None
 
-    def _doubts(self) -> None:
-        """What makes it doubtful that the file answers this benchmark, and how answers end."""
-        doubts = self.submission.warnings()
+    def _mismatch_warnings(self) -> Iterator[Finding]:
+        """Signs that the file answers another benchmark, and counts of cut and empty answers."""
+        yield from self.submission.warnings()
         if self.submission.is_anonymous:
-            doubts += self.answers.reach.warnings(self.benchmark.kind.shows)
-        doubts += self.provided.warnings()
+            yield from self.answers.reach.warnings(self.benchmark.kind.shows)
+        yield from self.provided.warnings()
         if self.findings.n_truncated:
-            doubts.append(
+            yield Finding(
+                "truncated-answer",
                 f"{self.findings.n_truncated:,} answers were cut at the token limit (finish_reason "
-                "length); they are scored as they are"
+                "length); they are scored as they are",
             )
-        if self.findings.n_empty:
-            n_empty = self.findings.n_empty
-            doubts.append(f"{n_empty:,} answers are empty; they are scored as answers")
-        self.findings.warnings = [*((None, text) for text in doubts), *self.findings.warnings]
+        if n_empty := self.findings.n_empty:
+            yield Finding(
+                "empty-text", f"{n_empty:,} answers are empty; they are scored as answers"
+            )
 
     def _unreadable(self, error: InputError) -> None:
-        text = error.message if error.field is None else f"{error.field}: {error.message}"
-        self.findings.errors.append(
-            (error.line, text + (f"; {error.allowed}" if error.allowed else ""))
-        )
+        self.findings.errors.append(Finding.from_error(error))
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
         try:
             name = self._context_of(answer)
             row = self.places.row(line, answer, name)
         except InputError as error:
-            self.findings.errors.append((line, error.message))
+            self.findings.errors.append(Finding(error.code, error.message, line, error.field))
             return
         self.provided.add(answer)
         self.findings.n_empty += not answer.output.strip()
         self.findings.n_truncated += answer.is_truncated
-        self.findings.warnings += [(line, w) for w in self.answers.warnings(answer, name, row)]
+        warnings = self.answers.warnings(answer, name, row)
+        self.findings.warnings += [replace(warning, line=line) for warning in warnings]
 
     def _context_of(self, answer: SubmissionLine) -> str:
         """The context set that an answer is about.
@@ -160,10 +164,12 @@ class _Checker:
         if answer.passages is not None:
             name = "own"
         if name is None:
-            raise InputError(f"context: is missing; one of {', '.join(self.sets)}")
+            one_of = f"is missing; one of {', '.join(self.sets)}"
+            raise InputError(one_of, field="context", code="missing-field")
         sets = self.benchmark.manifest.contexts
         if answer.passages is None and name not in sets:
-            raise InputError(f"context: {printable(name)} is unknown; one of {', '.join(sets)}")
+            one_of = f"{printable(name)} is unknown; one of {', '.join(sets)}"
+            raise InputError(one_of, field="context", code="unknown-context")
         return name
 
     def _missing(self) -> None:
@@ -186,41 +192,50 @@ class _Checker:
             for row in rows
             if row < limit
         ]
-        self.findings.warnings += [(None, text) for text in missing]
+        self.findings.warnings += [Finding("missing-answer", text) for text in missing]
         if names and self.asked not in (None, *names) and not is_design:
             self.findings.errors.append(
-                (None, f"the file holds no answer to context {self.asked!r}")
+                Finding("no-answers", f"the file contains no answer to context {self.asked!r}")
             )
         if not names and not self.findings.errors:
-            self.findings.errors.append((None, "the file holds no answers"))
+            self.findings.errors.append(Finding("no-answers", "the file contains no answers"))
 
 
-def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[str]:
-    """Warnings of one answer.
+def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[Finding]:
+    """Check the ``spans`` of one answer.
 
     Args:
-        answer: its ``spans`` are looked at.
+        answer: answer with ``spans``.
         texts: texts of the passages that it was shown, in order.
         base: number of the first passage.
     """
     size = len(answer.output)
     for number, span in enumerate(answer.spans or ()):
+        field = f"spans[{number}]"
         if not 0 <= span.start <= span.end <= size:
-            yield (
-                f"spans[{number}]: {span.start} to {span.end}, and the output has {size} characters"
+            yield Finding(
+                "out-of-range",
+                f"{span.start} to {span.end}, and the output has {size} characters",
+                field=field,
             )
         if span.passage is None:
-            yield (
-                f"spans[{number}]: cites {span.source!r}, which is none of the passages shown; "
-                "counted as a citation beyond them. Other ways to find sources: --format "
-                "NAME:own, :id, :index, :title, :url=FIELD"
+            yield Finding(
+                "not-shown",
+                f"cites {span.source!r}, which is none of the passages shown; counted as a "
+                "citation beyond them. Other ways to find sources: --format NAME:own, :id, "
+                ":index, :title, :url=FIELD",
+                field=field,
             )
         elif not 0 <= span.passage < len(texts):
-            yield f"spans[{number}]: passage {span.passage} of {len(texts)}, from 0"
+            yield Finding(
+                "not-shown", f"passage {span.passage} of {len(texts)}, from 0", field=field
+            )
         elif span.quote and not _holds(texts[span.passage], span):
-            yield (
-                f"spans[{number}]: quotes {span.quote[:60]!r}, which passage "
-                f"[{base + span.passage}] does not hold: are sources found in the right way?"
+            yield Finding(
+                "wrong-quote",
+                f"quotes {span.quote[:60]!r}, which passage [{base + span.passage}] does not "
+                "contain: are sources found in the right way?",
+                field=field,
             )
 
 
@@ -248,29 +263,39 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
     return markup if by_url or markup.references else None
 
 
-def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[str]:
-    """Numbers without an entry, entries that come twice, pages without a text."""
+def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
+    """Numbers without an entry, duplicate entries, pages without a text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
-        yield f"output: cites {numbers}; the list of references has no URL for it"
+        yield Finding(
+            "unknown-id",
+            f"cites {numbers}; the list of references has no URL for it",
+            field="output",
+        )
     if markup.twice:
         numbers = ", ".join(map(str, dict.fromkeys(markup.twice)))
-        yield f"output: the list of references has {numbers} several times; the first one counts"
+        yield Finding(
+            "duplicate-id",
+            f"the list of references has {numbers} several times; the first one counts",
+            field="output",
+        )
     pages = {same_url(p.url) for p in answer.passages or () if p.url and has_text(p.text)}
     cited = dict.fromkeys(k for m in markup.mentions for k in m.keys if not k.startswith("["))
     absent = [url for url in cited if same_url(url) not in pages]
     if absent:
-        yield (
-            f"passages: no text of {len(absent)} of {len(cited)} cited pages (first: {absent[0]}); "
-            "they support nothing. Give their texts as passages with url and text"
+        yield Finding(
+            "empty-text",
+            f"no text of {len(absent)} of {len(cited)} cited pages (first: {absent[0]}); they "
+            "support nothing. Give their texts as passages with url and text",
+            field="passages",
         )
 
 
 class Marks:
-    """Looks at answers that cite passages by number, one after the other.
+    """Checks of answers that cite passages by number.
 
     Attributes:
-        reach: how far the citations seen so far go.
+        reach: range of the citations of all answers checked so far.
     """
 
     def __init__(self, benchmark: Benchmark) -> None:
@@ -279,8 +304,8 @@ class Marks:
         self._table = cache(benchmark.context)
         self._items = cache(lambda context: list(benchmark.items(context)))
 
-    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
-        """Marks that are not read as citations, and numbers beyond the context."""
+    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
+        """Find marks that are not read as citations, and numbers beyond the context."""
         report = report_markup(answer)
         if report is not None:
             yield from report_warnings(answer, report)
@@ -289,7 +314,8 @@ class Marks:
         n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
         for start, end in parsed.unparsed:
-            yield f"output: {output[start:end]!r} is not read as a citation"
+            text = f"{output[start:end]!r} is not read as a citation"
+            yield Finding("unread-citation", text, field="output")
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
         beyond = sorted(n for n in cited if not first <= n <= last)
@@ -298,35 +324,44 @@ class Marks:
             self.reach.add(inside, len(beyond), n_shown)
         if beyond:
             numbers = ", ".join(map(str, beyond[:5]))
-            yield f"output: cites {numbers}; the context has {first} to {last}"
+            text = f"cites {numbers}; the context has {first} to {last}"
+            yield Finding("not-shown", text, field="output")
         if answer.spans:
             passages = self._items(context)[row].passages if own is None else own
             yield from span_warnings(answer, [p.text for p in passages], grammar.base)
 
 
 class Triples:
-    """The same for answers that cite triples."""
+    """Checks of answers that cite triples.
+
+    Attributes:
+        reach: range of the citations of all answers checked so far.
+    """
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
 
-    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[str]:
-        """Brackets that never close, citations that lack a part, triples that were not shown."""
+    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
+        """Find brackets that never close, incomplete citations, triples that were not shown."""
         graphs, relations = self._shown(context)
         graphs_shown = graphs[row]
         reading = read_answer(row, graphs_shown, answer.output, relations)
         if reading.n_unparsed:
-            yield f"output: {reading.n_unparsed} brackets never close"
+            text = f"{reading.n_unparsed} brackets never close"
+            yield Finding("unread-citation", text, field="output")
         complete = [c for c in reading.citations if c.complete]
         incomplete = len(reading.citations) - len(complete)
         if incomplete:
-            yield f"output: {incomplete} citations lack a relation or a value"
+            text = f"{incomplete} citations have no relation or no value"
+            yield Finding("incomplete-citation", text, field="output")
         self.reach.add((), len({c.compared for c in complete} - graphs_shown.citable), 0)
         strange = [c for c in complete if not graphs_shown.shows(c)]
         if strange:
             c = strange[0]
-            yield (
-                f"output: cites {len(strange)} triples that were not shown "
-                f"(first: {c.qid}, {c.relation}: {c.value})"
+            yield Finding(
+                "not-shown",
+                f"cites {len(strange)} triples that were not shown "
+                f"(first: {c.qid}, {c.relation}: {c.value})",
+                field="output",
             )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -32,18 +33,14 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """What the rules of a format find wrong in a file, beside what ``check`` finds.
+class Fault(Finding):
+    """A breach of a format's own rules, which ``check`` lists beside its own findings.
 
     Attributes:
-        line: where.
-        message: what is wrong, and what would be right.
-        is_error: whether such a file is refused; else it is a warning.
+        is_error: whether the file is refused; False for a warning.
     """
 
-    line: int
-    message: str
-    is_error: bool
+    is_error: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class Format:
         rank: formats are asked in this order; a lower one first.
         origin: what a file says of the benchmark that it answers; None where files say nothing.
         system: the name of the system that a file says it is of; None where files say none.
-        faults: what the format's own rules find wrong; None where it has none.
+        faults: breaches of the format's own rules; None where it has none.
         verdicts: first letters of measures to what stands in a judge's place in their signatures,
             since the file brings it.
     """

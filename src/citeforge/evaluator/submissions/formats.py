@@ -107,7 +107,9 @@ def read_alce(path: Path, benchmark: Benchmark) -> Lines:
     queries = QueryFinder(benchmark)
     for number, item in enumerate(read_items(path), 1):
         if item.output is None:
-            raise InputError("has no output", path=path, field=f"item {number}")
+            raise InputError(
+                "has no output", path=path, field=f"item {number}", code="missing-field"
+            )
         passages = [OwnPassage(d.text, passage_id(d), d.title) for d in item.docs]
         query = queries.of(item.query_id, item.question)
         yield number, SubmissionLine(query, item.output, passages=passages)
@@ -128,9 +130,13 @@ def _literal(path: Path, line: int, field: str, text: str, kind: type[T]) -> T:
         msgspec.json.encode(value)  # refuses halves of surrogate pairs, as UTF-8 does
         return value
     except msgspec.ValidationError as error:
-        raise InputError(str(error), path=path, line=line, field=field) from error
+        raise InputError(
+            str(error), path=path, line=line, field=field, code="wrong-type"
+        ) from error
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise InputError("is not a Python literal", path=path, line=line, field=field) from error
+        raise InputError(
+            "is not a Python literal", path=path, line=line, field=field, code="wrong-value"
+        ) from error
 
 
 def read_attributed_ir(path: Path, benchmark: Benchmark) -> Lines:
@@ -159,6 +165,7 @@ def read_rage_toolkit(path: Path, benchmark: Benchmark) -> Lines:
                 line=line,
                 field="docs_for_query",
                 allowed="one text for each id",
+                code="wrong-value",
             )
         passages = [OwnPassage(t, i) for i, t in zip(ids, texts, strict=True)]
         yield line, SubmissionLine(row["query_id"], row["answer"], passages=passages)
@@ -172,6 +179,7 @@ def read_kalma_csv(path: Path, benchmark: Benchmark) -> Lines:
                 f"has more rows than the benchmark has queries ({len(benchmark.query_ids)})",
                 path=path,
                 line=line,
+                code="too-large",
             )
         yield line, SubmissionLine(benchmark.query_ids[number], row["Answer"] or "")
 

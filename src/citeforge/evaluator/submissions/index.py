@@ -9,6 +9,7 @@ from pathlib import Path
 from citeforge.engines.io.files import digest_folder, sha256_file
 from citeforge.engines.io.textfiles import validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
 from citeforge.evaluator.submissions.formats import answers_of, detect, format_of_file
 from citeforge.evaluator.submissions.reader import (
@@ -99,6 +100,7 @@ class Submission:
                 line=1,
                 field="benchmark_hash",
                 allowed="score it against the benchmark that it answers",
+                code="wrong-benchmark",
             )
 
     @property
@@ -111,24 +113,31 @@ class Submission:
         """Whether it does not say by a hash which benchmark it answers."""
         return self.header.get("benchmark_hash") is None
 
-    def warnings(self) -> list[str]:
-        """What to say of a submission that could have a hash and lacks it, or was asked a part."""
+    def warnings(self) -> list[Finding]:
+        """Warn of a missing hash of the benchmark, and of queries that were not asked."""
         if self._format.origin is None:
             return []
-        doubts, benchmark = list(self._origin.warnings), self.benchmark
+        benchmark = self.benchmark
+        findings = [Finding("incomplete-run", text) for text in self._origin.warnings]
         if self.asked is not None and self.asked < len(benchmark):
-            doubts.append(
-                f"{self.asked:,} of {len(benchmark):,} queries were asked (--limit), the others "
-                "count as missing; score --only-asked scores these alone"
+            findings.append(
+                Finding(
+                    "incomplete-run",
+                    f"{self.asked:,} of {len(benchmark):,} queries were asked (--limit), the "
+                    "others count as missing; score --only-asked scores these alone",
+                )
             )
         if self.is_anonymous:
             name, own = self.header.get("benchmark"), benchmark.manifest.name
             other = "" if name in (None, own) else f", and its benchmark is {name!r}"
-            doubts.append(
-                f"the header has no benchmark_hash{other}: nothing tells that the answers were "
-                f"made on {benchmark.label}; prompts of `citeforge export prompts` carry it"
+            findings.append(
+                Finding(
+                    "missing-hash",
+                    f"the header has no benchmark_hash{other}: nothing tells that the answers were "
+                    f"made on {benchmark.label}; prompts of `citeforge export prompts` carry it",
+                )
             )
-        return doubts
+        return findings
 
     @property
     def system(self) -> str:
@@ -190,7 +199,9 @@ class Submission:
             return name
         if len(self.contexts) > 1:
             raise UsageError(
-                f"the answers are of several context sets; give --context {'|'.join(self.contexts)}"
+                "the answers are of several context sets; give --context "
+                + "|".join(self.contexts),
+                code="missing-option",
             )
         return self.contexts[0]
 
@@ -228,7 +239,8 @@ class Submission:
         if FULL in contexts:
             return [FULL]
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(contexts)}"
+            f"the benchmark has several context sets; give --context {'|'.join(contexts)}",
+            code="missing-option",
         )
 
     def answers(self) -> Iterator[tuple[int, SubmissionLine]]:

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.submission import SubmissionLine
 
@@ -57,11 +58,11 @@ class CitationRange:
             self._sizes[n_shown] += len(cited)
             self._farthest = max(self._farthest, *cited)
 
-    def warnings(self, what: str = "passages") -> list[str]:
-        """What gives another build away; empty when nothing does."""
-        doubts = []
+    def warnings(self, what: str = "passages") -> list[Finding]:
+        """Signs that the answers were made on another build of the benchmark."""
+        texts = []
         if self._n_beyond >= max(_FEWEST_ANSWERS, _SHARE_BEYOND * self._n_citing):
-            doubts.append(
+            texts.append(
                 f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
                 "this benchmark does not show: were they made on another build of it?"
             )
@@ -69,9 +70,9 @@ class CitationRange:
         # Chance that citations spread over all passages would miss the last ones altogether.
         missed = sum(n * math.log(self._farthest / size) for size, n in wider.items())
         if self._farthest >= _FEWEST_ANSWERS and missed < _LOG_CHANCE:
-            doubts.append(
+            texts.append(
                 f"none of {sum(self._sizes.values()):,} citations goes beyond passage "
                 f"{self._farthest}, though up to {max(wider)} are shown: were the answers made "
                 f"with {self._farthest} passages?"
             )
-        return doubts
+        return [Finding("wrong-benchmark", text) for text in texts]

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.io.tables import rows_with
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
@@ -126,33 +127,38 @@ class ProvidedPassages:
             return "no passage has a docid that the benchmark knows, so that none has a label"
         return ""
 
-    def warnings(self) -> list[str]:
-        """What to say of passages that the benchmark does not know."""
+    def warnings(self) -> Iterator[Finding]:
+        """Warn of passages that the benchmark does not know."""
         unknown = {k: n for k, n in self._passages.items() if k.name not in self._corpus_keys}
         n_all = self._passages.total() + self._nameless
-        texts = []
         if unknown and self._corpus_keys:
-            texts.append(
+            yield Finding(
+                "unknown-id",
                 f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
-                f"does not know ({_names(unknown)}): they count as not relevant"
+                f"does not know ({_names(unknown)}): they count as not relevant",
             )
         if self._others:
-            texts.append(
+            yield Finding(
+                "text-mismatch",
                 f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
                 f"than the benchmark has for their docid ({_names(self._others)}): "
                 + (
                     "they count as unknown, and as not relevant"
                     if self._is_strict
                     else "reference believes their docids"
-                )
+                ),
             )
         if self._nameless and self._corpus_keys:
-            texts.append(f"{self._nameless:,} passages have no docid: they count as not relevant")
+            yield Finding(
+                "missing-field",
+                f"{self._nameless:,} passages have no docid: they count as not relevant",
+            )
         bare = {key.name: n for key, n in unknown.items() if not key.text}
         if bare:
-            texts.append(
+            yield Finding(
+                "empty-text",
                 f"{sum(bare.values()):,} passages have neither a text nor a docid that the "
-                f"benchmark knows (first: {min(bare)}): nothing can be said of what they support"
+                f"benchmark knows (first: {min(bare)}): they support nothing",
             )
         queries = [
             query
@@ -161,12 +167,12 @@ class ProvidedPassages:
             for query in names
         ]
         if queries:
-            texts.append(
+            yield Finding(
+                "self-support",
                 f"{len(queries):,} passages stand word for word in the answers that they come "
                 f"with, and are not the benchmark's (first: query {queries[0]!r}): a judge finds "
-                "such statements supported by themselves"
+                "such statements supported by themselves",
             )
-        return texts
 
 
 def _names(keys: Iterable[_Key]) -> str:

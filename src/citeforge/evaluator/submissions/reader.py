@@ -23,7 +23,7 @@ FULL = "full"
 """The set that is scored where a benchmark has one of that name and the lines name several."""
 HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
 """How a line that is no answer, but the header, begins."""
-OWN_PASSAGES = "passages: a kalma benchmark shows triples, and no others can be cited"
+OWN_PASSAGES = "a kalma benchmark shows triples, and answers can cite no passages"
 """Why a line with passages cannot be scored there."""
 _LONGEST_HEADER = 1 << 16
 """Bytes."""
@@ -42,8 +42,9 @@ def read_header(path: Path) -> dict[str, object] | None:
         return None
     if len(first) >= _LONGEST_HEADER:
         raise InputError(
-            "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes"
-        )
+            "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes",
+            code="too-long"
+        )  # fmt: skip
     line = first.removesuffix(b"\n")
     return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
 
@@ -87,22 +88,27 @@ class Places:
                 same place.
         """
         if answer.passages is not None and self._benchmark.has_graphs:
-            self._refuse(line, OWN_PASSAGES)
+            self._refuse(line, "passages", OWN_PASSAGES, "wrong-kind")
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             only = self._benchmark.query_subset
             if only is None:
-                self._refuse(line, f"query_id {self._benchmark.unknown_query(answer.query_id)}")
+                unknown = self._benchmark.unknown_query(answer.query_id)
+                self._refuse(line, "query_id", unknown, "unknown-query")
             among = f"among the {len(only):,} that were asked"
-            self._refuse(line, f"query_id {printable(answer.query_id)} is not {among}")
+            self._refuse(
+                line, "query_id", f"{printable(answer.query_id)} is not {among}", "unknown-query"
+            )
         if answer.run < 0:
-            self._refuse(line, f"run {answer.run} is negative")
+            self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")
         if answer.run not in self._runs:
             if len(self._runs) == self._benchmark.most_runs:
                 self._refuse(
                     line,
-                    f"makes more than {len(self._runs):,} runs; `run` numbers the repetitions of "
-                    "the whole benchmark, not its lines",
+                    "run",
+                    f"more than {len(self._runs):,} runs; `run` numbers the repetitions of the "
+                    "whole benchmark, not its lines",
+                    "too-large",
                 )
             self._runs.add(answer.run)
         lines = self._lines.get((context, answer.run))
@@ -111,10 +117,12 @@ class Places:
                 "Q", bytes(8 * len(self._benchmark.query_ids))
             )
         if lines[row]:
-            where = f"context {context}, run {answer.run}"
-            first = f"first in line {lines[row] - 1}"
+            where = f"context {context}, run {answer.run}; first at line {lines[row] - 1}"
             self._refuse(
-                line, f"query_id {printable(answer.query_id)} ({where}) comes twice, {first}"
+                line,
+                "query_id",
+                f"duplicate answer to {printable(answer.query_id)} ({where})",
+                "duplicate-id",
             )
         lines[row] = line + 1  # 0 stands for none
         return row
@@ -132,13 +140,22 @@ class Places:
         if answer.context is None or answer.context == context:
             return True
         if answer.context not in self._benchmark.manifest.contexts:
-            self._refuse(line, f"context {answer.context!r} is unknown")
+            sets = ", ".join(self._benchmark.manifest.contexts)
+            self._refuse(
+                line,
+                "context",
+                f"{printable(answer.context)} is unknown; one of {sets}",
+                "unknown-context",
+            )
         self.row(line, answer, answer.context)
         return False
 
-    def _refuse(self, line: int, message: str) -> NoReturn:
+    def _refuse(self, line: int, field: str, message: str, code: str) -> NoReturn:
         """Raise the error of a line."""
-        raise InputError(message, path=self._path, line=line, allowed="see: citeforge check")
+        raise InputError(
+            message, path=self._path, line=line, field=field, allowed="see: citeforge check",
+            code=code,
+        )  # fmt: skip
 
 
 def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
@@ -156,7 +173,7 @@ def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
         return require_name(bare_name(path), path)
     if not isinstance(name, str):
         raise InputError(f"is a {type(name).__name__}", path=path, line=1, field="system",
-                         allowed="the name of the system, as text")  # fmt: skip
+                         allowed="the name of the system, as text", code="wrong-type")  # fmt: skip
     return require_name(name, path, "system")
 
 
@@ -174,7 +191,8 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
     if (fault := fault_of(name)) is not None:
         raise InputError(
             f"the system's name {fault}", path=path, line=None if field is None else 1,
-            field=field, allowed=f"up to {LONGEST} characters that are seen as they are; or --name",
+            field=field, allowed=f"up to {LONGEST} visible characters; or give --name",
+            code="bad-name"
         )  # fmt: skip
     return name
 

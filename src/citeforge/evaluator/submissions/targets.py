@@ -31,12 +31,18 @@ def score_targets(
     else:
         targets = {p: out / f"{bare_name(p)}.scores.json" for p in submissions}
     if len(set(targets.values())) < len(submissions):
-        raise UsageError("--out: two submissions would be written to one file; rename one of them")
+        raise UsageError(
+            "--out: two submissions would be written to one file; rename one of them",
+            code="conflicting-options",
+        )
     systems = [*names] or [None for _ in targets]
     for (submission, target), name in zip(targets.items(), systems, strict=True):
         # Not Path.resolve, which stops at a loop of links: reading the submission tells it better.
         if os.path.realpath(target) in set(map(os.path.realpath, submissions)):
-            raise UsageError(f"--out {target}: is a submission; name another file for its scores")
+            raise UsageError(
+                f"--out {target}: is a submission; name another file for its scores",
+                code="conflicting-options",
+            )
         if out.suffix != ".json":
             _require_own(target, submission, name)
     return targets
@@ -78,4 +84,5 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
             f"holds the scores of {there.submission} ({there.system}), not of {submission}",
             path=target,
             allowed="name another --out, rename the submission, or remove the file",
+            code="output-exists",
         )

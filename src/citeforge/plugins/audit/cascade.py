@@ -111,7 +111,7 @@ def _labels(path: Path) -> list[tuple[int, AuditLabel]]:
     ]
     if not labels:
         allowed = "what `citeforge labels import` of audit-negative wrote"
-        raise InputError("holds no labels", path=path, allowed=allowed)
+        raise InputError("contains no labels", path=path, allowed=allowed, code="no-labels")
     return labels
 
 
@@ -156,14 +156,14 @@ def _label(
         pair = (row.query_id, row.passage)
         if pair not in stratum_of:
             raise InputError(
-                f"labels {row.passage!r} for {row.query_id!r}, which is no negative of it",
-                path=path, line=line, allowed="labels of this benchmark",
+                f"labels {row.passage!r}, which is not a negative of the query {row.query_id!r}",
+                path=path, line=line, allowed="labels of this benchmark", code="unknown-id"
             )  # fmt: skip
         stratum = stratum_of[pair]
         if row.stratum not in (None, stratum):
             raise InputError(
-                f"was drawn from the stratum {row.stratum!r}, and now lies in {stratum!r}",
-                path=path, line=line, field="stratum",
+                f"drawn from the stratum {row.stratum!r}, and now in {stratum!r}",
+                path=path, line=line, field="stratum", code="input-changed",
                 allowed="the judges of the audit before the export; or a new export",
             )  # fmt: skip
         is_relevant = row.label == RELEVANT

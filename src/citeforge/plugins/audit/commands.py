@@ -83,5 +83,6 @@ def audit(folder: Path, **parameters: Any) -> None:
         raise InputError(
             f"{len(done.new):,} new flaws, {len(done.stale):,} stale entries",
             path=options.known_flaws,
-            allowed="mend the benchmark or accept the flaw with a reason; remove stale entries",
+            allowed="repair the benchmark or accept the flaw with a reason; remove stale entries",
+            code="new-flaws",
         )

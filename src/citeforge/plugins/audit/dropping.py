@@ -53,7 +53,7 @@ def drop_decided(material: Material, mappings: Mappings) -> Mappings:
     audit = validated(Audit, read_json(path), path)
     if audit.cascade is None:
         raise InputError(
-            "holds no decisions", path=path, field="cascade",
+            "contains no decisions", path=path, field="cascade", code="missing-field",
             allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
         )  # fmt: skip
     by = {(d.query, d.passage): d.by for d in audit.decisions if d.verdict == "relevant"}

@@ -142,7 +142,10 @@ def _unseen(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
 def wrong_citations(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """All of them, from one look at every citation."""
     if inputs.protocol != "strict":
-        raise CannotError("it is ours, no paper's: score with --protocol strict")
+        raise CannotError(
+            "defined by citeforge, not by a paper: score with --protocol strict",
+            code="conflicting-options",
+        )
     rows = read_claims(inputs, strict_claims)
     assert inputs.tools.judge is not None
     statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
@@ -174,7 +177,7 @@ def _passages_for(
     try:
         corpus, _ = _embedded(benchmark.folder, benchmark.hash, embedder)
     except CiteforgeError as error:
-        raise CannotError(f"the corpus cannot be searched: {error}") from error
+        raise CannotError(f"the corpus cannot be searched: {error}", code=error.code) from error
     queries = {str(number): text for number, text in enumerate(statements)}
     ranking = corpus.rank(queries, depth)
     texts = benchmark.texts({r.docid for several in ranking.values() for r in several})

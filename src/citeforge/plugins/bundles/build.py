@@ -143,6 +143,7 @@ def _sampled(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str,
             f"no query qualifies ({reasons})",
             path=recipe.benchmark,
             allowed=f"queries with relevant passages and {recipe.k} others; a smaller --k",
+            code="no-queries",
         )
     if recipe.sample is None or recipe.sample >= len(complete):
         return complete

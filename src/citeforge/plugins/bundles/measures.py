@@ -150,7 +150,7 @@ def _judged(cells: CellAnswers) -> dict[str, bool]:
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
     verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}
     if len(verdicts) < len(texts):
-        raise CannotError("the judge failed on answers, which may be refusals")
+        raise CannotError("the judge failed on answers, which may be refusals", code="judge-failed")
     return verdicts
 
 

@@ -35,7 +35,8 @@ def read_bundle(submission: Submission, measures: Sequence[Measure], tools: Tool
     if foreign := [m.name for m in measures if m.family not in own]:
         raise UsageError(
             f"--measures {','.join(foreign)}: {benchmark.manifest.name} is a bundle of "
-            f"{own[0]}; score it with --measures {own[0]}"
+            f"{own[0]}; score it with --measures {own[0]}",
+            code="wrong-kind",
         )
     bundle, grammar, tally = bundle_of(benchmark.manifest), benchmark.grammar, Tally()
     if bundle.refusals != JUDGE:  # a judge decides nothing, and stands in no signature

@@ -39,7 +39,9 @@ def _answer_cells(
         UsageError: the benchmark is no such bundle.
     """
     if benchmark.manifest.config.get("bundle", {}).get("name") != family:
-        raise UsageError(f"{name} answers bundles: citeforge build {family} --benchmark DIR")
+        raise UsageError(
+            f"{name} answers bundles: citeforge build {family} --benchmark DIR", code="wrong-kind"
+        )
     cells = {c: benchmark.context(c) for c in design.bundle_of(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:

@@ -145,7 +145,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     """
     llm = make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=client_options(run))
     if not isinstance(llm, OpenAiLlm):
-        raise UsageError("--dry-run: only openai: models are asked")
+        raise UsageError("--dry-run requires --llm openai:MODEL", code="bad-option")
     asker = PromptedLlm(llm)
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
@@ -235,11 +235,12 @@ def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], reject
     write_text(rejects, "".join(f"{row}\n" for row in rows))
     taken = [f"{n} {check}" for check in CHECKS if (n := sum(q.check == check for q in questions))]
     raise InputError(
-        f"none of {len(questions)} questions was accepted (taken by the checks: "
-        f"{', '.join(taken) or 'no passage is long enough to be asked about'}); "
-        f"{rejects} holds them with their reasons",
+        f"none of {len(questions)} questions was accepted (rejected by the checks: "
+        f"{', '.join(taken) or 'no passage is long enough for a question'}); "
+        f"{rejects} lists them with their reasons",
         path=recipe.source,
         allowed="a stronger --llm, more --tries or longer documents",
+        code="no-queries",
     )
 
 

@@ -53,7 +53,7 @@ def check_text(question: Question, longest_copy: int) -> None:
     elif leaks := [a for a in question.answers if _says(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _pointer(question):
-        question.reject(POINTER, f"points at what nobody is shown: {pointer!r}")
+        question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
     elif languages := _other_language(question):
         question.reject(LANGUAGE, languages)
     elif lacking := [a for a in question.answers if not holds_answer(question.statement, a)]:
@@ -78,7 +78,7 @@ def _stands(question: Question) -> bool:
         form = _form(quote)
         at = next((i for i, text in enumerate(texts) if form and form in text), None)
         if at is None:
-            question.reject(QUOTE, f"stands nowhere in the evidence: {quote!r}")
+            question.reject(QUOTE, f"is not in the evidence: {quote!r}")
             return False
         homes.add(at)
     if question.form == PAIR and len(homes) < len(texts):

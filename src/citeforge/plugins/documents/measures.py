@@ -47,7 +47,9 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """
     absent = absent_rows(inputs.benchmark)
     if not absent.any():
-        raise CannotError("needs questions without an answer (build documents --absent)")
+        raise CannotError(
+            "needs questions without an answer (build documents --absent)", code="wrong-benchmark"
+        )
     # A missing answer is the wrong thing for either sort of question.
     refused = inputs.column(
         {

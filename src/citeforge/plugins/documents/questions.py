@@ -206,10 +206,10 @@ def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[st
             question = by_id.get(row.query_id)
             if question is None or row.question not in (None, question.text):
                 raise InputError(
-                    f"is about a question {row.query_id!r} that this build does not ask",
+                    f"this build has no question {row.query_id!r}",
                     path=path, line=line, field="query_id",
                     allowed="labels of this build: the same options, and --store with its "
-                    "OUT.replay.db",
+                    "OUT.replay.db", code="unknown-query"
                 )  # fmt: skip
             if row.label is None:
                 continue
@@ -220,8 +220,8 @@ def take_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[st
                 question.relevant.append(row.passage)
             elif row.label != "not relevant":
                 raise InputError(
-                    f"{row.label!r} is no label of relevance", path=path, line=line, field="label",
-                    allowed="relevant, not relevant",
+                    f"unknown label {row.label!r}", path=path, line=line, field="label",
+                    allowed="relevant, not relevant", code="wrong-value"
                 )  # fmt: skip
             what = f"passages that people call {row.label}"
             counts[what] = counts.get(what, 0) + 1

@@ -85,7 +85,9 @@ def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
     from citeforge.schemas.errors import UsageError
 
     if not out.name.endswith((".nt", ".nt.gz")):
-        raise UsageError(f"--out {out}: expected a name that ends in .nt or .nt.gz")
+        raise UsageError(
+            f"--out {out}: expected a name that ends in .nt or .nt.gz", code="bad-option"
+        )
     graph = open_kg(parameters)
     ids = read_entities(entities, graph)
     n_entities, n_lines = write_snapshot(graph, ids, out)

@@ -87,8 +87,8 @@ def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
     value = row[variable].value
     if not COUNT.fullmatch(value):
         raise InputError(
-            f"the reply has {value[:20]!r} for a number", field=variable,
-            path=kg.engine.identity().get("endpoint"),
+            f"the reply has {value[:20]!r} in place of a number", field=variable,
+            path=kg.engine.identity().get("endpoint"), code="bad-reply",
             allowed="an endpoint of SPARQL 1.1, or a snapshot (--kg file:…)",
         )  # fmt: skip
     return int(value)

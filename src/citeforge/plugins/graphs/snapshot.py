@@ -56,10 +56,13 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
             ids += [name] if name and iri(kg.domain.entity_iri + name) else []
         except InputError as error:
             raise InputError(
-                f"{name!r} is no id", path=path, line=number, allowed=error.allowed
-            ) from error
+                f"{name!r} is not an id", path=path, line=number, allowed=error.allowed,
+                code="wrong-value"
+            ) from error  # fmt: skip
     if not ids:
-        raise InputError("holds no ids", path=path, allowed="one a line, such as Q42")
+        raise InputError(
+            "contains no ids", path=path, allowed="one per line, such as Q42", code="empty-file"
+        )
     return ids
 
 

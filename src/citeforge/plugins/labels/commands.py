@@ -51,7 +51,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
 
     files = record_from(LabelFiles, parameters)
     if not files.labels:
-        raise UsageError("needs --labels FILE")
+        raise UsageError("give --labels FILE", code="missing-option")
     rows = labelled_pairs(files.labels, files.scores, files.label_format)
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     result = calibration.calibrate(rows.pairs, session, files.labels[0])
@@ -86,7 +86,7 @@ def judge(
         click.echo("\n".join(plan_pairs(pairs, judging, run).lines()))
         return
     if out is None:
-        raise UsageError("give --out FILE, or --dry-run")
+        raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     counts = judge_pairs(pairs, judging, run, out)
     session = counts.session
     click.echo(
@@ -97,7 +97,7 @@ def judge(
     if not session.judge.comparable:
         click.echo("this judge's verdicts are not comparable with published numbers")
     if session.n_failed and not allow_judge_failures:
-        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs")
+        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs", code="judge-failed")
 
 
 @click.command("meta-eval", cls=ManyOptions)
@@ -135,7 +135,10 @@ def meta_eval(**parameters: Any) -> None:
     from citeforge.plugins.labels.judging import require_judge
 
     if (options.benchmark is None) == (not options.labels):
-        raise UsageError("give --benchmark, or --labels (with --scores, where the labels need it)")
+        raise UsageError(
+            "give --benchmark, or --labels (with --scores, where the labels need it)",
+            code="missing-option",
+        )
     if options.benchmark is None:
         rows = labelled_pairs(options.labels, options.scores, options.label_format)
     else:
@@ -163,7 +166,7 @@ def meta_eval(**parameters: Any) -> None:
         )
     click.echo(f"  judge failures              {result.n_failed:,}")
     if result.n_failed and not options.allow_judge_failures:
-        raise FailuresError(f"the judge failed on {result.n_failed:,} pairs")
+        raise FailuresError(f"the judge failed on {result.n_failed:,} pairs", code="judge-failed")
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
@@ -172,7 +175,10 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
     measure = options.measure
     if measure is None or not options.scores:
-        raise UsageError("--against needs --scores FILE for every system, and --measure NAME")
+        raise UsageError(
+            "--against needs --scores FILE for every system, and --measure NAME",
+            code="missing-option",
+        )
     judged, truth = (
         [load_scores(path) for path in side] for side in (options.scores, options.against)
     )
@@ -194,12 +200,15 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
 
     measure, files = options.measure, options.preferences
     if measure is None:
-        raise UsageError("--preferences needs --measure NAME")
+        raise UsageError("--preferences needs --measure NAME", code="missing-option")
     field = None if options.scores else measure
     read = {path.stem: read_preferences(path, options.people, field) for path in files}
     annotators = {name: comparisons for name, (comparisons, _) in read.items()}
     if len(annotators) < len(files):
-        raise UsageError("--preferences: two files have one name; it is the annotator's")
+        raise UsageError(
+            "--preferences: two files have the same name, which is the annotator's name",
+            code="duplicate-id",
+        )
     if options.scores:
         loaded = [load_scores(path) for path in options.scores]
         annotators = {n: with_scores(rows, loaded, measure) for n, rows in annotators.items()}

@@ -104,7 +104,11 @@ def effort_plan(files: Sequence[ScoreFile], options: EffortOptions) -> EffortPla
         value, low, high = (math.nan if v is None else v for v in ends)
         levels, components = {str(s): known.levels[s] for s in SOURCES}, known.components
     if math.isnan(low) or levels["queries"] < 2:
-        raise InputError(f"{name} has no interval", allowed="a measure with one, of some queries")
+        raise InputError(
+            f"{name} has no interval",
+            allowed="a measure with an interval over two queries or more",
+            code="too-few",
+        )
     corrected = entries[0].corrected if len(files) == 1 else None
     if corrected is None or corrected.stderr is None or not corrected.labelled:
         now, half_at = dict(levels), partial(_half_width, components)
@@ -175,12 +179,17 @@ def _entries(files: Sequence[ScoreFile], asked: str | None) -> list[MeasureScore
             raise UnknownValueError("measure", name, of_file)
     if len({(f.submission_sha256, f.benchmark_hash, f.context, f.protocol) for f in files}) > 1:
         raise InputError(
-            "the score files are of different answers, so that judges cannot be told from systems",
+            "the score files are of different answers, so their judges cannot be compared",
             allowed="one submission on one benchmark, context set and protocol, by several judges",
+            code="not-comparable",
         )
     recipes = [of_file[name].signature for of_file in by_name]
     if len(set(recipes)) < len(recipes):
-        raise InputError("two score files are by one judge", allowed="one score file a judge")
+        raise InputError(
+            "two score files have the same judge",
+            allowed="one score file per judge",
+            code="duplicate-id",
+        )
     return [of_file[name] for of_file in by_name]
 
 

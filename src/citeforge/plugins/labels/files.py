@@ -63,9 +63,9 @@ class Label:
     answer: str = ""
     contradicted: bool | None = None
 
-    def wrong(self, message: str, allowed: str | None = None) -> InputError:
-        """An error about it."""
-        return InputError(message, path=self.path, line=self.line, allowed=allowed)
+    def wrong(self, message: str, allowed: str | None = None, *, code: str) -> InputError:
+        """Build an error at the label's place."""
+        return InputError(message, path=self.path, line=self.line, allowed=allowed, code=code)
 
 
 @dataclass
@@ -91,10 +91,11 @@ class LabelRegister:
         if first is not None and label.level is not None:
             where = f"{first.path}" + (f", line {first.line}," if first.line else "")
             raise label.wrong(
-                f"says {label.level!r} of what {where} calls {first.level!r} "
+                f"labels as {label.level!r} what {where} labels as {first.level!r} "
                 f"({label.system}, {label.query!r})",
-                "one label a statement or citation; labels import takes the majority of several "
+                "one label per statement or citation; labels import takes the majority of several "
                 "people",
+                code="contradiction",
             )
         levels[label.level] = label
         return False
@@ -115,11 +116,12 @@ def read_labels(path: Path, form: str = "auto") -> list[Label]:
     rows = list(readers[label_format(path) if form == "auto" else form](path))
     if not any(label.level is not None for label in rows):
         raise InputError(
-            "labels no statement",
+            "contains no label of a statement",
             path=path,
             allowed="labels of statement-support or citation-support from labels import, "
             "ExpertQA's rows, ALCE's human_eval_citations_completed.json, or rows with claim, "
             "references and attribution_label",
+            code="no-labels",
         )
     return rows
 
@@ -170,11 +172,12 @@ def _level(
     if word is None or word in levels:
         return None if word is None else levels[word]
     raise InputError(
-        f"{word!r} is no level of support",
+        f"{word!r} is not a level of support",
         path=path,
         line=line,
         field=field,
         allowed=", ".join(levels),
+        code="wrong-value",
     )
 
 
@@ -258,10 +261,11 @@ def _alce(path: Path) -> Iterator[Label]:
                     yield from _alce_item(path, model, query, item)
     except msgspec.ValidationError as error:
         raise InputError(
-            f"is no file of labels ({error})",
+            f"not a file of labels ({error})",
             path=path,
             allowed="ALCE's layout: data set, model, question, sentences with "
             "sentence_recall_score and citations with citation_precision_score",
+            code="schema-mismatch",
         ) from error
 
 

@@ -32,7 +32,12 @@ def read_pairs(path: Path) -> list[Pair]:
     """
     pairs = [Pair(row.premise, row.hypothesis) for _, row in read_rows(path, PairRow)]
     if not pairs:
-        raise InputError("holds no pairs", path=path, allowed="lines of premise and hypothesis")
+        raise InputError(
+            "contains no pairs",
+            path=path,
+            allowed="lines of premise and hypothesis",
+            code="no-pairs",
+        )
     return pairs
 
 
@@ -111,5 +116,5 @@ def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
     """
     session = judge_session(judging, run)
     if session is None:
-        raise UsageError(f"name a judge: {listed(JUDGES)}")
+        raise UsageError(f"give a judge: {listed(JUDGES)}", code="missing-judge")
     return session

@@ -122,8 +122,9 @@ def find_people(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
         row = rows.get(label.query, texts.get(label.query))
         if row is None or row not in items:
             raise label.wrong(
-                f"labels an answer to {label.query!r}, which {label.system} does not give",
+                f"labels an answer to {label.query!r}, which {label.system} does not answer",
                 "labels of answers to this benchmark's queries",
+                code="unknown-query",
             )
         people.rows.add(row)
         if row not in claims_of:
@@ -164,9 +165,10 @@ def _claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
     place = label.statement
     if place is None or not 0 <= place < len(claims):
         raise label.wrong(
-            f"labels statement {place}, and the answer of {label.system} to {label.query!r} has "
+            f"labels statement {place}; the answer of {label.system} to {label.query!r} has "
             f"{len(claims)}",
-            "labels of these very answers, segmented as they were for the annotators",
+            "labels of these answers, segmented as they were for the annotators",
+            code="out-of-range",
         )
     return claims[place]
 
@@ -182,13 +184,15 @@ def _citation(label: Label, claim: Claim) -> int | None:
         if label.nth >= len(claim.cited):
             raise label.wrong(
                 f"labels citation {label.nth + 1} of a statement that has {len(claim.cited)} "
-                f"({label.system}, {label.query!r})"
+                f"({label.system}, {label.query!r})",
+                code="out-of-range",
             )
         return claim.cited[label.nth]
     if label.citation is not None and label.citation not in claim.cited:
         raise label.wrong(
             f"labels a citation of passage {label.citation} (from 0), which statement "
-            f"{label.statement} of {label.system} to {label.query!r} does not cite"
+            f"{label.statement} of {label.system} to {label.query!r} does not cite",
+            code="unknown-id",
         )
     return label.citation
 

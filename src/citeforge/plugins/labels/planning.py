@@ -75,7 +75,9 @@ def plan_queries(files: Sequence[ScoreFile], options: PlanOptions) -> list[Query
     pairs = list(itertools.combinations(tables, 2)) or [(tables[0], tables[0])]
     for (first, of_first), (second, of_second) in pairs:
         if first.query_ids != second.query_ids:
-            raise InputError(f"{first.system} and {second.system} list other queries")
+            raise InputError(
+                f"{first.system} and {second.system} have different queries", code="not-comparable"
+            )
         for name in names:
             if name not in of_first or name not in of_second:
                 continue
@@ -168,20 +170,25 @@ def plan_labelling(
     """
     if options.judge is None and options.benchmark is None:
         if options.labels:
-            raise UsageError("--labels belong to a submission: give --benchmark and --judge, too")
+            raise UsageError(
+                "--labels needs a submission with --benchmark and --judge", code="missing-option"
+            )
         return plan_labels(load_scores(Path(path)), options)
     if options.judge is None or options.benchmark is None:
         given, lacks = ("benchmark", "judge") if options.judge is None else ("judge", "benchmark")
         raise UsageError(
             f"--{given} is given without --{lacks}: a submission needs both; a score file by the "
-            "judge needs neither"
+            "judge needs neither",
+            code="missing-option",
         )
     common = options.model_dump(include=set(ScoreOptions.model_fields) - {"measures"})
     measures = (options.measure or _MEASURE,)
     chosen = ScoreOptions(**common, measures=measures, details=False)
     (scores,) = score_files([path], options.benchmark, chosen, run=run).scores
     for absent in scores.file.not_computed:
-        raise UsageError(f"{absent.name} cannot be planned for: {absent.reason}")
+        raise UsageError(
+            f"{absent.name} cannot be planned for: {absent.reason}", code="not-computed"
+        )
     return plan_labels(scores.file, options)
 
 
@@ -277,8 +284,9 @@ def _judged(file: ScoreFile, measure: str | None) -> MeasureScore:
     judged = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
     if not judged:
         raise UsageError(
-            f"{file.submission}: holds no judged measure; score it with --judge, say "
-            "--measures ALCE.CitRec"
+            f"{file.submission}: contains no judged measure; score it with --judge and, for "
+            "example, --measures ALCE.CitRec",
+            code="not-computed",
         )
     if measure is None:
         return judged[0]

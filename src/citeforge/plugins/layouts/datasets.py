@@ -101,8 +101,8 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     for row in base.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
             raise InputError(
-                f"the query {row['_id']!r} holds a tab or a line break", path=base.folder,
-                allowed="another format: TREC's topics are one line each",
+                f"the query {row['_id']!r} contains a tab or a line break", path=base.folder,
+                allowed="another format: TREC's topics are one line each", code="unsupported"
             )  # fmt: skip
     topics = "".join(f"{r['_id']}\t{r['text']}\n" for r in base.queries.to_pylist())
     write_text(out / "topics.tsv", topics)
@@ -110,8 +110,9 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     for query, passage, _ in rows:
         if any(c.isspace() for c in query + passage):
             raise InputError(
-                f"the id {query!r} or {passage!r} holds white space", path=base.folder,
+                f"the id {query!r} or {passage!r} contains white space", path=base.folder,
                 allowed="another format: TREC's files are separated by white space",
+                code="unsupported"
             )  # fmt: skip
     write_text(out / "qrels.txt", "".join(f"{q} 0 {p} {s}\n" for q, p, s in rows))
     with atomic_file(out / "corpus.jsonl") as file:

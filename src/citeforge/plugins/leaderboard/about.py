@@ -95,14 +95,14 @@ class Presentation(Part):
         try:
             return day if day is None else datetime.date.fromisoformat(str(day))
         except ValueError as error:
-            raise ValueError(f"{day!r} is no day; write it as 2026-11-23") from error
+            raise ValueError(f"{day!r} is not a date; write it as 2026-11-23") from error
 
     @field_validator("links")
     @classmethod
     def _are_addresses(cls, links: dict[str, str]) -> dict[str, str]:
         for name, address in links.items():
             if not address.startswith(("https://", "http://")):
-                raise ValueError(f"{name}: {address!r} is no address; begin with https://")
+                raise ValueError(f"{name}: {address!r} is not an address; begin with https://")
         return links
 
     def of_hub(self, spec: str) -> "Presentation":

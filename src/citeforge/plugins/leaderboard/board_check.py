@@ -1,7 +1,7 @@
 """What a board has scored, and what it asks of a submission beside what its benchmark does."""
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -10,6 +10,7 @@ from citeforge.engines.io.files import sha256_file, write_bytes
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.check import Findings, check
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
@@ -119,9 +120,9 @@ class BoardCheck:
             if findings.errors:
                 return findings, None
             event = self._event(path)
-            findings.errors += [(None, fault) for fault in self._faults(event, findings)]
+            findings.errors += self._faults(event, findings)
         except CiteforgeError as error:
-            findings.errors.append(error_line(error))
+            findings.errors.append(Finding.from_error(error))
         if findings.errors:
             return findings, None
         for context in event.contexts:
@@ -145,59 +146,52 @@ class BoardCheck:
         }.items():
             if isinstance(text, str) and not text.isprintable():
                 raise InputError(
-                    "holds control characters or line ends", path=path, line=1, field=field,
-                    allowed="one line of text",
+                    "contains control characters or line ends", path=path, line=1, field=field,
+                    allowed="one line of text", code="wrong-value"
                 )  # fmt: skip
         context = options.context or "|".join(submission.contexts)
         return Event(
             path.name, submission.digest(), submission.system, context, self._benchmark.hash
         )
 
-    def _faults(self, event: Event, findings: Findings) -> list[str]:
-        faults = []
+    def _faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
         key, holder = name_key(event.system), event.submission
         for context in event.contexts:
             holder = self._names.get((key, context), event.submission)
             if holder != event.submission:
-                faults.append(
+                yield Finding(
+                    "duplicate-id",
                     f"{event.system!r} comes twice: it is the system of {holder} (context "
-                    f"{context}); another name for another system, or replace that file"
+                    f"{context}); another name for another system, or replace that file",
                 )
                 break
         others = [s for n, s in self._systems.items() if n != event.submission]
         if holder == event.submission and (twin := twin_of(event.system, others)) is not None:
-            faults.append(f"{event.system!a} looks like {twin!a}, which is there; another name")
+            text = f"{event.system!a} looks like {twin!a}, which is there; another name"
+            yield Finding("bad-name", text)
         before = self._scored.get(event.submission)
         if before is not None and before.sha256 != event.sha256:
             if before.system != event.system and not self._replace:
-                faults.append(
+                yield Finding(
+                    "foreign-file",
                     f"is the submission of {before.system!r}, and now names {event.system!r}; "
-                    "another file for another system, or --replace"
+                    "another file for another system, or --replace",
                 )
-            findings.warnings.append(
-                (None, f"takes the place of what {before.system!r} submitted: is it theirs?")
-            )
+            text = f"takes the place of what {before.system!r} submitted: is it theirs?"
+            findings.warnings.append(Finding("replaced-file", text))
         limit = self._board.submissions_per_system
         if limit is None and (self._board.gold is not None or self._benchmark.has_hidden_gold):
             limit = SUBMISSIONS_TO_HIDDEN_GOLD
         n_before = submissions_of(event, self._history)
         is_new = before is None or before.sha256 != event.sha256
         if limit is not None and is_new and n_before >= limit:
-            faults.append(
+            yield Finding(
+                "quota",
                 f"{event.system!r} has made {n_before} submissions, and this board takes {limit} a "
-                "system (submissions_per_system in leaderboard.yaml)"
+                "system (submissions_per_system in leaderboard.yaml)",
             )
-        return faults
 
 
 def escaped_line(text: str) -> str:
     """A text as one line of a terminal: what controls it is written in escapes."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def error_line(error: CiteforgeError) -> tuple[int | None, str]:
-    """Line and words of an error, without the file's name."""
-    if not isinstance(error, InputError):
-        return None, str(error)
-    text = error.message if error.field is None else f"{error.field}: {error.message}"
-    return error.line, text + (f"; {error.allowed}" if error.allowed else "")

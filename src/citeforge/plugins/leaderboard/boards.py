@@ -66,15 +66,15 @@ class Board(Part):
     @classmethod
     def _is_free(cls, name: str) -> str:
         if name in _TAKEN:
-            raise ValueError(f"{name!r} is a folder of every site; take another name")
+            raise ValueError(f"{name!r} is a folder of every site; choose another name")
         return name
 
     @model_validator(mode="after")
     def _scores_all_queries(self) -> Self:
         if self.gold is not None and self.score.only_asked:
             raise ValueError(
-                "score.only_asked: with hidden gold, submissions would choose the queries that "
-                "their scores tell of; leave it out"
+                "score.only_asked: with hidden gold, submissions could choose the queries that "
+                "they are scored on; leave it out"
             )
         return self
 
@@ -98,7 +98,7 @@ class Boards(Part):
         names = [b.name for b in self.boards]
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
-            raise ValueError(f"boards: the name {twice!r} comes twice")
+            raise ValueError(f"boards: duplicate name {twice!r}")
         return self
 
     @model_validator(mode="after")
@@ -111,8 +111,8 @@ class Boards(Part):
             for other in places[i + 1 :]:
                 if one.is_relative_to(other) or other.is_relative_to(one):
                     raise ValueError(
-                        f"site, submissions, scores and history need places of their own; "
-                        f"{str(one)!r} and {str(other)!r} are one within the other"
+                        f"site, submissions, scores and history need separate paths; "
+                        f"of {str(one)!r} and {str(other)!r}, one contains the other"
                     )
         return self
 
@@ -173,7 +173,7 @@ def read_boards(path: Path) -> tuple[Path, Boards]:
     file = path / CONFIG if path.is_dir() else path
     if path.is_dir() and not file.is_file():
         raise InputError(
-            f"holds no {CONFIG}", path=path,
+            f"contains no {CONFIG}", path=path, code="missing-file",
             allowed="the folder of a leaderboard; citeforge leaderboard init makes one",
         )  # fmt: skip
     version = ("leaderboard", BOARDS_VERSION)

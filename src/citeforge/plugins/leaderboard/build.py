@@ -138,9 +138,10 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
     """
     if package.manifest.has_hidden_labels:
         raise InputError(
-            "holds the labels that are to stay hidden, and pages would show them",
+            "contains hidden labels, which the pages would show",
             path=package.folder,
             allowed="its public half; publish --hide-gold writes both halves",
+            code="hidden-gold",
         )
     files, hashes = load(board), [package.hash]
     if board.gold is not None:
@@ -151,9 +152,10 @@ def _ready(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
         for file in files:
             if file.gold != "withheld":
                 raise InputError(
-                    "its score file has values by query, and the benchmark's gold is hidden",
+                    "contains values per query, and the benchmark's gold is hidden",
                     path=file.submission,
                     allowed="the file that `citeforge score --gold HALF` writes",
+                    code="hidden-gold",
                 )
     return files
 
@@ -166,7 +168,8 @@ def unknown_site_files(out: Path) -> list[str]:
     """
     if not any((out / name).is_file() for name in ("ranking.js", "matrix.js")):
         raise InputError(
-            "holds something else than a leaderboard", path=out, allowed="an empty folder"
+            "contains something other than a leaderboard", path=out, allowed="an empty folder",
+            code="foreign-file"
         )  # fmt: skip
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
@@ -188,13 +191,15 @@ def _check(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
                 allowed="scores on this benchmark (hash "
                 + " or ".join(f"{h[:8]}…" for h in hashes)
                 + ")",
+                code="wrong-benchmark",
             )
         key = (file.system, file.context, file.protocol)
         if key in first:
             raise InputError(
-                f"{file.system!r} comes twice (context {file.context}, {file.protocol})",
+                f"second score file of {file.system!r} (context {file.context}, {file.protocol})",
                 path=file.submission,
-                allowed="one score file a system; name it in the submission's header",
+                allowed="one score file per system; the header of a submission names its system",
+                code="duplicate-id",
             )
         first[key] = file.submission
 
@@ -225,11 +230,16 @@ def build_one(
     """
     folder = Path(scores)
     if not folder.is_dir():
-        raise InputError("is no folder", path=folder, allowed="a folder of score files")
+        raise InputError(
+            "not a folder", path=folder, allowed="a folder of score files", code="not-a-folder"
+        )
     files = [load_scores(p) for p in sorted(folder.glob("*.json"))]
     if not files:
         raise InputError(
-            "holds no score files", path=folder, allowed="*.json files of `citeforge score`"
+            "contains no score files",
+            path=folder,
+            allowed="*.json files of `citeforge score`",
+            code="no-scores",
         )
     return build_site(benchmark, files, Path(out), title, gold)
 
@@ -307,11 +317,11 @@ def _backing_fault(
     if path.stem not in (bare, f"{bare}.{file.context}") or Path(name).name != name:
         fault: str | None = f"is not named for its submission {name!r}"
     elif not (submissions / name).is_file():
-        fault = f"is of {name!r}, which {submissions} does not hold"
+        fault = f"scores {name!r}, which is not in {submissions}"
     elif sha256_file(submissions / name) != file.submission_sha256:
-        fault = f"is of another {name} than the one in {submissions}"
+        fault = f"scores another {name} than the one in {submissions}"
     elif event is None or (event.sha256, event.system) != (file.submission_sha256, file.system):
-        fault = f"is not of the {name} that this board scored last, as its history says"
+        fault = f"does not score the {name} that this board scored last, by its history"
     else:
         fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
     return fault and f"{fault}; {_REMEDY}"

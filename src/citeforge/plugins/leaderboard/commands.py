@@ -51,12 +51,16 @@ def build(**parameters: Any) -> None:
         if site.benchmark or site.scores or site.title or site.gold:
             raise UsageError(
                 "--boards: its file names benchmarks, scores, titles and gold; leave out "
-                "--benchmark, --scores, --title and --gold"
+                "--benchmark, --scores, --title and --gold",
+                code="conflicting-options",
             )
         done, out, refused = build_leaderboard(site.boards, site.out)
     else:
         if site.benchmark is None or site.scores is None or site.out is None:
-            raise UsageError("give --benchmark, --scores and --out, or --boards leaderboard.yaml")
+            raise UsageError(
+                "give --benchmark, --scores and --out, or --boards leaderboard.yaml",
+                code="missing-option",
+            )
         out, refused = site.out, []
         done = build_one(site.benchmark, site.scores, out, site.title, site.gold)
     click.echo(
@@ -113,7 +117,9 @@ def _tell(refused: Sequence[str]) -> None:
     """
 
     if refused:
-        raise FailuresError("\n".join(["the site is built without these:", *refused]))
+        raise FailuresError(
+            "\n".join(["the site is built without these:", *refused]), code="counted-failures"
+        )
 
 
 @leaderboard.command("init")

@@ -86,19 +86,20 @@ def board_column(
     if view is None:
         raise InputError(
             f"no system of {folder} was scored in the context {context!r}",
-            path=config, field="context",
+            path=config, field="context", code="unknown-context",
             allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
         )  # fmt: skip
     main = view.main if measure is None else measure
     if main not in view.entries:
         raise InputError(
             f"no score file of {folder} ({view.title}) has the measure {main!r}",
-            path=config, field="measure", allowed=", ".join(view.measures) or "scores first",
+            path=config, field="measure", code="not-computed",
+            allowed=", ".join(view.measures) or "scores first",
         )  # fmt: skip
     if direction(main) is None:
         raise InputError(
-            f"{main} ranks nobody: neither more nor less of it is better",
-            path=config, field="measure",
+            f"{main} cannot rank systems: neither high nor low values are better",
+            path=config, field="measure", code="wrong-value",
             allowed=", ".join(n for n in view.measures if direction(n) is not None),
         )  # fmt: skip
     # Who was asked fewer queries is not compared; most were asked the same.

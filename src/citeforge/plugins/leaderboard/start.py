@@ -60,8 +60,8 @@ def start_leaderboard(
     other = [n for n in there if n not in _KEPT and not _says(folder / n, texts[n])]
     if other:
         raise InputError(
-            f"holds {', '.join(other)} already", path=folder,
-            allowed="another folder, or move these away",
+            f"already contains {', '.join(other)}", path=folder,
+            allowed="another folder, or move these away", code="output-exists"
         )  # fmt: skip
     new = [n for n in texts if n not in there]
     for name in new:
@@ -82,7 +82,9 @@ def _boards(
         halves = dict(zip(dict(specs), halves.values(), strict=True))
     strange = next((n for n in halves if n not in dict(specs)), None)
     if strange is not None:
-        raise UsageError(f"--gold {strange}=…: no --benchmark is named {strange}")
+        raise UsageError(
+            f"--gold {strange}=…: no --benchmark is named {strange}", code="unknown-name"
+        )
     boards = [
         {"name": name, "benchmark": spec, **({"gold": halves[name]} if name in halves else {})}
         for name, spec in specs
@@ -92,7 +94,7 @@ def _boards(
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"--benchmark: {message}; give NAME=FOLDER") from error
+        raise UsageError(f"--benchmark: {message}; give NAME=FOLDER", code="bad-option") from error
 
 
 def _name_and_benchmark(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:

@@ -13,6 +13,7 @@ from citeforge.evaluator.reports.rows import main_measure, systems_text
 from citeforge.evaluator.reports.withhold import withhold_scores
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.submissions.check import Findings
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import score_files
@@ -20,7 +21,6 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import (
     BoardCheck,
     Event,
-    error_line,
     escaped_line,
     latest,
     read_history,
@@ -29,7 +29,13 @@ from citeforge.plugins.leaderboard.board_check import (
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import backed_scores, growing_site
 from citeforge.plugins.leaderboard.pages import Site
-from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.errors import (
+    CiteforgeError,
+    FailuresError,
+    InputError,
+    UnknownValueError,
+    UsageError,
+)
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
@@ -155,8 +161,7 @@ def add_submissions(
     """
     config, all_boards = read_boards(Path(boards))
     if board is not None and all_boards.find(board) is None:
-        names = ", ".join(b.name for b in all_boards.boards)
-        raise UsageError(f"--board {board!r} is not in {config}; known: {names}")
+        raise UnknownValueError("board", board, [b.name for b in all_boards.boards])
     with file_lock(config.parent / LOCK, config.parent, wait=True):
         paths = list(dict.fromkeys(map(Path, submissions))) or list(_all_in(all_boards))
         pending = _verdicts(paths, all_boards, board, replace)
@@ -167,7 +172,9 @@ def add_submissions(
         n_wrong = sum(bool(p.findings.errors) for p in pending)
         if refused and (only_check or (submissions and n_wrong == len(pending))):
             summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
-            raise InputError("\n".join([summary, *refused]))
+            codes = {found.code for p in pending for found in p.findings.errors}
+            code = codes.pop() if len(codes) == 1 else "counted-failures"
+            raise InputError("\n".join([summary, *refused]), code=code)
         if only_check:
             return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)
@@ -200,37 +207,42 @@ def _place_for(path: Path, boards: Boards, name: str | None, replace: bool) -> P
         UsageError: nobody can tell which board it is for.
     """
     if path.is_symlink() or not path.is_file():
-        raise InputError("is no file", path=path, allowed=f"a submission ({', '.join(_ENDINGS)})")
+        raise InputError(
+            "not a file",
+            path=path,
+            allowed=f"a submission ({', '.join(_ENDINGS)})",
+            code="not-a-file",
+        )
     ending = next((e for e in sorted(_ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
     if ending is None or not _NAME.fullmatch(path.name):
         raise InputError(
-            "has a name that a leaderboard does not keep", path=path,
+            "not a valid file name for a leaderboard", path=path, code="bad-name",
             allowed="letters, digits, dots, - and _, ending in " + ", ".join(_ENDINGS),
         )  # fmt: skip
     board = _board_of(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts
     if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
         raise InputError(
-            "has a name that ends like that of a context set, as score files do", path=path,
-            allowed="another name",
+            "the name ends with a context set, as names of score files do", path=path,
+            allowed="another name", code="bad-name"
         )  # fmt: skip
     pending = PendingSubmission(path, board)
     if pending.target.exists() and not replace and sha256_file(pending.target) != sha256_file(path):
         raise InputError(
-            f"is not the {path.name} that {board.name} has already", path=path,
-            allowed="another name for another system, or --replace",
+            f"{board.name} already has another {path.name}", path=path,
+            allowed="another name for another system, or --replace", code="output-exists"
         )  # fmt: skip
     folder = board.submissions_folder
     for other in sorted(folder.iterdir()) if folder.is_dir() else ():
         if other.name == path.name:
             continue
         if other.name.casefold() == path.name.casefold():
-            fault = f"differs from {other.name}, which {board.name} has, in case alone"
+            fault = f"differs from {other.name} of {board.name} only in case"
         elif bare_name(other) == bare_name(path):
             fault = f"would write over the scores of {other.name} in {pending.scores}"
         else:
             continue
-        raise InputError(fault, path=path, allowed="another name")
+        raise InputError(fault, path=path, allowed="another name", code="duplicate-id")
     return pending
 
 
@@ -248,7 +260,9 @@ def _board_of(path: Path, boards: Boards, name: str | None) -> Board:
     if len(matching) == 1:
         return matching[0]
     names = ", ".join(b.name for b in matching or boards.boards)
-    raise UsageError(f"{path}: for which benchmark is it? Give --board, one of {names}")
+    raise UsageError(
+        f"{path}: its board is not clear; give --board with one of {names}", code="missing-option"
+    )
 
 
 def _hashes_of(board: Board) -> set[str]:
@@ -271,6 +285,7 @@ def _require_gold(config: Path, boards: Boards) -> None:
                 field=f"boards: {board.name}",
                 allowed=f"add the line `gold: {board.benchmark.partition('@')[0]}-gold` to this "
                 "board, or the folder of that half",
+                code="hidden-gold",
             )
 
 
@@ -288,11 +303,15 @@ def _verdicts(
         try:
             pending = _place_for(path, boards, name, replace)
         except InputError as error:
-            verdicts[path] = PendingSubmission(path, findings=Findings(errors=[error_line(error)]))
+            findings = Findings(errors=[Finding.from_error(error)])
+            verdicts[path] = PendingSubmission(path, findings=findings)
             continue
         other = places.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
-            raise UsageError(f"{other} and {path} would have one place; rename one of them")
+            raise UsageError(
+                f"{other} and {path} would have the same score file; rename one of them",
+                code="duplicate-id",
+            )
         verdicts[path] = pending
     for board in boards.boards:
         mine = [p for p in verdicts.values() if p.board == board]
@@ -307,8 +326,8 @@ def _verdicts(
 def _error_lines(pending: PendingSubmission) -> list[str]:
     path, errors = escaped_line(str(pending.source)), pending.findings.errors
     lines = [
-        f"{path}{'' if line is None else f':{line}'}: {escaped_line(text)}"
-        for line, text in errors[:_ERRORS_TOLD]
+        f"{path}{'' if found.line is None else f':{found.line}'}: {escaped_line(str(found))}"
+        for found in errors[:_ERRORS_TOLD]
     ]
     if len(errors) > _ERRORS_TOLD:
         lines.append(f"{path}: {len(errors) - _ERRORS_TOLD:,} more errors")
@@ -338,7 +357,8 @@ def _score(
         )  # fmt: skip
         if done.judge is not None and done.judge.n_failed and not allow_failures:
             raise FailuresError(
-                f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed"
+                f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed",
+                code="judge-failed",
             )
         refused += [f"{path}: {escaped_line(str(error))}" for path, error in wrong.items()]
         for scores in done.scores:
@@ -355,7 +375,10 @@ def _keep(scored: Sequence[PendingSubmission], boards: Boards) -> None:
         content = one.source.read_bytes()
         if hashlib.sha256(content).hexdigest() != one.files[0].submission_sha256:
             raise InputError(
-                "has changed meanwhile", path=one.source, allowed="the same call again"
+                "changed while it was scored",
+                path=one.source,
+                allowed="run the command again",
+                code="input-changed",
             )
         if one.source.resolve() != one.target.resolve():
             write_bytes(one.target, content)

@@ -48,7 +48,7 @@ class CausalModel:
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        with loading_errors("is no causal language model", self.name):
+        with loading_errors("is not a causal language model", self.name):
             return smollm.load_causal(self._located.folder, device_of(self._device))
 
     def of(self, texts: Sequence[str]) -> list[float]:

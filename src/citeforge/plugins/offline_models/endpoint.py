@@ -66,9 +66,9 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
         completion = msgspec.json.decode(body, type=_Completion)
         choice = completion.choices[0]
     except (msgspec.MsgspecError, UnicodeDecodeError, IndexError) as error:
-        return Failure("unparsable", f"the reply holds no completion ({str(error)[:120]})", 200)
+        return Failure("unparsable", f"the reply contains no completion ({str(error)[:120]})", 200)
     if choice.logprobs is None:
-        return Failure("unparsable", "the reply holds no log probabilities", 200)
+        return Failure("unparsable", "the reply contains no log probabilities", 200)
     logprobs = choice.logprobs
     logs = logprobs.token_logprobs
     if logprobs.text_offset is not None:
@@ -78,7 +78,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
         logs = logs[:-1]
     defined = [p for p in logs if p is not None]
     if not defined:
-        return Failure("unparsable", "the reply holds no log probabilities of the prompt", 200)
+        return Failure("unparsable", "the reply contains no log probabilities of the prompt", 200)
     mean = -math.fsum(defined) / len(defined)
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)

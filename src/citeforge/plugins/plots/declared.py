@@ -31,22 +31,29 @@ class PlotPages(Pages):
         if options.robustness:
             name = "robustness"
         if form in PICTURES and title is not None:
-            raise UsageError("--title is a page's; a plot's title says what is seen")
+            raise UsageError(
+                "--title is for pages; the title of a plot describes it",
+                code="option-without-effect",
+            )
         write = None if name is None else find_plot(name).write
         if write is not None:
             if measure is not None or audit is not None or not options.is_measures_alone:
-                raise UsageError(f"--{name} takes --measures, --across and --title, and no others")
+                raise UsageError(
+                    f"--{name} takes --measures, --across and --title, and no others",
+                    code="conflicting-options",
+                )
             return write(compared_across(files, across), form, title, options.measures), 0
         if not options.is_plain:
-            raise UsageError(NEEDS_A_TABLE)
+            raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
         if form in PICTURES:
             if audit is not None:
-                raise UsageError(FOR_AN_AUDIT)
+                raise UsageError(FOR_AN_AUDIT, code="option-without-effect")
             systems = named_rows(references_last(compared_across(files, across)))
             return plot(systems, name or "intervals", measure).content(form), 0
         if name is not None or measure is not None:
             raise UsageError(
-                f"--plot and --measure need a file that is a plot: {', '.join(PICTURES)}"
+                f"--plot and --measure need a plot as output: {', '.join(PICTURES)}",
+                code="option-without-effect",
             )
         return page_report(files, title, None if options.one_file else out, audit, across)
 

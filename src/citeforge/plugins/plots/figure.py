@@ -120,8 +120,8 @@ def hindrance() -> str | None:
     if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
         return None
     return (
-        f"drawing needs {_ADDRESSES} GiB of addresses (not of memory), and this process may have "
-        f"{limit / (1 << 30):.1f}; `ulimit -v unlimited` first"
+        f"drawing needs {_ADDRESSES} GiB of address space (not of memory), and the limit is "
+        f"{limit / (1 << 30):.1f}; run `ulimit -v unlimited` first"
     )
 
 
@@ -136,7 +136,7 @@ def to_svg(spec: dict[str, Any]) -> str:
         import vl_convert
     problem = hindrance()
     if problem is not None:
-        raise InputError(problem)
+        raise InputError(problem, code="out-of-memory")
     return str(vl_convert.vegalite_to_svg(spec))
 
 

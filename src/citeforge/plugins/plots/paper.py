@@ -126,7 +126,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
             if at in cells:
                 raise InputError(
                     f"{row.system}: two files have {at[1].title}", path=file.submission,
-                    allowed="one score file a system and context set",
+                    allowed="one score file per system and context set", code="duplicate-id"
                 )  # fmt: skip
             p = p_values.get((id(file), m.name), math.nan)
             cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
@@ -303,7 +303,7 @@ def paper_csv(table: PaperTable) -> str:
 PAPER = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
 """Format to what writes a table in it."""
 NEEDS_A_TABLE = (
-    "--measures, --best, --against, --significance and --per-context need a file that is a table: "
+    "--measures, --best, --against, --significance and --per-context need a table as output: "
     + ", ".join(PAPER)
 )
 
@@ -316,7 +316,11 @@ def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -
         UsageError: a format that is no table, or scores of cells.
     """
     if form not in PAPER:
-        raise UsageError(NEEDS_A_TABLE)
+        raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
     if of_cells(files):
-        raise UsageError("scores of cells have tables of their own; give no --measures etc.")
+        raise UsageError(
+            "tables of cells take none of --measures, --best, --against, --significance and "
+            "--per-context",
+            code="wrong-kind",
+        )
     return PAPER[form](paper_table(files, options)).encode()

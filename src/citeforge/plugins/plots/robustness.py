@@ -132,8 +132,8 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
     by_system, left_out = _by_system(files)
     systems = tuple(by_system)
     if len(systems) < 2:
-        raise UsageError(f"--robustness compares two systems or more; these are of {systems[0]}"
-                         if systems else "--robustness: a reference line is no system")  # fmt: skip
+        there = f"these are of {systems[0]}" if systems else "these are of reference lines alone"
+        raise UsageError(f"--robustness compares two systems or more; {there}", code="too-few")
     scores: dict[str, dict[str, tuple[ScoreFile, MeasureScore]]] = defaultdict(dict)
     for system, several in by_system.items():
         for file in several:
@@ -153,7 +153,8 @@ def robustness(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Robu
         raise UsageError(
             "--robustness compares two definitions or more that all systems have, and there "
             f"{'is 1' if common else 'are 0'}; score the same submissions with more --measures, "
-            "the other --protocol, or another --judge, and give all score files"
+            "the other --protocol, or another --judge, and give all score files",
+            code="too-few",
         )
     common.sort(key=lambda d: (ASPECTS.index(d.aspect), declared_place(d.measure), d.protocol))
     definitions = _told_apart(common)
@@ -185,9 +186,13 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
             raise InputError(
                 f"--robustness: the score files are of several {what}: {', '.join(sorted(values))}",
                 allowed="files of one",
+                code="not-comparable",
             )
     if any(f.design is not None for f in files):
-        raise UsageError("--robustness: authorship benchmarks do not rank systems by citations")
+        raise UsageError(
+            "--robustness: authorship benchmarks do not rank systems by citations",
+            code="wrong-kind",
+        )
     by_system: dict[str, list[ScoreFile]] = {}
     left_out = dict.fromkeys(f"{f.system}: a reference, no system" for f in files if f.is_control)
     for file in files:
@@ -198,7 +203,8 @@ def _by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], 
             raise InputError(
                 f"--robustness: {several[0].submission} and {file.submission} are two submissions "
                 f"of {file.system}",
-                allowed="score files of one submission a system (score --name tells two apart)",
+                allowed="score files of one submission per system (score --name renames a system)",
+                code="not-comparable",
             )
         several.append(file)
     return by_system, list(left_out)
@@ -217,9 +223,10 @@ def _add(
     """Take a score in, once; files by several judges share what no judge decides."""
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
-            f"--robustness: two score files of {system} give {entry.name} of one recipe other "
-            f"values: {entry.signature}",
+            f"--robustness: two score files of {system} have different values of {entry.name} "
+            f"for one recipe: {entry.signature}",
             allowed="one of them",
+            code="contradiction",
         )
     entries[system] = (file, entry)
 

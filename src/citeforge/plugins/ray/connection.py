@@ -31,8 +31,9 @@ def require_reachable(options: RayOptions) -> None:
     # Ray itself would go on trying for minutes, and end the process then.
     if address is not None and not is_listening(address):
         raise InputError(
-            f"no Ray cluster answers within {_ANSWER_SECONDS:g} s", path=address, allowed=_HOW
-        )
+            f"no Ray cluster answers within {_ANSWER_SECONDS:g} s", path=address, allowed=_HOW,
+            code="no-cluster"
+        )  # fmt: skip
 
 
 def connect(options: RayOptions) -> Any:
@@ -60,7 +61,8 @@ def connect(options: RayOptions) -> Any:
         if connected != address:
             raise UsageError(
                 f"this process is connected to {connected or 'a Ray of its own'} already; "
-                "one process works with one cluster"
+                "one process works with one cluster",
+                code="conflicting-options",
             )
         return ray
     quiet = {"log_to_driver": False, "logging_level": "ERROR"}
@@ -80,7 +82,9 @@ def connect(options: RayOptions) -> Any:
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
         what = address or "a Ray on this machine"
-        raise InputError(f"cannot be used: {first_line}", path=what, allowed=_HOW) from error
+        raise InputError(
+            f"cannot be used: {first_line}", path=what, allowed=_HOW, code="no-cluster"
+        ) from error
     _connected["address"] = address
     return ray
 
@@ -98,8 +102,10 @@ def address_of(options: RayOptions) -> str | None:
     if place.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
         source = "--ray-address" if options.address else ADDRESS_VARIABLE
         raise UsageError(
-            f"{source} {place!r}: expected HOST:PORT of the cluster's head, as `ray start --head` "
-            "tells it (start citeforge on a machine of the cluster; ray:// is not taken)"
+            f"{source} {place!r}: expected HOST:PORT of the cluster's head, as printed by "
+            "`ray start --head` (run citeforge on a machine of the cluster; ray:// is not "
+            "supported)",
+            code="bad-option",
         )
     return place
 

@@ -66,7 +66,9 @@ class ClusterEmbedder:
         """
         ((_, vectors),) = self.encode_each([pa.array(texts, pa.large_string())], kind)
         if isinstance(vectors, FailedShard):
-            raise FailuresError(f"{len(texts):,} texts have no vectors: {vectors}")
+            raise FailuresError(
+                f"{len(texts):,} texts have no vectors: {vectors}", code="counted-failures"
+            )
         return vectors
 
     def encode_each(
@@ -101,7 +103,7 @@ class FastClusterEmbedder(ClusterEmbedder):
         finally:
             pool.close()
         if isinstance(files, FailedShard):
-            raise FailuresError(f"the model cannot be quantised: {files}")
+            raise FailuresError(f"the model cannot be quantised: {files}", code="counted-failures")
         sent = partial(_sent, self._make, calibration, files)
         return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
 

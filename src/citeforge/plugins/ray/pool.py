@@ -226,10 +226,11 @@ class WorkerPool(Generic[T, R]):
         start.raise_for_user()
         if self._failed_starts >= TRIES:
             raise InputError(
-                f"{TRIES} workers could not be started, the last one so: {start.text}",
+                f"{TRIES} workers could not be started; the last error: {start.text}",
                 path="Ray",
                 allowed="the same citeforge, libraries and models on every machine, and room for "
                 "a worker (see: ray status)",
+                code="failed-workers",
             )
 
 
@@ -244,6 +245,7 @@ def _require_alike(first: Started, other: Started) -> None:
             f"has citeforge {other.version}, and this is {__version__}",
             path=other.host,
             allowed="the same citeforge on every machine",
+            code="wrong-version",
         )
     mine, theirs = first.identity, other.identity
     differences = ", ".join(
@@ -253,9 +255,10 @@ def _require_alike(first: Started, other: Started) -> None:
     )
     if differences:
         raise InputError(
-            f"computes otherwise: {differences}",
+            f"computes differently: {differences}",
             path=other.host,
             allowed="machines of one sort, or --device and the model's revision set",
+            code="not-comparable",
         )
 
 

@@ -68,7 +68,8 @@ class ClusterSearch:
                 if isinstance(hits, FailedShard):
                     path = shards[number].path
                     raise FailuresError(
-                        f"{path}: cannot be searched: {hits}. Run again with --resume"
+                        f"{path}: cannot be searched: {hits}. Run again with --resume",
+                        code="counted-failures",
                     )
                 early[number] = hits
                 while following in early:

@@ -56,7 +56,8 @@ def share_out(options: RayOptions, device: str, nodes: Sequence[dict[str, float]
         raise InputError(
             f"no machine of the cluster has {gpus:g} GPUs" if gpus else "no machine has a core",
             path="Ray",
-            allowed="fewer --ray-gpus, or a cluster that has them (ray status tells)",
+            allowed="fewer --ray-gpus, or a cluster that has them (see: ray status)",
+            code="no-cluster",
         )
     workers = sum(s for _, s in shares)
     if options.workers is not None:

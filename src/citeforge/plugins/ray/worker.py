@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from citeforge.schemas.errors import CiteforgeError, FailuresError, InputError, UsageError
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.version import __version__
 
 T = TypeVar("T")
@@ -34,19 +34,17 @@ class Raised:
     """An error, as it travels back.
 
     Attributes:
-        text: what it says.
-        code: exit code of one that the user can mend; None for any other.
+        text: its message.
+        error: the error itself, if the user can correct it.
     """
 
     text: str
-    code: int | None = None
+    error: CiteforgeError | None = None
 
     def raise_for_user(self) -> None:
-        """Raise what the user can mend; a code that no error has is none of the user's."""
-        errors: dict[int | None, type[CiteforgeError]]
-        errors = {error.exit_code: error for error in (InputError, UsageError, FailuresError)}
-        if self.code in errors:
-            raise errors[self.code](self.text)
+        """Raise an error that the user can correct."""
+        if self.error is not None:
+            raise self.error
 
 
 @dataclass(frozen=True)
@@ -86,6 +84,6 @@ def _caught(work: Callable[[], R]) -> R | Raised:
     try:
         return work()
     except CiteforgeError as error:
-        return Raised(str(error), error.exit_code)
+        return Raised(str(error), error)
     except Exception as error:  # whatever a model's code may raise; the driver tells of it
         return Raised(f"{type(error).__name__}: {error}")

@@ -57,7 +57,9 @@ def reproduce(
         _list([find_table(name) for name in names or tables])
         return
     if every == bool(names):
-        raise UsageError("name tables (citeforge reproduce --list), or give --all")
+        raise UsageError(
+            "name tables (citeforge reproduce --list), or give --all", code="missing-option"
+        )
     from citeforge.engines.setup import judge_session
     from citeforge.plugins.reproduce.pages import (
         require_format,
@@ -79,7 +81,9 @@ def reproduce(
         write_result(compared, out)
     click.echo(summary_line(compared))
     if n_open := sum(table.count("not explained") for table in compared):
-        raise FailuresError(f"{n_open:,} printed numbers differ, and no reason is known")
+        raise FailuresError(
+            f"{n_open:,} printed numbers differ, and no reason is known", code="counted-failures"
+        )
 
 
 def _list(tables: list[Any]) -> None:

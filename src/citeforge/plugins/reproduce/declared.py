@@ -19,13 +19,13 @@ _NUMBER = re.compile(r"-?[\d,]*\.?\d+%?")
 def _relative(path: str) -> str:
     parts = PurePosixPath(path).parts
     if not parts or path.startswith("/") or "\\" in path or {"..", "."} & set(path.split("/")):
-        raise ValueError(f"{path!r} is no path inside the repository")
+        raise ValueError(f"{path!r} is not a path inside the repository")
     return path
 
 
 def _number(text: str) -> str:
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r} is no number as papers print it, such as '28.22' or '1,085'")
+        raise ValueError(f"{text!r} is not a number as papers print it, such as '28.22' or '1,085'")
     return text
 
 
@@ -195,9 +195,7 @@ class PublishedTable(Part):
         for reason in reasons:
             for cell in ((name, column) for name in reason.cells for column in reason.cells[name]):
                 if cell not in cells:
-                    raise ValueError(
-                        f"differs, unpublished: no number stands at {cell[0]!r}, {cell[1]!r}"
-                    )
+                    raise ValueError(f"differs, unpublished: no number at {cell[0]!r}, {cell[1]!r}")
                 cells.remove(cell)  # one reason a number
         return self
 

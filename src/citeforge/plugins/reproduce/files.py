@@ -42,7 +42,9 @@ def find_output(
     if others and all(other.is_file() for other in others):
         return tuple(map(_checked, others, file.also))
     path = data / repository.name / file.path
-    raise NotHereError("is not there", path=path, allowed=f"a checkout of {repository.name}")
+    raise NotHereError(
+        "does not exist", path=path, allowed=f"a checkout of {repository.name}", code="missing-file"
+    )
 
 
 def _checked(path: Path, file: HashedFile) -> Path:
@@ -56,6 +58,7 @@ def _require(sha256: str, file: HashedFile, place: object) -> None:
             f"is not the file that the table was made with (sha256 {sha256[:12]}…)",
             path=place,
             allowed=f"sha256 {file.sha256[:12]}…: check out the commit of the declaration",
+            code="hash-mismatch",
         )
 
 
@@ -79,13 +82,19 @@ def fetched(repository: OutputRepository, file: OutputFile) -> Path:
     try:
         reply = send_request(Request(address), SECONDS)
     except OSError as error:
-        raise InputError(f"cannot be fetched ({error})", path=address, allowed=offline) from error
+        raise InputError(
+            f"cannot be fetched ({error})", path=address, allowed=offline, code="no-network"
+        ) from error
     if not reply.is_success:
-        raise InputError(f"cannot be fetched (HTTP {reply.status})", path=address, allowed=offline)
+        raise InputError(
+            f"cannot be fetched (HTTP {reply.status})", path=address, allowed=offline,
+            code="endpoint-failed"
+        )  # fmt: skip
     if len(reply.body) != file.size:
         raise InputError(
-            f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline
-        )
+            f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline,
+            code="hash-mismatch"
+        )  # fmt: skip
     _require(sha256(reply.body).hexdigest(), file, address)
     write_bytes(path, reply.body)
     return path

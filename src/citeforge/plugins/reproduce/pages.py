@@ -70,7 +70,9 @@ def require_format(path: Path) -> None:
         UsageError: another ending than .html, .md and .json.
     """
     if path.suffix not in (".html", ".md", ".json"):
-        raise UsageError(f"--out {path}: its name must end in .html, .md or .json")
+        raise UsageError(
+            f"--out {path}: its name must end in .html, .md or .json", code="bad-option"
+        )
 
 
 def write_result(tables: Sequence[ComparedTable], path: Path) -> None:

@@ -63,7 +63,10 @@ def reproduce_tables(
         UsageError: there is no such table, or its declaration asks for what there is not.
     """
     if data is not None and not Path(data).is_dir():
-        raise InputError("is no folder", path=data, allowed="a folder with checkouts, OWNER/NAME")
+        raise InputError(
+            "is not a folder", path=data, allowed="a folder with checkouts, OWNER/NAME",
+            code="not-a-folder"
+        )  # fmt: skip
     declared = [find_table(name) for name in dict.fromkeys(names or published_tables())]
     checkouts = None if data is None else Path(data)
     compared = []

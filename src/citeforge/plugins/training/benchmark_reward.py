@@ -45,14 +45,18 @@ class CitationReward:
         self.benchmark = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
         contexts = self.benchmark.contexts
         if context is None and len(contexts) > 1:
-            raise UsageError(f"the benchmark has several context sets; give context= {contexts}")
+            raise UsageError(
+                f"the benchmark has several context sets; give context= {contexts}",
+                code="missing-option",
+            )
         self.context = contexts[0] if context is None else context
         self.measure = measure
         self._table = self.benchmark.context(self.context)
         if not self._table.is_judged:
             raise UsageError(
-                f"context {self.context!r}: nobody judged which passages are relevant, so that "
-                "citations cannot be rewarded"
+                f"context {self.context!r}: its passages have no relevance judgements, so that "
+                "citations cannot be rewarded",
+                code="no-relevant",
             )
         self._score = strict_scorer(self.benchmark.grammar)
 

@@ -111,10 +111,11 @@ class _Export:
         table = self.benchmark.context(name)
         if not table.is_judged:
             raise InputError(
-                f"context {name!r}: nobody judged which passages are relevant, so that citations "
+                f"context {name!r}: its passages have no relevance judgements, so that citations "
                 "cannot be rewarded",
                 path=self.benchmark.folder,
                 allowed="a benchmark with judged passages, or joined with its gold half",
+                code="no-relevant",
             )
         return table
 
@@ -158,6 +159,7 @@ class _Export:
             raise InputError(
                 f"has no {what} to learn from ({reasons or 'no lines'})",
                 path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
+                code="too-few"
             )  # fmt: skip
         files = sorted(file for file in self.out.rglob("*") if file.is_file())
         summary = {
@@ -196,9 +198,10 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     submission = Submission(options.submission, benchmark)
     if submission.form == "attrieval":
         raise InputError(
-            "holds answers to AttriEval's prompts, which count passages from 0",
+            "contains answers to AttriEval's prompts, which count passages from 0",
             path=options.submission,
             allowed="answers to prompts of `citeforge export prompts`",
+            code="unsupported",
         )
     context = submission.choose_context(options.context)
     good = _good(export, submission, context, options)

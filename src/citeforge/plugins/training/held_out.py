@@ -69,7 +69,9 @@ def read_held_out(paths: Sequence[Path]) -> HeldOut:
             ids.update([query_id] if query_id else [])
             texts.update([same_question(text)] if text and same_question(text) else [])
         if not n:
-            raise InputError("holds no questions", path=path, allowed=_ALLOWED)
+            raise InputError(
+                "contains no questions", path=path, allowed=_ALLOWED, code="no-queries"
+            )
         named[label] = {"hash": sha256, "questions": n}
     return HeldOut(frozenset(ids), frozenset(texts), named)
 
@@ -81,7 +83,7 @@ def _questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | N
         rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())
         return package.label, package.hash, rows
     if path.is_dir():
-        raise InputError("is no benchmark", path=path, allowed=_ALLOWED)
+        raise InputError("is not a package", path=path, allowed=_ALLOWED, code="not-a-package")
     return path.name, sha256_file(path), _of_jsonl(path)
 
 
@@ -89,5 +91,8 @@ def _of_jsonl(path: Path) -> Iterator[tuple[str | None, str | None]]:
     for line, row in read_rows(path, _Row):
         name, text = row.beir_id or row.query_id, row.text or row.query
         if name is None and text is None:
-            raise InputError("has neither id nor text", path=path, line=line, allowed=_ALLOWED)
+            raise InputError(
+                "has neither id nor text", path=path, line=line, allowed=_ALLOWED,
+                code="missing-field"
+            )  # fmt: skip
         yield name, text

@@ -54,9 +54,9 @@ def citation_reward_with(
     citations = reward_of(measure)
     for name, weight in (("length_weight", length_weight), ("format_weight", format_weight)):
         if not 0 <= weight < math.inf:
-            raise UsageError(f"{name}={weight}: expected 0 or more")
+            raise UsageError(f"{name}={weight}: expected 0 or more", code="out-of-range")
     if max_words < 1:
-        raise UsageError(f"max_words={max_words}: expected 1 or more")
+        raise UsageError(f"max_words={max_words}: expected 1 or more", code="out-of-range")
 
     def reward(answer: AnswerValues) -> float:
         length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
@@ -69,7 +69,9 @@ def citation_reward_with(
     ) -> list[float]:
         if len(completions) != len(contexts):
             raise UsageError(
-                f"{len(completions)} completions and {len(contexts)} contexts: one a piece"
+                f"{len(completions)} completions and {len(contexts)} contexts: expected one "
+                "context per completion",
+                code="wrong-value",
             )
         pairs = zip(completions, contexts, strict=True)
         return [reward(_numbers(_text(completion), context)) for completion, context in pairs]
@@ -94,12 +96,14 @@ def _numbers(output: str, context: Mapping[str, Any]) -> AnswerValues:
         score = _scorer(int(context.get("base", 1)), str(context.get("form", "[n]")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
-            f"contexts: expected n_passages and relevant (0-based positions), got {context!r:.200}"
+            f"contexts: expected n_passages and relevant (0-based positions), got {context!r:.200}",
+            code="wrong-type",
         ) from error
     if any(not 0 <= position < n for position in relevant):
         raise UsageError(
-            f"contexts: relevant {sorted(relevant)} are no positions of {n} passages, "
-            "which count from 0"
+            f"contexts: relevant {sorted(relevant)} are not all positions of {n} passages, "
+            "which count from 0",
+            code="out-of-range",
         )
     return score(output, n, relevant, {})
 
@@ -152,7 +156,8 @@ def _text(completion: Any) -> str:
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         raise UsageError(
             "completions: expected texts, or lists of messages with role and content; got "
-            f"{completion!r:.200}"
+            f"{completion!r:.200}",
+            code="wrong-type",
         ) from error
 
 

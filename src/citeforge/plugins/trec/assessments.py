@@ -191,7 +191,9 @@ def _files(path: Path) -> Sequence[Path]:
         return [path]
     if files := sorted(path.glob("*.json")):
         return files
-    raise InputError("holds no .json file", path=path, allowed="DRAGUN's rubrics")
+    raise InputError(
+        "contains no .json file", path=path, allowed="DRAGUN's rubrics", code="missing-file"
+    )
 
 
 def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
@@ -200,7 +202,9 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
         try:
             yield None, msgspec.convert(row, _Row)
         except msgspec.ValidationError as error:
-            raise InputError(str(error), path=path, allowed="as docs/scoring.md shows") from error
+            raise InputError(
+                str(error), path=path, allowed="see docs/scoring.md", code="wrong-type"
+            ) from error
 
 
 def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
@@ -209,7 +213,10 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
     key = _name(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics
     if not topic:
-        raise wrong("names no topic", field="qid", allowed="the id of a query of the benchmark")
+        raise wrong(
+            "is missing", field="qid", allowed="the id of a query of the benchmark",
+            code="missing-field"
+        )  # fmt: skip
     if row.sentences is not None:
         labels = tuple(
             tuple(_label(c.support, SUPPORT, "support", wrong) for c in s.citations)
@@ -230,7 +237,10 @@ def _add(row: _Row, assessments: Assessments, wrong: Wrong) -> None:
     elif criteria is not None:
         _keep(lists["rubric"], key, tuple(_criterion(c, wrong) for c in criteria), wrong)
     else:
-        raise wrong("assesses nothing", allowed="sentences, nuggets, criteria or rubrics")
+        raise wrong(
+            "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
+            code="missing-field"
+        )  # fmt: skip
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
@@ -242,20 +252,26 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
             wrong = partial(InputError, path=path, line=line)
             column = "annotation" if "annotation" in row else "auto_assessment"
             if column not in row:
-                raise wrong("has no label", allowed="the column annotation or auto_assessment")
+                raise wrong(
+                    "has no label", allowed="the column annotation or auto_assessment",
+                    code="missing-field"
+                )  # fmt: skip
             value = _label(row[column], ANNOTATIONS, column, wrong)
             if value is None:
-                raise wrong("is empty", field=column, allowed=", ".join(ANNOTATIONS))
+                raise wrong(
+                    "is empty", field=column, allowed=", ".join(ANNOTATIONS), code="empty-text"
+                )
             topic, name = row["topic_id"], row["answer_id"]
             if name not in point_ids.get(topic, ()):
                 raise wrong(
-                    f"{name!r} of topic {topic!r} stands in no rubric", field="answer_id",
+                    f"{name!r} of topic {topic!r} is in no rubric", field="answer_id",
                     allowed="give the track's rubrics (human_rubrics) with --assessments, too",
+                    code="unknown-id"
                 )  # fmt: skip
             if labels[row["run_tag"], topic].setdefault(name, value) != value:
                 raise wrong(
-                    f"says otherwise of {name!r} than an earlier line", field=column,
-                    allowed="one label each",
+                    f"two different labels for {name!r}", field=column, allowed="one label each",
+                    code="duplicate-id"
                 )  # fmt: skip
     for key, values in labels.items():
         points = (replace(p, value=values.get(p.id)) for p in questions.points[key[1]])
@@ -273,7 +289,9 @@ def _label(
     word = "" if label is None else "_".join(str(label).lower().split())
     word = "failed" if word == "fail" else word
     if word and word not in values:
-        raise wrong(f"{label!r} is no label", field=name, allowed=", ".join(values))
+        raise wrong(
+            f"unknown label {label!r}", field=name, allowed=", ".join(values), code="wrong-value"
+        )
     return values[word] if word else None
 
 
@@ -285,8 +303,9 @@ def _criterion(row: _Criterion, wrong: Wrong) -> Point:
     weight = row.points if row.weight is None else row.weight
     if weight is None:
         raise wrong(
-            "a criterion has no weight", field="weight", allowed="a number; negative for faults"
-        )
+            "a criterion has no weight", field="weight", allowed="a number; negative for faults",
+            code="missing-field"
+        )  # fmt: skip
     verdict = row.verdict
     if row.criteria_met is not None:
         verdict = "satisfied" if row.criteria_met else "not_satisfied"
@@ -298,8 +317,8 @@ def _short_answers(row: _Criterion, wrong: Wrong) -> Iterator[Point]:
     importance = row.importance.rpartition(":")[2].strip().lower()
     if importance not in IMPORTANCE:
         raise wrong(
-            f"{row.importance!r} is no importance", field="importance",
-            allowed=", ".join(IMPORTANCE),
+            f"unknown importance {row.importance!r}", field="importance",
+            allowed=", ".join(IMPORTANCE), code="wrong-value"
         )  # fmt: skip
     for answer in row.short_answers or ():
         text = f"{row.question_text} {answer.answer_text or answer.text}".strip()
@@ -320,8 +339,7 @@ def _once(table: dict[K, V], key: K, value: V, wrong: Wrong) -> None:
     """Set what may be set once; the same again changes nothing."""
     if table.setdefault(key, value) != value:
         raise wrong(
-            f"is about {key!r}, which stands in the files already, and differs",
-            allowed="one row each",
+            f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
         )
 
 
@@ -346,7 +364,8 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
     """
     if labels and len(inputs.runs) > 1:
         raise CannotError(
-            "labels are of one answer a query, and the submission has several runs of each"
+            "labels are of one answer per query, and the submission has several runs of each",
+            code="not-comparable",
         )
 
 

@@ -181,13 +181,19 @@ def _answers(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Poi
         if (points := lists.of(inputs.names, inputs.benchmark.query_ids[item.row])) is not None
     ]
     if not rows:
-        raise CannotError(f"needs --assessments FILE: {family.what}, of the benchmark's queries")
+        raise CannotError(
+            f"needs --assessments FILE: {family.what}, of the benchmark's queries",
+            code="missing-option",
+        )
     require_one_run(inputs, lists.labels)
     every = [p for _, _, row in rows for p in row]
     if every and inputs.tools.judge is None and all(p.value is None for p in every):
         runs = ", ".join(sorted({run for run, _ in lists.labels if run})[:5])
         others = f" (they are of {runs})" if runs else ""
-        raise CannotError(f"no labels of {inputs.names[0]}{others}; without them, {NO_JUDGE}")
+        raise CannotError(
+            f"no labels of {inputs.names[0]}{others}; without them, {NO_JUDGE}",
+            code="missing-judge",
+        )
     return rows
 
 

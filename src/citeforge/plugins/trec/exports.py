@@ -155,14 +155,17 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     for name, option in (("team_id", "team"), ("run_desc", "run-desc")):
         value: str | None = getattr(options, option.replace("-", "_"))
         if name in track.required and not (value or "").strip():
-            raise UsageError(f"{track.format}: {track.title} asks for --{option}")
+            raise UsageError(
+                f"{track.format}: {track.title} requires --{option}", code="missing-option"
+            )
     for option, value in (("--team", options.team), ("--run-id", run_id)):
         if value is not None and (fault := fault_of(value)) is not None:
-            raise UsageError(f"{option} {fault}")
+            raise UsageError(f"{option} {fault}", code="bad-name")
     if track.most_run_id is not None and len(run_id) > track.most_run_id:
         raise UsageError(
             f"--run-id: {run_id!r} has {len(run_id)} characters; {track.title} allows "
-            f"{track.most_run_id}"
+            f"{track.most_run_id}",
+            code="too-long",
         )
     context = opened.choose_context(options.context)
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
@@ -183,7 +186,9 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         else:
             answers[row] = answer
     if not answers:
-        raise InputError("holds no answer that a run could have", path=options.submission)
+        raise InputError(
+            "contains no answer for a run of the track", path=options.submission, code="no-answers"
+        )
     texts: list[str] = benchmark.queries["text"].to_pylist()
     rows, topics = [], []
     for row in sorted(answers):

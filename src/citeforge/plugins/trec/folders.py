@@ -65,8 +65,8 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             languages.add(match["lang"])
     if len(languages) > 1:
         raise InputError(
-            f"holds the languages {', '.join(sorted(languages))}", path=folder,
-            allowed="a folder of one language",
+            f"contains the languages {', '.join(sorted(languages))}", path=folder,
+            allowed="a folder of one language", code="unsupported"
         )  # fmt: skip
     judged: tuple[Path, ...] = ()
     if not options.passages_only:
@@ -74,11 +74,14 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             raise UnknownValueError(f"--split (default 'test') of {folder}", split, by_split)
         for name in ("topics", "qrels"):
             if name not in by_split[split]:
-                raise InputError(f"has no {name} of {split}", path=folder)
+                raise InputError(f"has no {name} of {split}", path=folder, code="missing-file")
         judged = by_split[split]["topics"], by_split[split]["qrels"]
     corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
     if not corpora:
-        raise InputError("has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz")
+        raise InputError(
+            "has no corpus", path=folder, allowed="docs-*.jsonl or docs-*.jsonl.gz",
+            code="missing-file"
+        )  # fmt: skip
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
     return _source(info, judged, corpora, options)
 
@@ -111,14 +114,15 @@ def read_topics(path: Path) -> dict[str, tuple[int, str]]:
     for number, line in text_lines(path):
         name, text = (part.strip() for part in (*line.split("\t", 1), "")[:2])
         if not name or not text:
-            raise InputError("is not qid<tab>text", path=path, line=number)
+            raise InputError("is not qid<tab>text", path=path, line=number, code="wrong-type")
         if name in topics:
             raise InputError(
-                f"{name!r} stands already in line {topics[name][0]}", path=path, line=number
-            )
+                f"duplicate id {name!r} (first at line {topics[name][0]})", path=path, line=number,
+                code="duplicate-id"
+            )  # fmt: skip
         topics[name] = (number, text)
     if not topics:
-        raise InputError("holds no topics", path=path)
+        raise InputError("contains no topics", path=path, code="no-queries")
     return topics
 
 
@@ -133,15 +137,17 @@ def read_trec_qrels(path: Path) -> Judgements:
         fields = line.split()
         if len(fields) != 4:
             raise InputError(
-                f"has {len(fields)} fields", path=path, line=number, allowed="qid iter docid rel"
-            )
+                f"has {len(fields)} fields", path=path, line=number, allowed="qid iter docid rel",
+                code="wrong-type"
+            )  # fmt: skip
         try:
             score = int(fields[3])
         except ValueError as error:
             raise InputError(
-                f"{fields[3]!r} is no integer", path=path, line=number, field="rel"
-            ) from error
+                f"{fields[3]!r} is not an integer", path=path, line=number, field="rel",
+                code="wrong-type"
+            ) from error  # fmt: skip
         judged.add(number, fields[0], fields[2], score)
     if not judged.scores:
-        raise InputError("holds no judgements", path=path)
+        raise InputError("contains no judgements", path=path, code="empty-file")
     return judged

@@ -6,7 +6,6 @@ Breaches that are errors stand apart from warnings.
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -31,21 +30,10 @@ _STYLES = {
     "mixed": "places and ids at once",
 }
 Rule = Iterator[tuple[str, str]]
-"""Names of rules, as autojudge-base has them, and how they are broken."""
+"""Names of rules, as autojudge-base has them, and how they are broken; codes have dashes."""
 
 
-@dataclass(frozen=True)
-class Breach(Fault):
-    """A rule that a report breaks.
-
-    Attributes:
-        rule: name of the rule.
-    """
-
-    rule: str
-
-
-def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Breach]:
+def breaches(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
     """Everything that a track finds wrong with a report.
 
     Args:
@@ -62,7 +50,13 @@ def breaches(report: TrecReport, track: Track, topic_text: str | None = None) ->
             *_references(report, track),
             *_length(report, track),
         ]
-    return [Breach(report.line, message, rule not in track.warns, rule) for rule, message in faults]
+    result = []
+    for rule, text in faults:
+        field, _, message = text.partition(": ")
+        is_error = rule not in track.warns
+        code = rule.replace("_", "-")
+        result.append(Fault(code, message, report.line, field, is_error))
+    return result
 
 
 def _about(report: TrecReport, track: Track, topic_text: str | None) -> Rule:
@@ -157,7 +151,7 @@ def _length(report: TrecReport, track: Track) -> Rule:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
-def run_breaches(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Breach]:
+def run_breaches(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
     """What a track asks of all reports of a run, and of the run as one.
 
     Args:
@@ -172,11 +166,12 @@ def run_breaches(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Bre
         run = str(report.about.get("run_id") or "")
         if run and lines and run not in lines:
             first = next(iter(lines))
-            yield Breach(
+            yield Fault(
+                "run-ids",
+                f"{run!r}, and {first!r} at line {lines[first]}; a file contains one run",
                 report.line,
-                f"run_id: {run!r}, and {first!r} in line {lines[first]}; a file is one run", True,
-                "run_ids",
-            )  # fmt: skip
+                "run_id",
+            )
         if run:
             lines.setdefault(run, report.line)
 

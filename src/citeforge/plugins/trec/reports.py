@@ -119,15 +119,16 @@ def _report(path: Path, line: int, row: _Wire, track: Track) -> TrecReport:
     topic = (about or {}).get(track.topic)
     if not isinstance(topic, str | int) or isinstance(topic, bool) or topic == "":
         raise InputError(
-            f"is missing, or no id; {track.title} names the topic there",
+            f"is missing or not an id; {track.title} names the topic there",
             path=path, line=line, field=place, allowed="the id of a query of the benchmark",
+            code="missing-field"
         )  # fmt: skip
     sentences = row.answer if track.sentences == "answer" else row.responses
     if sentences is None:
         raise InputError(
             f"is missing; {track.title} has the sentences of the report there",
             path=path, line=line, field=track.sentences,
-            allowed='a list of {"text": …, "citations": […]}',
+            allowed='a list of {"text": …, "citations": […]}', code="missing-field"
         )  # fmt: skip
     return TrecReport(line, str(topic), about or {}, row.references, sentences)
 

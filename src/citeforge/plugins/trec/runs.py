@@ -35,26 +35,26 @@ def read_run(
         if len(fields) != 6:
             raise InputError(
                 f"has {len(fields)} fields", path=path, line=number,
-                allowed="qid Q0 docid rank score tag",
+                allowed="qid Q0 docid rank score tag", code="wrong-type"
             )  # fmt: skip
         query, _, passage, _, score, _ = fields
         value = _number(score)
         if not math.isfinite(value):
             raise InputError(
-                f"{score!r} is no number", path=path, line=number, field="score",
-                allowed="a finite number",
+                f"{score!r} is not a number", path=path, line=number, field="score",
+                allowed="a finite number", code="wrong-type"
             )  # fmt: skip
         if query not in by_query:
             continue
         if passage in by_query[query]:
             raise InputError(
-                f"{passage!r} comes twice for query {query!r}", path=path, line=number,
-                field="docid",
+                f"duplicate passage {passage!r} for query {query!r}", path=path, line=number,
+                field="docid", code="duplicate-id"
             )  # fmt: skip
         by_query[query][passage] = value
         lines.setdefault(passage, number)
     if not lines:
-        raise InputError("names no query of the benchmark", path=path)
+        raise InputError("names no query of the benchmark", path=path, code="wrong-benchmark")
     return by_query, lines
 
 
@@ -96,6 +96,7 @@ class TrecRun:
                 raise InputError(
                     f"the corpus has no passage {passage!r}", path=self.path, line=line,
                     field="docid", allowed="a run over this benchmark's corpus",
+                    code="unknown-id"
                 )  # fmt: skip
         return {
             query: ranked(

@@ -27,12 +27,16 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
         data: Any = ir_datasets.load(argument)
     except KeyError as error:
         raise InputError(
-            "is no data set of ir_datasets", path=argument, allowed="an id of its catalogue"
-        ) from error
+            "is not a data set of ir_datasets", path=argument, allowed="an id of its catalogue",
+            code="unknown-name"
+        ) from error  # fmt: skip
     parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
     for part in parts:
         if not getattr(data, f"has_{part}")():
-            raise InputError(f"has no {part}", path=argument, allowed="a data set with all three")
+            raise InputError(
+                f"has no {part}", path=argument, allowed="a data set with all three",
+                code="unsupported"
+            )  # fmt: skip
     queries: Iterable[Any] = ()
     rows: Iterable[Any] = ()
     if not options.passages_only:
@@ -63,7 +67,8 @@ def _field(row: Any, names: tuple[str, ...], where: str) -> str:
     if callable(text):
         return str(text())
     raise InputError(
-        f"has no field for the text ({', '.join(type(row)._fields)})", path=where
+        f"has no field for the text ({', '.join(type(row)._fields)})", path=where,
+        code="missing-field"
     )  # fmt: skip
 
 

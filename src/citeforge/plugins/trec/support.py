@@ -19,7 +19,7 @@ from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.evaluator.measures.alce.citations import strict_claims
-from citeforge.evaluator.measures.columns import Key, Value, bounded
+from citeforge.evaluator.measures.columns import Key, Value, bounded, segmenter_of
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -160,8 +160,8 @@ def _answers(
         yield (run, item.row), item, sentences, labels
     if not is_judged:
         raise CannotError(
-            f"{NO_JUDGE}; or labels of people of this run (--assessments FILE, as TREC publishes "
-            "them)"
+            f"{NO_JUDGE}; or human labels of this run (--assessments FILE, as TREC publishes them)",
+            code="missing-judge",
         )
 
 
@@ -169,10 +169,8 @@ def _sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
     """The system's own sentences; else its statements, with what each cites, in order."""
     if item.sentences is not None:
         return item.sentences
-    if inputs.tools.segmenter is None:
-        raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
-    n, base = len(item.passages), inputs.grammar.base
-    reading = strict_statements(item.output, inputs.grammar, inputs.tools.segmenter, n)
+    n, base, segmenter = len(item.passages), inputs.grammar.base, segmenter_of(inputs.tools)
+    reading = strict_statements(item.output, inputs.grammar, segmenter, n)
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
@@ -192,7 +190,8 @@ def _require_same(
             f"with {n_labels} citations, and the answer of {inputs.names[0]} has {len(n_cited)} "
             f"with {n_cited}",
             path=", ".join(map(str, inputs.tools.options.assessments)),
-            allowed="labels of this very run, one a citation (-1 where nobody judged it)",
+            allowed="labels of this run, one per citation (-1 for one that was not judged)",
+            code="wrong-value",
         )
 
 

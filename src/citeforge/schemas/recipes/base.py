@@ -186,6 +186,7 @@ class Recipe(Part):
                 path="manifest.json",
                 field="config",
                 allowed="a newer citeforge",
+                code="wrong-version",
             )
         values = {k: v for k, v in config.items() if k in cls.model_fields}
         beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
@@ -262,7 +263,9 @@ def checked(record: type[M], **values: Any) -> M:
     except ValidationError as error:
         first = error.errors()[0]
         place = "".join(f"{name}: " for name in first["loc"])
-        raise UsageError(place + first["msg"].removeprefix("Value error, ")) from error
+        raise UsageError(
+            place + first["msg"].removeprefix("Value error, "), code="bad-option"
+        ) from error
 
 
 def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
@@ -367,5 +370,8 @@ class RunOptions(Part):
             UsageError: it is missing.
         """
         if self.out is None:
-            raise UsageError("--out is missing: name the folder to make, or give --dry-run")
+            raise UsageError(
+                "--out is missing: name the folder to make, or pass --dry-run",
+                code="missing-option",
+            )
         return self.out

@@ -54,12 +54,14 @@ def read_prompts(path: Path) -> list[PromptRow]:
                 path=path,
                 line=line,
                 field="benchmark_hash",
-                allowed="one file, and one submission, a benchmark",
+                allowed="one file, and one submission, per benchmark",
+                code="wrong-benchmark",
             )
     if not rows:
         raise InputError(
-            "holds no prompts", path=path, allowed="what `citeforge export prompts` writes"
-        )
+            "contains no prompts", path=path, allowed="what `citeforge export prompts` writes",
+            code="empty-file"
+        )  # fmt: skip
     return rows
 
 
@@ -115,7 +117,10 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
     store = ReplayStore(path, readonly=True) if path is not None and path.exists() else None
     model = make_llm(options.llm, store=store, options=client_options(run))
     if not isinstance(model, OpenAiLlm):
-        raise UsageError("--dry-run: only openai: models are asked")
+        raise UsageError(
+            f"--dry-run: {options.llm} costs nothing; the option is for openai: models",
+            code="option-without-effect",
+        )
     return model.plan(requests)
 
 

@@ -79,11 +79,16 @@ def ask(
         InputError: a template is wrong, or the LLM's first calls all fail.
     """
     if not isinstance(options, LlmOptions):
-        raise UsageError(f"{system.name}: its options must be a record of LlmOptions")
+        raise UsageError(
+            f"{system.name}: its options must be a record of LlmOptions", code="wrong-type"
+        )
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     require_editing(edited, judge)
     if options.template is not None and not system.template:
-        raise UsageError(f"--template: {system.name} has no main prompt that could be replaced")
+        raise UsageError(
+            f"--template: {system.name} has no main prompt that could be replaced",
+            code="option-without-effect",
+        )
     instead = {} if options.template is None else {system.template: options.template}
     prompts = Prompts(instead, system.templates)
     size = options.window or getattr(llm, "window", None)

@@ -37,11 +37,14 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
     if options.rerank is None:
         return
     if judge is None:
-        raise UsageError("--rerank chooses by citation recall; give --judge, e.g. hf:MODEL")
+        raise UsageError(
+            "--rerank chooses by citation recall; give --judge, e.g. hf:MODEL", code="missing-judge"
+        )
     if options.temperature == 0:
         raise UsageError(
             f"--rerank {options.rerank}: at --temperature 0 all answers are the same; the paper "
-            "draws at 0.5"
+            "draws at 0.5",
+            code="conflicting-options",
         )
 
 

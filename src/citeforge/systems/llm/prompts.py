@@ -114,7 +114,8 @@ class TokenWindow:
             f"--window {self.size}: the prompt of query {query!r} with {what} takes "
             f"{self._count(least):,} tokens ({self.counter}) and --max-answer "
             f"{self.reply:,}; a model with a larger window, a smaller --max-answer, fewer "
-            "demonstrations or a shorter instruction would do"
+            "demonstrations or a shorter instruction would do",
+            code="too-long",
         )
 
     def _most(self, items: Sequence[T], render: Callable[[Sequence[T]], str]) -> int:

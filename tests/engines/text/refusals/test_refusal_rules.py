@@ -24,7 +24,7 @@ def test_every_match_of_a_rule_holds_a_cue(language: str, group: str) -> None:
     pattern = strong if group == "strong" else weak
     letters = st.sampled_from(sorted(set(pattern.pattern) - {"\n"}))
 
-    @settings(max_examples=100, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(st.from_regex(pattern, alphabet=letters))
     def check(text: str) -> None:
         small = text.lower()

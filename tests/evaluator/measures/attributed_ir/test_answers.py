@@ -134,7 +134,7 @@ def test_premises_have_no_titles(measure: Measure) -> None:
 def test_queries_without_passages(measure: Measure) -> None:
     assert measure(["Says A."], AIS, [])["AutoAIS.cit"] == [0]
     left = measure(["Says A."], AIS, [], protocol="reference")
-    assert left["AutoAIS.cit"] == "the submission brings no passages"
+    assert left["AutoAIS.cit"] == "the submission contains no passages"
 
 
 def test_nli_is_alce_on_texts(measure: Measure) -> None:

@@ -3,28 +3,22 @@
 import math
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import datasets
 import pytest
 
-from citeforge.builders.authorship.build import build_authorship
-from citeforge.builders.rage.build import build_rage
-from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export import export
-from citeforge.schemas.errors import InputError
+import citeforge as cf
+from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
 from citeforge.schemas.scores import ScoreFile
-from conftest import Cli, write_jsonl
-from scoring import score
+from conftest import Inline, refused, write_jsonl
 
 
 @pytest.fixture(scope="module")
-def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+def benchmark(tmp_path_factory: pytest.TempPathFactory) -> cf.Benchmark:
     """Two queries of three passages; the second one has no gold."""
     root = tmp_path_factory.mktemp("cells")
     rows: list[dict[str, object]] = [
@@ -40,23 +34,22 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         for q in (1, 2)
     ]
     source = write_jsonl(root / "rows.jsonl", rows)
-    config = RageRecipe(
+    config = cf.RageRecipe(
         source=f"attrieval:{source}", embedder="none", mining=Mining(irrelevant=0),
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=2),),
     )  # fmt: skip
-    build_rage(config, RunOptions(out=root / "rage"), lambda: pytest.fail("embeds"))
-    recipe = AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
-    build_authorship(recipe, RunOptions(out=root / "a"))
-    return Benchmark(root / "a")
+    cf.build(config, root / "rage")
+    recipe = cf.AuthorshipRecipe(benchmark=root / "rage", selection=Selection(k=3))
+    return cf.build(recipe, root / "a")
 
 
 def save(
-    benchmark: Benchmark, folder: Path, cell: str, answers: list[str], **columns: list[Any]
+    benchmark: cf.Benchmark, folder: Path, cell: str, answers: list[str], **columns: list[Any]
 ) -> Path:
     """The cell as we export it, with AttriEval's columns, saved again."""
     with tempfile.TemporaryDirectory() as exported:
         out = Path(exported, "out")
-        export("attrieval", benchmark.folder, out, context=cell)
+        cf.export("attrieval", benchmark.folder, out, context=cell)
         rows = list(map(dict, datasets.load_from_disk(str(out / "data"))))
     for at, (row, text) in enumerate(zip(rows, answers, strict=True)):
         row |= {"rag_raw_answer": text, **{name: values[at] for name, values in columns.items()}}
@@ -68,12 +61,12 @@ def values(file: ScoreFile) -> dict[str, float | None]:
     return {m.name: m.value for m in file.measures}
 
 
-def where(benchmark: Benchmark) -> tuple[int, int]:
+def where(benchmark: cf.Benchmark) -> tuple[int, int]:
     first, second = benchmark.context("hh_vanilla").relevant
     return min(first), min(second)
 
 
-def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_each_folder_is_a_cell_by_its_name(benchmark: cf.Benchmark, tmp_path: Path) -> None:
     one, two = where(benchmark)
     save(benchmark, tmp_path / "runs/gpt_hh_vanilla", "hh_vanilla", [f"[{one}]", f"[{two}]"])
     save(
@@ -85,8 +78,8 @@ def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path)
         ["nothing", f"[{(two + 1) % 3}] [{two}]"],
     )  # fmt: skip
     result = {}
-    for protocol in ("strict", "reference"):
-        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
+    for protocol in get_args(Protocol):
+        file = cf.score(tmp_path / "runs", benchmark, protocol=protocol).file
         assert (file.system, file.submission_format) == ("runs", "attrieval")
         result = values(file)
         assert result["Auth.P[hh_vanilla]"] == 100
@@ -101,12 +94,12 @@ def test_each_folder_is_a_cell_by_its_name(benchmark: Benchmark, tmp_path: Path)
         assert "all measures of the cell hh_human_llm_cf_cf" in absent
 
 
-def test_its_own_modes_name_cells_too(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_its_own_modes_name_cells_too(benchmark: cf.Benchmark, tmp_path: Path) -> None:
     """``base`` labels relevant passages human and others LLM, ``cf`` the other way round."""
     for mode in ("vanilla", "base", "cf"):
         answers = ["[0][1][2]" if mode == "cf" else f"[{p}]" for p in where(benchmark)]
         save(benchmark, tmp_path / f"runs/llama3_nq_{mode}", "hh_vanilla", answers)
-    file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol="reference")
+    file = cf.score(tmp_path / "runs", benchmark, protocol="reference").file
     result = values(file)
     assert result["Auth.P[hh_vanilla]"] == 100
     assert result["Auth.P[hh_human_llm_informed_cf]"] == 100
@@ -114,7 +107,7 @@ def test_its_own_modes_name_cells_too(benchmark: Benchmark, tmp_path: Path) -> N
     assert result["CAB.P[hh_human_llm]"] == pytest.approx(100 * (1 - 1 / 3))
 
 
-def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
+def test_confidence_of_its_lists(benchmark: cf.Benchmark, tmp_path: Path) -> None:
     """Strict credits what stands in the text; reference every number listed, as their code does."""
     one, two = where(benchmark)
     other = (one + 1) % 3
@@ -125,27 +118,39 @@ def test_confidence_of_its_lists(benchmark: Benchmark, tmp_path: Path) -> None:
         logprob_of_citations_in_answer=[[math.log(p) for p in (0.5, 0.9, 0.3)], [math.log(0.7)]],
     )  # fmt: skip
     for protocol, others in (("strict", [0.5]), ("reference", [0.5, 0.3])):
-        file = score(tmp_path / "runs", benchmark, select(["authorship"]), protocol=protocol)  # type: ignore[arg-type]
+        file = cf.score(tmp_path / "runs", benchmark, protocol=protocol).file
         result = values(file)
         assert result["AC.relevant[hh_vanilla]"] == pytest.approx((0.9 + 0.7) / 2)
         assert result["AC.other[hh_vanilla]"] == pytest.approx(sum(others) / len(others))
 
 
-def test_the_command_reads_and_checks_them(cli: Cli, benchmark: Benchmark, tmp_path: Path) -> None:
+def test_the_command_reads_and_checks_them(
+    inline: Inline, benchmark: cf.Benchmark, tmp_path: Path
+) -> None:
     save(benchmark, tmp_path / "runs/hh_vanilla", "hh_vanilla", ["[0]", "[1]"])
     given = ("runs", "--format", "attrieval", "--benchmark", benchmark.folder)
-    result = cli("score", *given, "--protocol", "reference", "--out", "s.json")
+    result = inline("score", *given, "--protocol", "reference", "--out", "s.json")
     assert result.returncode == 0, result.stderr
-    result = cli("check", *given)
+    result = inline("check", *given)
     assert result.returncode == 0, result.stdout + result.stderr
     (tmp_path / "empty").mkdir()
-    result = cli("score", "empty", *given[1:])
-    assert result.returncode == 1
-    assert "holds no saved data set" in result.stderr
+    result = inline("score", "empty", *given[1:])
+    assert (result.returncode, result.code) == (1, "empty-file")
 
 
-@pytest.mark.parametrize("fault", ["name", "twice", "passages", "selected", "length", "columns"])
-def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(
+    ("fault", "code", "words"),
+    [
+        ("name", "unknown-context", "its name contains no cell"),
+        ("twice", "duplicate-id", "has the cell hh_vanilla, as hh_vanilla has"),
+        ("passages", "wrong-benchmark", "row 1: passage 2 is not"),
+        ("selected", "wrong-benchmark", "row 1: selects [0, 1, 2], relevant are"),
+        ("length", "wrong-benchmark", "row 1: shows 2 passages, the cell shows 3"),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    benchmark: cf.Benchmark, tmp_path: Path, fault: str, code: str, words: str
+) -> None:
     def change(row: dict[str, Any]) -> dict[str, Any]:
         if fault == "passages":
             row["passages"]["passage_text"][2] = "Another text."
@@ -153,8 +158,6 @@ def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, faul
             row["passages"]["is_selected"] = [1, 1, 1]
         if fault == "length":
             row["passages"] = {k: v[:2] for k, v in row["passages"].items()}
-        if fault == "columns":
-            row["rag_raw_answer"] = 3
         return row
 
     name = "somewhere" if fault == "name" else "hh_vanilla"
@@ -163,13 +166,6 @@ def test_what_does_not_fit_is_refused(benchmark: Benchmark, tmp_path: Path, faul
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "runs" / name))
     if fault == "twice":
         save(benchmark, tmp_path / "runs/llama_hh_vanilla", "hh_vanilla", ["", ""])
-    message = {
-        "name": "is called after no cell",
-        "twice": "is the cell hh_vanilla, as",
-        "passages": "row 1: passage 2 is not",
-        "selected": r"row 1: selects \[0, 1, 2\]",
-        "length": "row 1: shows 2 passages, the cell shows 3",
-        "columns": "row 1: Expected `str`, got `int`",
-    }[fault]
-    with pytest.raises(InputError, match=message):
-        score(tmp_path / "runs", benchmark, select(["authorship"]))
+    with refused(code, cf.InputError) as caught:
+        cf.score(tmp_path / "runs", benchmark)
+    assert words in str(caught.value)

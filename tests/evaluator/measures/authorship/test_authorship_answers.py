@@ -2,9 +2,11 @@
 
 import math
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+import citeforge as cf
 from citeforge.engines.llm.records import LlmReply, Token
 from citeforge.evaluator.measures.authorship.answers import (
     Values,
@@ -14,9 +16,9 @@ from citeforge.evaluator.measures.authorship.answers import (
 )
 from citeforge.evaluator.measures.rage import citations as rage
 from citeforge.schemas.citations.grammar import Grammar, citation_marks, read_number
+from citeforge.schemas.command_options import Protocol
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.systems.llm.writing import citation_logprobs
-from conftest import Cli, write_jsonl
 
 BOTH = (measure_strict, measure_reference)
 
@@ -155,15 +157,11 @@ def test_a_number_of_five_thousand_digits_is_a_citation_of_nothing() -> None:
     assert (answer.precision, answer.recall, answer.n_out_of_range) == (1, 1, 1)
 
 
-def test_no_family_falls_over_it(cli: Cli, package: Path, tmp_path: Path) -> None:
+def test_no_family_falls_over_it(package: Path) -> None:
     rows = [{"query_id": f"q{i:02d}", "context": "mix", "output": LONG} for i in range(1, 4)]
-    write_jsonl(tmp_path / "s.jsonl", rows)
-    for protocol in ("reference", "strict"):
-        result = cli(
-            "score", "s.jsonl", "--benchmark", package, "--protocol", protocol, "--judge",
-            "lexical", "--segmenter", "nupunkt", "--measures", "rage,alce,attributed_ir",
+    for protocol in get_args(Protocol):
+        result = cf.score(
+            rows, package, ["rage", "alce", "attributed_ir"], protocol=protocol, judge="lexical",
+            segmenter="nupunkt",
         )  # fmt: skip
-        assert result.returncode == 0, result.stderr
-        assert "CiteP" in result.stdout
-        assert "ALCE.CitPrec" in result.stdout
-        assert "NLI.prec" in result.stdout
+        assert {"CiteP", "ALCE.CitPrec", "NLI.prec"} <= {*result}

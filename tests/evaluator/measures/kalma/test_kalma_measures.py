@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import citeforge as cf
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -20,12 +21,12 @@ from citeforge.evaluator.measures.kalma.graphs import (
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align, mark_of, marks, na, prompt_digest
+from citeforge.evaluator.measures.kalma.judged import align, mark_of, marks, na
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
 from citeforge.evaluator.tools import Tools
 from citeforge.schemas.benchmarks.kg import Key, Triple
-from conftest import EXAMPLES, Cli, write_jsonl
+from conftest import EXAMPLES, Inline, refused, write_jsonl
 from conftest_evaluator import Facts, Scripted, World
 from servers.running import openai_server
 
@@ -233,91 +234,89 @@ def test_marks(reply: str, mark: float | None) -> None:
 # --- the commands -----------------------------------------------------------------------------
 
 
-def test_score_check_report_and_kalmas_own_csv(cli: Cli, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Fathers, in the package `k`."""
     graph = EXAMPLES / "people" / "graph.ttl"
-    for args in (
-        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
-        ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
-        ("check", "echo.jsonl", "--benchmark", "k"),
-        ("score", "echo.jsonl", "--benchmark", "k", "--judge", "lexical", "--out", "s.json"),
-        ("report", "s.full.json", "s.absent_1.json", "--out", "r.html"),
-        ("export", "prompts", "k", "--context", "full_general", "--out", "p.jsonl"),
-    ):
-        result = cli(*args)
-        assert result.returncode == 0, (args, result.stderr)
-    page = (tmp_path / "r.html").read_text()
+    recipe = cf.KalmaRecipe(kg=f"file:{graph}", pairs_from_kg=("father",))
+    return cf.build(recipe, tmp_path_factory.mktemp("people") / "k").folder
+
+
+def test_a_perfect_submission(inline: Inline, people: Path, tmp_path: Path) -> None:
+    echo = tmp_path / "echo.jsonl"
+    cf.run("echo-relevant", people, echo)
+    assert cf.check(echo, cf.load(people)).errors == []
+    there = ("score", "echo.jsonl", "--benchmark", people)
+    result = inline(*there, "--judge", "lexical", "--out", "s.json")
+    assert result.returncode == 0, result.stderr
+    page = cf.report([tmp_path / f"s.{name}.json" for name in ("full", "absent_1")], kind="html")
     assert "KaLMA.R@micro" in page
     assert "minimum knowledge" in page
-    assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
-    result = cli("score", "echo.jsonl", "--benchmark", "k", "--measures", "KaLMA.R@micro")
     # Each set of the file has its row.
-    assert re.search(r"echo-relevant · full \(reference\) +100\.00", result.stdout)
-    assert re.search(r"echo-relevant · absent_1 \(reference\) +80\.00", result.stdout)
-    result = cli(
-        *("score", "echo.jsonl", "--benchmark", "k", "--context", "absent_1"),
-        *("--judge", "lexical", "--measures", "KaLMA.R@micro,KaLMA.NA.P", "--verbose"),
-    )
-    assert re.search(r"KaLMA.R@micro +80\.00", result.stdout)  # one of five is missing
-    assert "opt:answers-nothing clause off" in " ".join(result.stdout.split())
-    # KaLMA's own layout of outputs: a CSV, one row a query, in order.
+    rows = inline(*there, "--measures", "KaLMA.R@micro").stdout
+    assert re.search(r"echo-relevant · full \(reference\) +100\.00", rows)
+    assert re.search(r"echo-relevant · absent_1 \(reference\) +80\.00", rows)
+    names = ["KaLMA.R@micro", "KaLMA.NA.P"]
+    scores = cf.score(echo, people, names, context="absent_1", judge="lexical")
+    assert scores["KaLMA.R@micro"].value == 80  # one of five is missing
+    assert "opt:answers-nothing clause off" in scores["KaLMA.NA.P"].signature
+
+
+def test_prompts_of_general_questions(inline: Inline, people: Path, tmp_path: Path) -> None:
+    made = inline("export", "prompts", people, "--context", "full_general", "--out", "p.jsonl")
+    assert made.returncode == 0, made.stderr
+    assert "Answer the question" in (tmp_path / "p.jsonl").read_text()
+
+
+def test_kalmas_own_csv(people: Path, tmp_path: Path) -> None:
+    """One row a query, in order."""
     (tmp_path / "out.csv").write_text("Question,Answer\nwho?,Nothing.\n")
-    result = cli("score", "out.csv", "--benchmark", "k", "--measures", "KaLMA.R@micro")
-    assert result.returncode == 0, result.stderr
-    assert "out read as kalma" in result.stdout
+    scores = cf.score(tmp_path / "out.csv", people, ["KaLMA.R@micro"])
+    assert (scores.file.submission_format, scores.counts.n_answered) == ("kalma", 1)
     (tmp_path / "many.csv").write_text("Answer\n" + "x\n" * 50)
-    assert cli("score", "many.csv", "--benchmark", "k").returncode == 1
-    write_jsonl(
-        tmp_path / "odd.jsonl",
-        [{"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}],
-    )
-    result = cli("check", "odd.jsonl", "--benchmark", "k")
-    text = result.stdout + result.stderr
-    for message in ("were not shown", "lack a relation or a value", "never close"):
-        assert message in text
-    for args in (
-        ("score", "echo.jsonl", "--benchmark", "k", "--measures", "CiteP"),
-        ("score", "echo.jsonl", "--benchmark", "k", "--measures", "CAB.P"),
-        ("run", "gold", "--benchmark", "k", "--out", "x"),
-    ):
-        result = cli(*args)
-        assert result.returncode in (1, 2), args
-        assert "Traceback" not in result.stderr
-    assert len(prompt_digest()) == 8
+    n = len(cf.load(people))
+    with refused("too-large", path=tmp_path / "many.csv", line=n + 2):
+        cf.score(tmp_path / "many.csv", people)
 
 
-def test_marks_of_an_endpoint(cli: Cli, tmp_path: Path) -> None:
-    graph = EXAMPLES / "people" / "graph.ttl"
-    for args in (
-        ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k"),
-        ("run", "echo-relevant", "--benchmark", "k", "--out", "echo.jsonl"),
-    ):
-        assert cli(*args).returncode == 0
+def test_citations_that_cannot_be_read(people: Path, tmp_path: Path) -> None:
+    row = {"query_id": "Q906-Q907", "context": "full", "output": "[Q906, a: b] [Q906] [Q907, x"}
+    found = cf.check(write_jsonl(tmp_path / "odd.jsonl", [row]), cf.load(people))
+    assert {f.code: f.message for f in found.warnings if f.line} == {
+        "unread-citation": "1 brackets never close",
+        "incomplete-citation": "1 citations have no relation or no value",
+        "not-shown": "cites 1 triples that were not shown (first: Q906, a: b)",
+    }
+
+
+def test_what_looks_at_passages_is_refused(people: Path, tmp_path: Path) -> None:
+    answers = [{"query_id": q, "output": "x"} for q in cf.load(people).query_ids]
+    for measure in ("CiteP", "CAB.P"):
+        with refused("wrong-kind", cf.UsageError):
+            cf.score(answers, people, [measure])
+    with refused("wrong-kind", cf.UsageError):
+        cf.run("gold", people, tmp_path / "x.jsonl")
+
+
+def test_marks_of_an_endpoint(inline: Inline, people: Path, tmp_path: Path) -> None:
+    cf.run("echo-relevant", people, tmp_path / "echo.jsonl")
     lines = [json.loads(x) for x in (tmp_path / "echo.jsonl").read_text().splitlines()]
     for row in lines:
         if "output" in row:
             row["output"] += " #script:4#"  # what the scripted endpoint replies
     write_jsonl(tmp_path / "s.jsonl", lines)
+    args = ("score", "s.jsonl", "--benchmark", people, "--measures", "GEval.coherence")
     with openai_server(tmp_path / "log") as server:
-        args = ("score", "s.jsonl", "--benchmark", "k", "--measures", "GEval.coherence")
         command = (
-            *args,
-            "--context",
-            "full",
-            "--llm",
-            "openai:m",
-            "--base-url",
-            server.url,
-            "--store",
-            "marks.db",
+            *(*args, "--context", "full", "--llm", "openai:m"),
+            *("--base-url", server.url, "--store", "marks.db"),
         )
-        result = cli(*command)
+        result = inline(*command)
         assert result.returncode == 0, result.stderr
         asked = len(server.requests())
         assert asked == sum(row.get("context") == "full" for row in lines)
-        assert cli(*command).stdout == result.stdout
+        assert inline(*command).stdout == result.stdout
         assert len(server.requests()) == asked  # every mark was kept
-    assert re.search(r"GEval\.coherence\n.*\necho-relevant \(reference\) +4\.00", result.stdout), (
-        result.stdout
-    )
-    alone = cli(*args)
+    assert re.search(r"GEval\.coherence\n.*\necho-relevant \(reference\) +4\.00", result.stdout)
+    alone = inline(*args)
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr

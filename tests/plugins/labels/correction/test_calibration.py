@@ -7,19 +7,17 @@ from pathlib import Path
 import pytest
 from scipy import stats
 
+import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_of
-from citeforge.library.scores import score_files
 from citeforge.package.package import Package
 from citeforge.plugins.labels.agreement.meta_eval import labelled_pairs
 from citeforge.plugins.labels.correction.calibration import (
     calibrate,
     write_calibration,
 )
-from citeforge.schemas.command_options import ScoreOptions
-from citeforge.schemas.errors import InputError, UsageError
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 
 ROCK = "granite rock"
 
@@ -54,21 +52,23 @@ def test_rates_by_hand(tmp_path: Path) -> None:
     assert result.drift == pytest.approx(theirs)
 
 
-def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cli: Cli) -> None:
+def test_a_package_with_a_calibration_corrects(
+    tmp_path: Path, package: Path, inline: Inline
+) -> None:
     folder = tmp_path / "facts"
     shutil.copytree(package, folder)
     before = Package(folder).hash
     write_jsonl(tmp_path / "e.jsonl", expertqa(60, wrong=4))
-    shown = cli("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
+    shown = inline("labels", "calibrate", "facts", "--labels", "e.jsonl", "--judge", "lexical")
     assert shown.returncode == 0, shown.stderr
     assert "sensitivity  0.5000" in shown.stdout
     assert Package(folder).hash == before
-    assert cli("verify", "facts").returncode == 0
+    assert inline("verify", "facts").returncode == 0
     ids = Package(folder).query_ids
     rows = [{"query_id": q, "output": f"Xylo {i} is so [1]."} for i, q in enumerate(ids)]
     path = write_jsonl(tmp_path / "s.jsonl", rows)
-    options = ScoreOptions(judge="lexical", measures=("ALCE.CitRec", "ALCE.CitPrec"))
-    file = score_files([path], folder, options).scores[0].file
+    options = cf.ScoreOptions(judge="lexical", measures=("ALCE.CitRec", "ALCE.CitPrec"))
+    file = cf.score_files([path], folder, options).scores[0].file
     recall, precision = file.measures
     assert recall.corrected is not None
     # Nothing is found supported: (0 − 15/120) / (.5 + 105/120 − 1) lies below 0.
@@ -87,19 +87,20 @@ def test_a_package_with_a_calibration_corrects(tmp_path: Path, package: Path, cl
 def test_labels_that_calibrate_nothing(tmp_path: Path) -> None:
     judge = JudgeSession(LexicalJudge())
     few = labelled_pairs([write_jsonl(tmp_path / "few.jsonl", expertqa(9))]).pairs
-    with pytest.raises(InputError, match="labels are of 9 answers with 36 statements"):
+    with refused("too-few") as caught:
         calibrate(few, judge)
+    assert "9 answers with 36 statements" in str(caught.value)
     rows = expertqa(12)
     text = json.dumps(rows).replace("Partial", "Complete").replace("Incomplete", "Complete")
     alike = labelled_pairs([write_jsonl(tmp_path / "a.jsonl", json.loads(text))]).pairs
-    with pytest.raises(InputError, match="48 of them supported"):
+    with refused("too-few"):
         calibrate(alike, judge)
     ours = {"system": "a", "query_id": "q", "statement": 0, "label": "full"}
     path = write_jsonl(tmp_path / "ours.jsonl", [ours])
-    with pytest.raises(UsageError, match="needs the score files"):
+    with refused("missing-option"):
         labelled_pairs([path])
     result = calibrate(
         labelled_pairs([write_jsonl(tmp_path / "e.jsonl", expertqa(12))]).pairs, judge
     )
-    with pytest.raises(InputError, match="is not a benchmark package"):
+    with refused("not-a-package"):
         write_calibration(tmp_path, result)

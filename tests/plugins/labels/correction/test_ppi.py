@@ -105,20 +105,20 @@ def test_clusters_count_once() -> None:
 
 
 def test_harmonic_means_are_covered() -> None:
-    """Two measures of the same answers, the judge biased: 150 draws of 60 labels."""
+    """Two measures of the same answers, the judge biased: 60 draws of 60 labels."""
     rng = np.random.default_rng(5)
-    size = 100_000
+    size = 20_000
     p, r = rng.binomial(3, 0.6, size) / 3, rng.binomial(4, 0.8, size) / 4
     jp, jr = (np.where(rng.random(size) < 0.7, x, 0.0) for x in (p, r))
     human, judged = harmonic_sample(p[None], r[None]), harmonic_sample(jp[None], jr[None])
     truth = float(human.combine(human.sums[0].mean(axis=0)))
     covered = 0
-    for _ in range(150):
+    for _ in range(60):
         chosen = rng.choice(size, 300, replace=False)
         result = powered(units(human.sums[0][chosen], judged.sums[0][chosen], 60), human.combine)
         covered += result.low <= truth <= result.high
-    # Binomial(150, .95): 1 in 1,000 lies below .893.
-    assert covered / 150 >= 0.893
+    # Binomial(60, .95): 1 in 1,000 is below 51.
+    assert covered >= 51
 
 
 def test_rogan_gladen_by_hand() -> None:

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import yaml
 from huggingface_hub import parse_eval_result_entries
+from huggingface_hub.errors import LocalEntryNotFoundError
 
+import citeforge as cf
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kinds
@@ -24,9 +26,8 @@ from citeforge.plugins.leaderboard.community_evals.results import (
 )
 from citeforge.publish.card import render_evals, task_id
 from citeforge.publish.hub import Publisher
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About, ScoreFile
-from conftest import Cli, write_jsonl
+from conftest import Inline, refused, write_jsonl
 from scoring import score
 from servers.hub import MODELS, Hub, Repo, blob_id, hub_server
 
@@ -126,7 +127,7 @@ TWICE = "tasks:\n- id: x\ntasks:\n- id: y"
 )
 def test_a_file_that_is_no_eval_yaml(tmp_path: Path, text: str) -> None:
     (tmp_path / "eval.yaml").write_text(text)
-    with pytest.raises(InputError, match="is no list of tasks"):
+    with refused("schema-mismatch", path=tmp_path / "eval.yaml"):
         read_tasks(tmp_path / "eval.yaml")
 
 
@@ -179,23 +180,21 @@ def test_what_does_not_belong_there_is_refused(hub: Hub, package: Path, tmp_path
     target = target_of(options(), publisher(hub))
     file = scored(package, tmp_path)
 
-    def refused(**change: Any) -> str:
-        with pytest.raises(InputError) as caught:
-            results_of([(Path("s.json"), file.model_copy(update=change))], target, options())
-        return str(caught.value)
-
-    assert "is of facts@00000000, and the published benchmark is facts@" in refused(
-        benchmark_hash="0" * 64
-    )
-    assert "drops missing answers" in refused(protocol="reference")
     part = file.measures[0].model_copy(update={"signature": "CiteP|p:strict|asked:2"})
-    assert "covers a part of the queries" in refused(measures=[part])
-    assert "holds no value that has a leaderboard" in refused(context="other")
-    with pytest.raises(UsageError, match=r"b\.json: the second file of context 'mix'"):
+    changes: tuple[tuple[dict[str, Any], str], ...] = (
+        ({"benchmark_hash": "0" * 64}, "wrong-benchmark"),
+        ({"protocol": "reference"}, "not-comparable"),
+        ({"measures": [part]}, "not-comparable"),
+        ({"context": "other"}, "no-scores"),
+    )
+    for change, code in changes:
+        with refused(code, path="s.json"):
+            results_of([(Path("s.json"), file.model_copy(update=change))], target, options())
+    with refused("duplicate-id"):
         results_of([(Path("a.json"), file), (Path("b.json"), file)], target, options())
     manifest = (package / "manifest.json").read_bytes()
     hub.repos["org/bare"] = with_files(hub, {"manifest.json": manifest})
-    with pytest.raises(InputError, match=r"org/bare@main: has no eval\.yaml"):
+    with refused("missing-file", path="org/bare@main"):
         target_of(ResultsOptions(repo_id="org/bare", model=MODEL), publisher(hub))
     for name in ("model", "some/mo del", "../x", "a/b/c"):
         with pytest.raises(ValueError, match="expected ORG/NAME"):
@@ -216,24 +215,38 @@ def test_a_score_file_that_was_changed_is_refused(hub: Hub, package: Path, tmp_p
         ({"value": -5.0}, "-5.0 is not from 0 to 100"),
         ({"per_query": []}, "is of no query"),
     ):
-        with pytest.raises(InputError, match=rf"s\.json: Cite\w+: .*{message}"):
+        with refused("wrong-value", path="s.json") as caught:
             results_of([(Path("s.json"), changed(**change))], target, options())
+        assert message in str(caught.value)
     other = file.model_copy(update={"system": "t", "context": "other"})
-    with pytest.raises(UsageError, match=r"files of 2 systems \('s', 't'\)"):
+    with refused("not-comparable"):
         results_of([(Path("a.json"), file), (Path("b.json"), other)], target, options())
     # A benchmark without labels names the hash of the whole.
     config = {"hidden_gold": True, "joined_hash": "0" * 64}
     hidden = target.manifest.model_copy(update={"config": config})
-    with pytest.raises(InputError, match="and the published benchmark is facts@00000000"):
+    with refused("wrong-benchmark", field="benchmark_hash") as caught:
         results_of([(Path("s.json"), file)], replace(target, manifest=hidden), options())
+    assert "the published benchmark is facts@00000000" in str(caught.value)
+
+
+def test_a_hub_that_does_not_answer_has_all_files(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*_: object, **__: object) -> str:
+        raise LocalEntryNotFoundError("no connection")
+
+    mine = publisher(hub)
+    monkeypatch.setattr(mine.api, "hf_hub_download", cut_off)
+    with refused("hub-failed", path=REPO):
+        target_of(options(), mine)
 
 
 @pytest.mark.parametrize("name", ["a/b..c", "a/b--c", "a/b.git", "a/" + "x" * 120, "a./b"])
 def test_names_that_the_hub_has_not_are_the_users_mistake(hub: Hub, name: str) -> None:
     asked = ResultsOptions(repo_id=name, model=MODEL)
-    with pytest.raises(InputError, match="is no name of a repository"):
+    with refused("bad-name"):
         target_of(asked, publisher(hub))
-    with pytest.raises(InputError, match="is no name of a repository"):
+    with refused("bad-name"):
         open_pull_request(Results({PATH: ""}, 0, []), options().model_copy(update={"model": name}),
              publisher(hub))  # fmt: skip
 
@@ -248,21 +261,22 @@ def test_what_a_pull_request_replaces_is_said(hub: Hub, package: Path, tmp_path:
         assert (sent.state, sent.replaced) == (state, (PATH,))
 
 
-def test_the_command(hub: Hub, package: Path, tmp_path: Path, cli: Cli) -> None:
+def test_the_command(
+    hub: Hub, package: Path, tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = "citeforge.plugins.leaderboard.community_evals.results.Publisher"
+    monkeypatch.setattr(where, lambda: publisher(hub))
     (tmp_path / "s.json").write_text(scored(package, tmp_path).model_dump_json())
-    env = {"HF_ENDPOINT": hub.url, "HF_TOKEN": hub.token, "HF_HUB_OFFLINE": "0",
-           "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}  # fmt: skip
     words = ("publish", "results", "s.json", "--repo-id", REPO)
-    shown = cli(*words, "--model", MODEL, "--dry-run", "--out", "files", **env)
+    shown = inline(*words, "--model", MODEL, "--dry-run", "--out", "files")
     assert shown.returncode == 0, shown.stderr
     text = (tmp_path / "files" / PATH).read_text()
     assert shown.stdout.strip() == f"# {PATH}\n{text}".strip()
     assert hub.repos[MODELS + MODEL].pulls == []
-    done = cli(*words, "--model", MODEL, **env)
+    done = inline(*words, "--model", MODEL)
     assert done.returncode == 0, done.stderr
     assert f"3 values on {REPO}; pull request opened: {hub.url}/{MODEL}" in done.stdout
     assert content(hub, "refs/pr/1") == text
-    absent = cli(*words, "--model", "some/none", **env)
-    assert absent.returncode == 1
-    assert "some/none: the Hub shows no such repository" in absent.stderr
-    assert "Traceback" not in absent.stderr
+    absent = inline(*words, "--model", "some/none")
+    assert (absent.returncode, absent.code) == (1, "hub-refused")
+    assert isinstance(absent.error, cf.InputError) and absent.error.path == "some/none"

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.plugins.published_systems.alce import options as o
 from citeforge.plugins.published_systems.alce.demonstrations import OWN, read_demonstrations
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.systems.run import run_system
+from conftest import refused
 from servers.endpoint import Endpoint
 
 
@@ -217,12 +218,13 @@ def test_rerank_keeps_the_answer_with_the_best_citation_recall(endpoint: Endpoin
     assert ran.answers == 2
     assert [r["output"] for r in rows] == [draws[2]] * 2
     assert llm.samples == [0, 1, 2, 3, 4, 5, 6, 7]
-    for wrong, said in (({"judge": None}, "give --judge"), ({"judge": judge}, "temperature 0")):
-        cold = o.AlceOptions(rerank=4, temperature=0.0 if wrong["judge"] else 0.5)
-        with pytest.raises(UsageError, match=said):
+    for asked, heat, code in ((None, 0.5, "missing-judge"), (judge, 0.0, "conflicting-options")):
+        cold = o.AlceOptions(rerank=4, temperature=heat)
+        with refused(code, cf.UsageError):
             run_system(
-                "vanilla", endpoint.benchmark, ["mix"], 1, 0, out, llm=llm, options=cold, **wrong
-            )
+                "vanilla", endpoint.benchmark, ["mix"], 1, 0, out, llm=llm, options=cold,
+                judge=asked,
+            )  # fmt: skip
 
 
 class Drawing:
@@ -248,27 +250,24 @@ DEMO = """- question: Q?
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "field"),
     [
-        (DEMO % 2, "cites passage 2, and the example has 1"),
-        (DEMO % 0, "cites passage 0"),
-        ("a: [", "demos.yaml"),
-        ("- question: " + "9" * 5000, "demos.yaml"),
-        ("[]", "holds no list"),
-        (
-            "- {question: Q, passages: [{text: P.}], answer: A.}",
-            "0.answer: Input should be a valid list",
-        ),
-        ("- question: Q?\n  passages: []\n  answer: [{text: A.}]\n", "0.passages"),
+        (DEMO % 2, "wrong-value", "0"),
+        (DEMO % 0, "wrong-value", "0"),
+        ("a: [", "bad-yaml", None),
+        ("- question: " + "9" * 5000, "bad-yaml", None),
+        ("[]", "wrong-type", None),
+        ("- {question: Q, passages: [{text: P.}], answer: A.}", "wrong-type", "0.answer"),
+        ("- question: Q?\n  passages: []\n  answer: [{text: A.}]\n", "wrong-value", "0.passages"),
     ],
 )
-def test_demonstrations_that_are_wrong_are_refused(tmp_path: Path, content: str, said: str) -> None:
+def test_demonstrations_that_are_wrong_are_refused(
+    tmp_path: Path, content: str, code: str, field: str | None
+) -> None:
     path = tmp_path / "demos.yaml"
     path.write_text(content)
-    with pytest.raises(InputError) as error:
+    with refused(code, path=path, field=field):
         read_demonstrations(path)
-    assert said in str(error.value)
-    assert str(path) in str(error.value)
 
 
 def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmark(
@@ -281,13 +280,13 @@ def test_demonstrations_show_what_they_cite_and_are_no_questions_of_the_benchmar
     path = tmp_path / "demos.yaml"
     path.write_text((DEMO % 1).replace("Q?", json.dumps(query)))
     options = o.AlceOptions(shots=1, demos=path)
-    with pytest.raises(UsageError, match="0 worked examples that are not questions"):
+    with refused("too-few", cf.UsageError):
         endpoint("vanilla", [], options)
 
 
 def test_a_benchmark_without_oracle_says_so(endpoint: Endpoint) -> None:
     llm = Drawing(["x"])
-    with pytest.raises(UsageError, match="no context set 'oracle'"):
+    with refused("unknown-context", cf.UsageError):
         run_system(
             "oracle", endpoint.benchmark, [], 1, 0, endpoint.folder / "x", llm=llm,
         )  # fmt: skip

@@ -5,22 +5,22 @@ import shutil
 import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import citeforge as cf
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.io.files import sha256_file
 from citeforge.plugins.ray.shards.commands import ShardOptions
 from citeforge.plugins.ray.shards.shares import embed_shard, mine_shard
 from citeforge.schemas.command_options import Shard
-from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import checked
-from citeforge.schemas.recipes.records import RageRecipe
-from conftest import EXAMPLES, Cli, content, run_options
+from conftest import EXAMPLES, Cli, Inline, content, refused, run_options
 from servers import nursery
 
 SOURCE = f"beir:{EXAMPLES / 'facts'}"
@@ -53,34 +53,40 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return content(out)
 
 
-@pytest.mark.parametrize("n", [1, 3])
+def build_of_shares(run: Cli | Inline, folder: Path, n: int, at_once: int) -> dict[str, bytes]:
+    """Files of a package that is built from n shares."""
+    shards, out = folder / "shards", folder / "out"
+
+    def step(verb: str, i: int) -> str:
+        words = CPU if verb == "embed" else ()
+        return done(run("shard", verb, "--shard", f"{i}/{n}", "--out", shards, *RECIPE, *words))
+
+    with ThreadPoolExecutor(at_once) as pool:  # at once, also while there is no corpus yet
+        for verb in ("embed", "mine"):
+            texts = list(pool.map(partial(step, verb), range(1, n + 1)))
+            assert verb == "mine" or all("embedded" in text for text in texts)
+    assert len(list((shards / "embeddings").glob("passages-*.f16"))) == 6  # 84 passages, 16 each
+    done(run("build", "rage", *RECIPE, "--from-shards", shards, "--name", "facts", "--out", out))
+    assert not list(shards.glob("*.lock"))
+    assert not list(shards.glob("archives*"))
+    return content(out)
+
+
 def test_shares_make_the_bytes_of_a_plain_build(
+    inline: Inline, tmp_path: Path, plain: dict[str, bytes]
+) -> None:
+    assert build_of_shares(inline, tmp_path, 2, at_once=1) == plain
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [1, 3])
+def test_shares_of_processes_make_the_bytes_of_a_plain_build(
     cli: Cli, tmp_path: Path, plain: dict[str, bytes], n: int
 ) -> None:
-    folder, out = tmp_path / "shards", tmp_path / "out"
-    with ThreadPoolExecutor(n) as pool:  # at once, also while nobody has written the corpus
-        for text in pool.map(
-            lambda i: done(
-                cli("shard", "embed", "--shard", f"{i}/{n}", "--out", folder, *RECIPE, *CPU)
-            ),
-            range(1, n + 1),
-        ):
-            assert "embedded" in text
-        list(
-            pool.map(
-                lambda i: done(
-                    cli("shard", "mine", "--shard", f"{i}/{n}", "--out", folder, *RECIPE)
-                ),
-                range(1, n + 1),
-            )
-        )
-    assert len(list((folder / "embeddings").glob("passages-*.f16"))) == 6  # 84 passages, 16 each
-    done(cli("build", "rage", *RECIPE, "--from-shards", folder, "--name", "facts", "--out", out))
-    assert content(out) == plain
-    assert not list(folder.glob("*.lock"))
-    assert not list(folder.glob("archives*"))
+    assert build_of_shares(cli, tmp_path, n, at_once=n) == plain
 
 
+@pytest.mark.slow
 def test_a_killed_share_goes_on_and_its_disk_may_be_full(
     cli: Cli, tmp_path: Path, plain: dict[str, bytes]
 ) -> None:
@@ -111,6 +117,15 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def test_a_share_that_was_cut_off_goes_on(made: Path, tmp_path: Path) -> None:
+    whole = shutil.copytree(made / "whole", tmp_path / "whole")
+    for name in ("passages-00003", "passages-00004"):
+        for ending in (".f16", ".json"):
+            (whole / "embeddings" / name).with_suffix(ending).unlink()
+    embed(whole, "1/1")
+    assert content(whole) == content(made / "whole")
+
+
 @pytest.fixture
 def folder(tmp_path: Path, made: Path) -> Path:
     """Copies of both."""
@@ -130,8 +145,8 @@ def share(text: str) -> Shard:
     return Shard.model_validate(text)
 
 
-def recipe_of(**config: object) -> RageRecipe:
-    return checked(RageRecipe, **{"source": SOURCE, "embedder": "offline", **config})
+def recipe_of(**config: object) -> cf.RageRecipe:
+    return checked(cf.RageRecipe, **{"source": SOURCE, "embedder": "offline", **config})
 
 
 def build(folder: Path, out: Path, **config: object) -> None:
@@ -139,47 +154,45 @@ def build(folder: Path, out: Path, **config: object) -> None:
 
 
 def test_what_is_missing_is_named(folder: Path, tmp_path: Path) -> None:
-    whole = tmp_path / "whole"
-    with pytest.raises(InputError, match=r"passages-00001.f16: is missing; `shard embed --shard`"):
+    whole, missing = tmp_path / "whole", folder / "embeddings" / "passages-00001.f16"
+    with refused("missing-file", path=missing):
         build(folder, tmp_path / "out")
-    with pytest.raises(InputError, match=r"passages-00001.f16: is missing"):
+    with refused("missing-file", path=missing):
         mine_shard(recipe_of(), run_options(folder), share("1/2"))
     mine_shard(recipe_of(), run_options(whole), share("2/3"))
-    with pytest.raises(
-        InputError, match=r"lacks what share 1/3 mined; `shard mine --shard 1/3` first"
-    ):
+    with refused("missing-file", path=whole) as caught:
         build(whole, tmp_path / "out")
-    with pytest.raises(
-        InputError, match=r"nothing: holds no shards; the --out of `citeforge shard embed"
-    ):
+    assert "share 1/3" in str(caught.value)
+    with refused("missing-file", path=tmp_path / "nothing"):
         build(tmp_path / "nothing", tmp_path / "out")
     assert not (tmp_path / "nothing").exists()
 
 
 def test_shards_of_another_build_are_refused(folder: Path, tmp_path: Path) -> None:
     whole = tmp_path / "whole"
-    with pytest.raises(InputError, match=r"another build \(config.seed: 0 → 5\)"):
+    with refused("recipe-changed", path=folder) as caught:
         embed(folder, "2/2", seed=5)
-    with pytest.raises(InputError, match=r"config.passage_prefix: nothing → p"):
+    assert "config.seed: 0 → 5" in str(caught.value)
+    with refused("recipe-changed", path=whole):
         build(whole, tmp_path / "out", passage_prefix="p")
     mine_shard(recipe_of(), run_options(whole), share("1/1"))
-    with pytest.raises(InputError, match=r"config.mining.skip_top: 0 → 2"):
+    with refused("recipe-changed", path=whole):
         mine_shard(recipe_of(mining={"skip_top": 2}), run_options(whole), share("1/1"))
-    with pytest.raises(InputError, match=r"mined-1-of-1: is damaged, or of another build"):
+    with refused("hash-mismatch", path=whole / "mined-1-of-1"):
         build(whole, tmp_path / "out", mining={"skip_top": 2})
 
 
 @pytest.mark.parametrize(
-    ("damage", "said"),
+    ("damage", "code"),
     [
-        ("model", "was made by another model"),
-        ("flip", "is damaged"),
-        ("marker", "is damaged"),
-        ("texts", "holds vectors of other texts"),
-        ("facts", "embed.json: is damaged"),
+        ("model", "recipe-changed"),
+        ("flip", "hash-mismatch"),
+        ("marker", "hash-mismatch"),
+        ("texts", "input-changed"),
+        ("facts", "wrong-value"),
     ],
 )
-def test_damaged_shards_are_named(folder: Path, tmp_path: Path, damage: str, said: str) -> None:
+def test_damaged_shards_are_named(folder: Path, tmp_path: Path, damage: str, code: str) -> None:
     whole = tmp_path / "whole"
     path = whole / "embeddings" / "passages-00002.f16"
     marker = path.with_suffix(".json")
@@ -196,7 +209,7 @@ def test_damaged_shards_are_named(folder: Path, tmp_path: Path, damage: str, sai
             shutil.copy(path.with_name(f"passages-00001{ending}"), path.with_suffix(ending))
     else:
         (whole / "embed.json").write_text('{"embedder": 1}')
-    with pytest.raises(InputError, match=said):
+    with refused(code, path=whole / "embed.json" if damage == "facts" else path):
         build(whole, tmp_path / "out")
 
 
@@ -231,8 +244,10 @@ def test_forged_shares_are_refused(made: Path, tmp_path: Path, forgery: str) -> 
     content = json.loads(marker.read_text())
     content["files"] = {path.name: sha256_file(path)}  # as whoever forged it would write
     marker.write_text(json.dumps({**content, **MARKERS.get(forgery, {})}))
-    with pytest.raises(InputError, match=r"mined-1-of-1.*: is (damaged|not a readable Parquet)"):
+    with pytest.raises(cf.InputError) as caught:
         build(whole, tmp_path / "out")
+    assert caught.value.code == ("bad-parquet" if forgery == "truncated" else "hash-mismatch")
+    assert caught.value.path in (str(path), str(path.parent))
     assert not (tmp_path / "out").exists()
 
 
@@ -241,9 +256,7 @@ def test_two_merges_at_once(folder: Path, tmp_path: Path) -> None:
 
     with (
         staging_directory(tmp_path / "out"),
-        pytest.raises(
-            InputError, match=r"is being written by process \d+ .*wait until it has ended"
-        ),
+        refused("locked", path=tmp_path / "out"),
     ):
         build(tmp_path / "whole", tmp_path / "out")
 
@@ -251,19 +264,21 @@ def test_two_merges_at_once(folder: Path, tmp_path: Path) -> None:
 def test_what_has_no_shares(tmp_path: Path, package: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"holds what citeforge did not write: thesis\.txt"):
+    with refused("foreign-file", path=tmp_path / "full"):
         embed(tmp_path / "full", "1/1")
-    with pytest.raises(UsageError, match="--candidates: such a build needs no vectors"):
-        embed(tmp_path / "out", "1/1", candidates="bm25")
-    with pytest.raises(UsageError, match="--compute int8: what decides depends on"):
-        embed(tmp_path / "out", "1/1", compute="int8")
-    with pytest.raises(UsageError, match="brings its negatives"):
-        embed(tmp_path / "out", "1/1", source=f"rage:{package}")
-    with pytest.raises(UsageError, match="--from-shards brings the vectors"):
-        checked(type(run_options(tmp_path)), from_shards=tmp_path, embeddings=tmp_path)
+    for code, more in (
+        ("option-without-effect", {"candidates": "bm25"}),
+        ("option-without-effect", {"mining": {"seemingly_relevant": 0}}),
+        ("option-without-effect", {"source": f"rage:{package}"}),
+        ("conflicting-options", {"compute": "int8"}),
+    ):
+        with refused(code, cf.UsageError):
+            embed(tmp_path / "out", "1/1", **more)
+    with refused("bad-option", cf.UsageError):
+        checked(cf.RunOptions, from_shards=tmp_path, embeddings=tmp_path)
 
 
 @pytest.mark.parametrize("text", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2"])
 def test_shares_that_cannot_be(text: str) -> None:
-    with pytest.raises(UsageError, match=r"expected I/N"):
+    with refused("bad-option", cf.UsageError):
         checked(ShardOptions, shard=text)

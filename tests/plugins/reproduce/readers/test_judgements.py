@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+import citeforge as cf
 from citeforge.plugins.reproduce.readers.judgements import read_judgements
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools
-from citeforge.schemas.errors import UsageError
+from conftest import refused
 
 
 def write(path: Path, content: object) -> list[list[Path]]:
@@ -116,16 +117,16 @@ def test_one_pair_correlates_with_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "code"),
     [
-        ({"people": ("meta.name", "label")}, "no field 'meta.name'"),
-        ({"judge": ("key", "score")}, "no field 'score'"),
-        ({"people": ("label", "label")}, "nothing is judged by both sides"),
+        ({"people": ("meta.name", "label")}, "missing-field"),
+        ({"judge": ("key", "score")}, "missing-field"),
+        ({"people": ("label", "label")}, "no-pairs"),
     ],
 )
-def test_fields_that_are_not_there(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_fields_that_are_not_there(tmp_path: Path, options: dict[str, Any], code: str) -> None:
     groups = files(tmp_path, labels(("a", "yes")), {"a": 1})
-    with pytest.raises(UsageError, match=message):
+    with refused(code, cf.UsageError):
         values(groups, DECISIONS | options, "n")
 
 
@@ -142,7 +143,7 @@ def test_labels_and_values_that_are_no_numbers(
     tmp_path: Path, options: dict[str, Any], judge: object
 ) -> None:
     groups = files(tmp_path, labels(("a", "yes"), ("b", "no"), ("a", "no")), judge)
-    with pytest.raises(UsageError, match="no number"):
+    with refused("wrong-type", cf.UsageError):
         values(groups, DECISIONS | options, "n")
 
 

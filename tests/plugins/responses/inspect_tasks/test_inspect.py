@@ -13,14 +13,16 @@ import pytest
 pytest.importorskip("inspect_ai")
 
 from inspect_ai import Task
+from inspect_ai import eval as run_task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import read_eval_log
+from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
+import citeforge as cf
 from citeforge.plugins.responses.inspect_tasks import package as package_task
 from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
-from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine
-from conftest import ROOT, Cli
+from conftest import ROOT, Inline, refused
 
 MEASURES = "rage,ALCE.CitRec,ALCE.CitPrec,TREC.WR"
 SOLVER = Path(__file__).with_name("written.py")
@@ -57,11 +59,33 @@ def inspect_eval(folder: Path, *more: object) -> subprocess.CompletedProcess[str
     )
 
 
-def test_the_command_gives_the_numbers_of_score(package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_a_task_gives_the_numbers_of_score(package: Path, tmp_path: Path) -> None:
+    """Two samples of the mock model, which cites the same passages for both."""
+    reply = ModelOutput.from_content("mockllm/model", "So it is [1][2].")
+    # With a usage of its own nothing counts tokens, whose table would come from the network.
+    reply.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+    (log,) = run_task(
+        package_task(str(package), measures=["CiteP", "CiteR"]), display="none", limit=2,
+        model=get_model("mockllm/model", custom_outputs=[reply, reply]), log_dir=str(tmp_path),
+    )  # fmt: skip
+    assert log.status == "success" and log.samples
+    lines = [{"query_id": s.id, "output": s.output.completion} for s in log.samples]
+    ours = cf.score(lines, package, ["CiteP", "CiteR"])
+    for name in ours:
+        per_query = dict(zip(ours.file.query_ids, ours[name].per_query, strict=True))
+        for sample in log.samples:
+            assert sample.scores
+            assert sample.scores["measured"].value[name] == per_query[sample.id]  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_the_command_gives_the_numbers_of_score(
+    package: Path, inline: Inline, tmp_path: Path
+) -> None:
     """A real process with the mock model, two epochs: every value of every sample, every mean and
     error, and the log read as a submission."""
     there = ("--benchmark", package)
-    assert cli("run", "random", *there, "--runs", "2", "--out", "r.jsonl").returncode == 0
+    assert inline("run", "random", *there, "--runs", "2", "--out", "r.jsonl").returncode == 0
     done = inspect_eval(
         tmp_path, "-T", f"benchmark={package}", "-T", f"measures={MEASURES}", "-T", "judge=lexical",
         "--model", "mockllm/model", "--solver", f"{SOLVER}@written",
@@ -72,7 +96,7 @@ def test_the_command_gives_the_numbers_of_score(package: Path, cli: Cli, tmp_pat
     (path,) = (tmp_path / "logs").glob("*.eval")
     how = (*there, "--measures", MEASURES, "--judge", "lexical")
     for file, out in (("r.jsonl", "ours.json"), (path, "theirs.json")):
-        result = cli("score", file, *how, "--out", out)
+        result = inline("score", file, *how, "--out", out)
         assert result.returncode == 0, result.stderr
     ours, theirs = (json.loads((tmp_path / n).read_text()) for n in ("ours.json", "theirs.json"))
     log = read_eval_log(path)
@@ -108,6 +132,7 @@ def _metrics_agree(log: Any, ours: dict[str, Any]) -> None:
         assert error == pytest.approx(measure["stderr"] / scale, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_mistakes_are_said_without_a_traceback(tmp_path: Path) -> None:
     done = inspect_eval(tmp_path, "-T", "benchmark=no[bold]", "--model", "mockllm/model")
     assert done.returncode != 0
@@ -116,10 +141,10 @@ def test_mistakes_are_said_without_a_traceback(tmp_path: Path) -> None:
     assert "Traceback" not in shown
 
 
-def test_samples_carry_prompts_and_origin(package: Path, cli: Cli, tmp_path: Path) -> None:
+def test_samples_carry_prompts_and_origin(package: Path, inline: Inline, tmp_path: Path) -> None:
     task = package_task(str(package), system="mine")
     assert isinstance(task, Task)
-    assert cli("export", "prompts", package, "--out", "p.jsonl").returncode == 0
+    assert inline("export", "prompts", package, "--out", "p.jsonl").returncode == 0
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [(s.id, s.input) for s in task.dataset] == [(r["query_id"], r["prompt"]) for r in rows]
     assert {s.metadata["benchmark_hash"] for s in task.dataset if s.metadata} == {
@@ -132,6 +157,7 @@ def test_samples_carry_prompts_and_origin(package: Path, cli: Cli, tmp_path: Pat
         ({"benchmark": str(package), "context": "x"}, "unknown context 'x'"),
         ({"benchmark": str(package), "measures": ["CiteX"]}, "unknown measure 'CiteX'"),
         ({"benchmark": str(package), "judge": "nobody"}, "nobody"),
+        ({"benchmark": "no[bold]"}, r"no\[bold]: is not a benchmark package"),
     ):
         with pytest.raises(PrerequisiteError) as caught:
             package_task(**given)
@@ -148,5 +174,5 @@ def test_a_part_of_the_answers_is_scored_over_its_queries(package: Path) -> None
     (result,) = scoring.all(lines)
     assert result.measures[0].value == pytest.approx(100 * (1 + 1 + 0) / 3)
     assert result.counts.n_missing == 0
-    with pytest.raises(UsageError, match="'none' is not in facts@"):
+    with refused("unknown-query", cf.UsageError):
         scoring.one(SubmissionLine("none", "", "mix"))

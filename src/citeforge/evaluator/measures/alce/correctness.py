@@ -144,11 +144,11 @@ def mauve(inputs: Inputs, measures: Sequence[Measure]) -> Found:
                 human.append(mauve_text(item.query, texts[0]))
                 outputs.append(mauve_text(item.query, alce_text(item, inputs)))
         if not human:
-            raise CannotError("needs long answers (ASQA, ELI5) or gold answers")
+            raise CannotError("needs long answers (ASQA, ELI5) or gold answers", code="no-gold")
         try:
             values.append(compute(human, outputs, inputs.tools.options.mauve_model))
         except (InputError, MissingExtraError) as error:
-            raise CannotError(str(error)) from error
+            raise CannotError(str(error), code=error.code) from error
     n = len(inputs.benchmark.query_ids)
     sums = np.zeros((len(values), n, 1))
     sums[:, 0, 0] = values
@@ -175,11 +175,11 @@ def qa(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         if (golds := item.gold.qa_pairs)
     }
     if not texts:
-        raise CannotError("needs qa_pairs (ASQA)")
+        raise CannotError("needs qa_pairs (ASQA)", code="no-gold")
     try:
         model = ExtractiveQa(inputs.tools.options.qa_model)
     except InputError as error:
-        raise CannotError(str(error)) from error
+        raise CannotError(str(error), code=error.code) from error
     questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
     spans = iter(model.answers(questions))
     rows: dict[Key, tuple[float, float, float]] = {}
@@ -203,7 +203,7 @@ def claim_recall(inputs: Inputs, measures: Sequence[Measure]) -> Found:
         if (claims := item.gold.claims)
     }
     if not pairs:
-        raise CannotError("needs claims (ELI5)")
+        raise CannotError("needs claims (ELI5)", code="no-gold")
     judge.ask(p for group in pairs.values() for p in group)
     values = {k: Value.mean([decided(judge, p) for p in group]) for k, group in pairs.items()}
     yield bounded(inputs, "ALCE.ClaimRec", values)

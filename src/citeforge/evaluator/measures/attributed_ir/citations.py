@@ -101,7 +101,7 @@ def with_passages(inputs: Inputs) -> Inputs:
         return inputs
     runs = [[item for item in items if item.passages] for items in inputs.runs]
     if not any(runs):
-        raise CannotError("the submission brings no passages")
+        raise CannotError("the submission contains no passages", code="missing-field")
     return replace(inputs, runs=runs)
 
 
@@ -224,7 +224,7 @@ def overlap(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     """Precision and recall of cited ids."""
     inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
-        raise CannotError("needs gold answers with citations")
+        raise CannotError("needs gold answers with citations", code="no-gold")
     return _MEANS(inputs, measures)
 
 

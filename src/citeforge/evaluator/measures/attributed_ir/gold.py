@@ -45,7 +45,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
             has_gold = True
             yield run, item, [plain(g.text or "") for g in answers]
     if not has_gold:
-        raise CannotError("needs gold answers")
+        raise CannotError("needs gold answers", code="no-gold")
 
 
 def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
@@ -64,7 +64,9 @@ def bleu(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Found:
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
-        raise CannotError("needs sacrebleu: pip install 'citeforge[scores]'") from error
+        raise CannotError(
+            "needs sacrebleu: pip install 'citeforge[scores]'", code="missing-extra"
+        ) from error
     counter = BLEU(smooth_method="none", tokenize="13a", force=True)
     sums = np.zeros((len(inputs.runs), len(inputs.benchmark.query_ids), 10))
     values: Rows = {}
@@ -108,7 +110,7 @@ def bertscore(inputs: Inputs, measures: Sequence[Measure], single: bool) -> Foun
     try:
         scorer = BertScore(*inputs.tools.options.bertscore)
     except (InputError, MissingExtraError) as error:
-        raise CannotError(str(error)) from error
+        raise CannotError(str(error), code=error.code) from error
     best = scorer.best(*map(list, zip(*rows.values(), strict=True)))
     return means_of_columns(inputs, _names("BERTScore", single), dict(zip(rows, best, strict=True)))
 

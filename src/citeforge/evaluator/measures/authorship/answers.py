@@ -249,11 +249,13 @@ def read_design(submission: Submission, measures: Sequence[Measure], tools: Tool
     if not is_strict and base != 0:
         raise UsageError(
             "--protocol reference counts passages from 0, as AttriEval does; the prompts of "
-            f"{name} count from {base}"
+            f"{name} count from {base}",
+            code="unsupported",
         )
     if submission.form == "attrieval" and base != 0:
         raise UsageError(
-            f"AttriEval's prompts count passages from 0; those of {name} count from {base}"
+            f"AttriEval's prompts count passages from 0; those of {name} count from {base}",
+            code="wrong-benchmark",
         )
     design, grammar = design_of(benchmark.manifest), benchmark.grammar
     # Cells differ in who is said to have written a passage, not in passages.

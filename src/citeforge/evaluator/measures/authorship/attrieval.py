@@ -61,8 +61,9 @@ def _folders(path: Path) -> list[Path]:
     folders = sorted(f for f in path.iterdir() if f.is_dir() and not f.name.startswith("."))
     if not folders:
         raise InputError(
-            "holds no saved data set", path=path, allowed="one folder a cell, saved by `datasets`"
-        )
+            "contains no saved data set", path=path,
+            allowed="one folder per cell, saved by `datasets`", code="empty-file"
+        )  # fmt: skip
     return folders
 
 
@@ -79,18 +80,19 @@ class _Reader:
     def read(self, folder: Path) -> Iterator[tuple[int, SubmissionLine]]:
         rows = list(read_saved(folder, _Row))
         if not rows:
-            raise InputError("holds no rows", path=folder)
+            raise InputError("contains no rows", path=folder, code="empty-file")
         cell = self._cell(folder, [row for _, row in rows])
         if (other := self.folders.setdefault(cell, folder)) != folder:
             raise InputError(
-                f"is the cell {cell}, as {other.name} is", path=folder, allowed="one folder a cell"
-            )
+                f"has the cell {cell}, as {other.name} has", path=folder,
+                allowed="one folder per cell", code="duplicate-id"
+            )  # fmt: skip
         for number, row in rows:
             if problem := self._strange(cell, row):
                 raise InputError(
                     problem, path=folder, field=f"row {number}",
                     allowed=f"answers to the frozen passages of {cell}: citeforge export attrieval "
-                    f"{self.benchmark.folder} --context {cell}",
+                    f"{self.benchmark.folder} --context {cell}", code="wrong-benchmark"
                 )  # fmt: skip
             logprobs = _logprobs(folder, number, row)
             yield (
@@ -118,9 +120,9 @@ class _Reader:
             if cell.origins in origins[:1]:
                 return cell.context
         raise InputError(
-            "is called after no cell", path=folder,
+            "its name contains no cell", path=folder,
             allowed=f"a name that is, or ends with, one of {', '.join(self.tables)}; or …_vanilla, "
-            "…_base, …_cf with passages of the benchmark and one label set",
+            "…_base, …_cf with passages of the benchmark and one label set", code="unknown-context"
         )  # fmt: skip
 
     @staticmethod
@@ -162,12 +164,13 @@ def _logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None
     if len(cited) != len(logprobs):
         raise InputError(
             f"has {len(cited)} citations and {len(logprobs)} log probabilities",
-            path=folder, field=f"row {number}", allowed="lists of one length",
+            path=folder, field=f"row {number}", allowed="lists of one length", code="wrong-value"
         )  # fmt: skip
     if not all(math.isfinite(x) for x in logprobs):
         raise InputError(
             "has a log probability that is no finite number",
             path=folder, field=f"row {number} logprob_of_citations_in_answer",
+            code="out-of-range"
         )  # fmt: skip
     marks = citation_marks(row.rag_raw_answer)
     plain = [(i, m.numbers[0]) for i, m in enumerate(marks) if is_plain(row.rag_raw_answer, m)]

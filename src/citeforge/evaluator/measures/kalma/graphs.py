@@ -282,7 +282,8 @@ def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:
         what = "passages of its own" if context == OWN else "no graph"
         return UsageError(
             f"context {context!r}: answers to {what} cite no triples of {benchmark.manifest.name}; "
-            f"one of {', '.join(names)}"
+            f"one of {', '.join(names)}",
+            code="wrong-kind",
         )
     return UnknownValueError("context", context, names)
 

@@ -118,7 +118,7 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     there is no mark.
     """
     if (llm := inputs.tools.llm) is None:
-        raise CannotError("needs --llm openai:MODEL or replay:FILE")
+        raise CannotError("needs --llm openai:MODEL or replay:FILE", code="missing-option")
     strict = inputs.protocol == "strict"
     rated: list[tuple[int, ParsedAnswer]] = []
     for run, readings in enumerate(inputs.runs):

@@ -17,12 +17,14 @@ def rankings(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     try:
         import ir_measures
     except ImportError as error:
-        raise CannotError("needs ir-measures: pip install 'citeforge[scores]'") from error
+        raise CannotError(
+            "needs ir-measures: pip install 'citeforge[scores]'", code="missing-extra"
+        ) from error
     judged = inputs.benchmark.relevant_ids
     if not any(judged):
-        raise CannotError("needs relevance judgements")
+        raise CannotError("needs relevance judgements", code="no-relevant")
     if not any(p.id for _, item in inputs.items() for p in item.passages):
-        raise CannotError("needs passages with ids")
+        raise CannotError("needs passages with ids", code="missing-field")
     names = {m.name: ir_measures.parse_measure(m.name) for m in measures}
     columns: dict[str, Rows] = {name: {} for name in names}
     for run, items in enumerate(inputs.runs):

@@ -120,7 +120,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             try:
                 row = msgspec.json.decode(line, type=PassageRow)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                notes.append(f"line {number} is no row ({_first_line(error)})")
+                notes.append(f"line {number} is not a row ({_first_line(error)})")
                 continue
             if not row.body.strip():
                 notes.append(f"line {number} has no text")
@@ -148,11 +148,11 @@ def _decoded(data: bytes, notes: Notes) -> str:
 
         guess = None if b"\0" in data[:_SAMPLE_BYTES] else from_bytes(data[:_SAMPLE_BYTES]).best()
         if guess is None:
-            raise UnreadableError(BROKEN, "is no text in any encoding") from None
+            raise UnreadableError(BROKEN, "is not text in any known encoding") from None
         notes.append(f"is not UTF-8; read as {guess.encoding}")
         text = data.decode(guess.encoding, "replace")
     if "\0" in text:
-        raise UnreadableError(BROKEN, "holds NUL characters: no text")
+        raise UnreadableError(BROKEN, "contains NUL characters, so it is not text")
     return text
 
 

@@ -109,8 +109,9 @@ class DocumentFolder(PassagesAlone):
         """
         if not folder.is_dir():
             raise InputError(
-                "is not a folder", path=folder, allowed="a folder of documents: folder:PATH"
-            )
+                "is not a folder", path=folder, allowed="a folder of documents: folder:PATH",
+                code="not-a-folder"
+            )  # fmt: skip
         self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
         self.documents: list[Document] = []
         self.repeats: list[dict[str, object]] = []
@@ -159,9 +160,10 @@ class DocumentFolder(PassagesAlone):
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
             raise InputError(
-                f"has no text that can be read ({reasons or 'there are no files'})",
+                f"has no readable text ({reasons or 'there are no files'})",
                 path=self.folder,
                 allowed=f"documents that end in {', '.join(READERS)}",
+                code="empty-text",
             )
 
     def _rows(self, finder: RepeatFinder) -> Iterator[tuple[str, str, str, str]]:

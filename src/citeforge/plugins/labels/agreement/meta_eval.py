@@ -85,7 +85,10 @@ def labelled_pairs(
     for path in labels:
         for label in read_labels(path, form):
             if label.evidence is None and not scores:
-                raise UsageError(f"{path}: needs the score files that it is about: --scores FILE")
+                raise UsageError(
+                    f"{path}: needs the score files that it is about: --scores FILE",
+                    code="missing-option",
+                )
             cited, statement = _texts(label, answers)
             answer = label.answer or label.query
             place = (label.system, label.query, answer, label.statement, label.citation, label.nth)
@@ -114,13 +117,13 @@ def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tup
     answer = answers.get((label.system, label.query))
     place = label.statement
     if answer is None or place is None or not 0 <= place < len(answer.statements):
-        raise label.wrong("labels a statement that no score file holds")
+        raise label.wrong("labels a statement that no score file contains", code="unknown-id")
     statement = answer.statements[place]
     cited = list(statement.cited) if label.citation is None else [label.citation]
     if label.nth is not None:
         cited = cited[label.nth : label.nth + 1] or [-1]
     if any(not 0 <= c < len(answer.passages) for c in cited):
-        raise label.wrong("labels a citation that no score file holds")
+        raise label.wrong("labels a citation that no score file contains", code="unknown-id")
     if not cited:
         return None, statement.text
     passages = [Passage(p.id, p.title, p.text) for p in answer.passages]
@@ -201,7 +204,7 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
             else:
                 labelled.append((query, sentence))
     if not labelled:
-        raise InputError("has no labelled statements", path=benchmark.folder)
+        raise InputError("has no labelled statements", path=benchmark.folder, code="no-labels")
     passages = benchmark.texts(i for _, sentence in labelled for i in sentence["citations"])
     for query, sentence in labelled:
         markers = benchmark.grammar.parse(sentence["text"], 1 << 30).markers

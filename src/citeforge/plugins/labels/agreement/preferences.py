@@ -128,33 +128,39 @@ def read_preferences(
     if path.suffix == ".json":
         content = read_json(path)
         if not isinstance(content, list):
-            raise InputError("is no list", path=path, allowed="a list of comparisons")
+            raise InputError(
+                "not a list", path=path, allowed="a list of comparisons", code="wrong-type"
+            )
         rows, unit = list(enumerate(content, 1)), "item"
     else:
         rows, unit = list(read_rows(path, _FIELDS)), "line"
     comparisons: dict[tuple[str, tuple[str, str]], tuple[int, PreferencePair]] = {}
     for number, row in rows:
-        where = f"{unit} {number}"
+        line, item = (number, None) if unit == "line" else (None, f"item {number}")
         try:
             names = msgspec.convert(row, _Row)
             values = msgspec.convert(row.get(people), Values)
             both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
         except msgspec.ValidationError as error:
             raise InputError(
-                f"is no comparison ({error})",
+                f"not a comparison ({error})",
                 path=path,
-                field=where,
+                line=line,
+                field=item,
                 allowed=f"query_id or question, systems or models (two names), {people} and "
-                f"{measure or 'the like'} (two numbers each)",
+                f"{measure or 'nothing else'} (two numbers each)",
+                code="schema-mismatch",
             ) from error
         systems = names.systems or names.models
         question = names.query_id or names.question
         if systems is None or not question or systems[0] == systems[1]:
             raise InputError(
-                "names no question with two systems",
+                "the question or its two systems are missing",
                 path=path,
-                field=where,
+                line=line,
+                field=item,
                 allowed="query_id or question, and systems or models with two names",
+                code="missing-field",
             )
         one = PreferencePair(question, systems, values, _defined(both))
         if systems[0] > systems[1]:
@@ -162,10 +168,12 @@ def read_preferences(
         first, same = comparisons.setdefault(one.key, (number, one))
         if same != one:
             raise InputError(
-                f"compares {' and '.join(systems)} on {question!r} otherwise than {unit} {first}",
+                f"another decision on {' and '.join(systems)} for {question!r} than {unit} {first}",
                 path=path,
-                field=where,
-                allowed="one file an annotator, one decision a comparison",
+                line=line,
+                field=item,
+                allowed="one file per annotator, one decision per comparison",
+                code="contradiction",
             )
     return [one for _, one in comparisons.values()], len(rows) - len(comparisons)
 
@@ -194,7 +202,9 @@ def with_scores(
         absent = [s for s in one.systems if s not in values]
         if absent:
             raise InputError(
-                f"the system {absent[0]!r} has no score file", allowed=", ".join(values)
+                f"the system {absent[0]!r} has no score file",
+                allowed=", ".join(values),
+                code="no-scores",
             )
         a, b = (values[s] for s in one.systems)
         if one.question not in a:

@@ -97,13 +97,19 @@ def compare_orders(
     if set(ours) != set(theirs):
         odd = sorted(set(ours) ^ set(theirs))
         raise InputError(
-            f"the system {odd[0]!r} has scores on one side only", allowed="the same systems"
+            f"the system {odd[0]!r} has scores on one side only",
+            allowed="the same systems",
+            code="no-scores",
         )
     if len(ours) < 3:
-        raise InputError(f"{len(ours)} systems have no order to speak of", allowed="3 or more")
+        raise InputError(
+            f"{len(ours)} systems are too few to compare orders",
+            allowed="3 or more",
+            code="too-few",
+        )
     names = sorted(ours)
     if len({tuple(q) for q, _ in (*ours.values(), *theirs.values())}) > 1:
-        raise InputError("the score files are about different queries")
+        raise InputError("the score files are about different queries", code="not-comparable")
     a, b = (np.array([column(side[n][1]) for n in names]) for side in (ours, theirs))
     rng = np.random.default_rng(_SEED)
     n = a.shape[1]
@@ -134,6 +140,6 @@ def by_system(
         if measure not in entries:
             raise UnknownValueError("measure", measure, entries)
         if file.system in values:
-            raise InputError(f"the system {file.system!r} has two score files")
+            raise InputError(f"the system {file.system!r} has two score files", code="duplicate-id")
         values[file.system] = (file.query_ids, entries[measure].per_query)
     return values

@@ -39,14 +39,17 @@ def read_sheet_labels(
         if not label:
             continue
         if item not in items:
-            raise InputError(f"{item!r} was not exported", path=path, line=line, field=ITEM)
+            raise InputError(
+                f"{item!r} was not exported", path=path, line=line, field=ITEM, code="unknown-id"
+            )
         if label not in task.labels:
             raise InputError(
-                f"{label!r} is no label of {task.name}",
+                f"{label!r} is not a label of {task.name}",
                 path=path,
                 line=line,
                 field=LABEL,
                 allowed=", ".join(task.labels),
+                code="wrong-value",
             )
         yield item, annotator, label
 
@@ -142,14 +145,19 @@ def import_sheets(
         UsageError: neither or both of ``out`` and ``benchmark`` are given.
     """
     if (out is None) == (benchmark is None):
-        raise UsageError("give --out FILE, or --benchmark DIR to keep the labels beside it")
+        raise UsageError(
+            "give either --out FILE or --benchmark DIR, which keeps the labels next to it",
+            code="missing-option",
+        )
     exported = read_typed(key, _Key, "is not the key of an export", "what labels export wrote")
     task, items = find_task(exported.task), exported.items
     table: dict[str, dict[str, str]] = {}
     for path in labels:
         for item, annotator, label in read_sheet_labels(path, task, set(items)):
             if annotator in table.setdefault(item, {}):
-                raise InputError(f"{annotator!r} labels {item!r} twice", path=path)
+                raise InputError(
+                    f"annotator {annotator!r} labels {item!r} twice", path=path, code="duplicate-id"
+                )
             table[item][annotator] = label
     rows = [
         {**items[item], "item": item, "labels": by, "label": majority(list(by.values()), task)}

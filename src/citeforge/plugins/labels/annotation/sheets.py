@@ -91,7 +91,7 @@ def _kalma_items(
     """
     gold = by_query(package.gold.to_pylist())
     if task.unit == "knowledge" and not gold:
-        raise InputError("has no minimum knowledge sets", path=package.folder)
+        raise InputError("has no minimum knowledge sets", path=package.folder, code="no-gold")
     for form, table in package.forms.items():
         texts = dict(rows_of(table, "_id", "text"))
         ids = list(texts)
@@ -135,7 +135,9 @@ def _negative_items(
         strata = _strata(base, package)
         drawn = sample_negatives(base, sample or DEFAULT, seed, strata)
     if not drawn:
-        raise InputError(f"has nothing for {task.name}", path=package.folder)
+        raise InputError(
+            f"contains nothing to label for {task.name}", path=package.folder, code="too-few"
+        )
     texts = base.texts({p for _, p in drawn})
     questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
@@ -209,7 +211,10 @@ def _twin_items(
     twin_of = {human: twin for human, twin in rows_of(base.twins, "_id", "twin_id") if twin}
     if not twin_of:
         raise InputError(
-            "has no twins", path=package.folder, allowed="what `citeforge build twins` made"
+            "has no twins",
+            path=package.folder,
+            allowed="what `citeforge build twins` made",
+            code="wrong-kind",
         )
     size = math.ceil(task.share * len(base.query_ids)) if sample is None else sample
     queries = sample_ids(base.query_ids, size, seed, f"annotate {task.name}")
@@ -264,6 +269,7 @@ def benchmark_items(
             f"{task.name}: {package.kind.refusal('annotate')}",
             path=folder,
             allowed=f"its tasks: {', '.join(package.kind.annotation)}",
+            code="wrong-kind",
         )
     return _MAKERS[task.unit](task, package, sample, seed)
 
@@ -295,9 +301,12 @@ def export_sheet(
     task, out = find_task(options.task), options.out
     if task.of_benchmark != (options.benchmark is not None) or bool(scores) == task.of_benchmark:
         what = "--benchmark DIR and no score files" if task.of_benchmark else "score files"
-        raise UsageError(f"--task {task.name} takes {what}")
+        raise UsageError(f"--task {task.name} takes {what}", code="conflicting-options")
     if options.queries is not None and (options.sample is not None or task.of_benchmark):
-        raise UsageError("--queries stands for --sample, for tasks that look at score files")
+        raise UsageError(
+            "--queries cannot be combined with --sample or with a task on a benchmark",
+            code="conflicting-options",
+        )
     if options.benchmark is not None:
         items = benchmark_items(task, options.benchmark, options.sample, options.seed)
     else:
@@ -332,12 +341,13 @@ def _of_scores(
     """
     queries = list(dict.fromkeys(a.query_id for f in files for a in f.answers))
     if options.queries is not None:
-        plan = read_typed(options.queries, _Plan, "is no plan", "what labels plan --out wrote")
+        plan = read_typed(options.queries, _Plan, "is not a plan", "what labels plan --out wrote")
         chosen = set(plan.queries)
         if not chosen <= set(queries):
             raise InputError(
                 f"no score file has an answer to {sorted(chosen - set(queries))[0]!r}",
                 allowed="queries that labels plan drew from these score files",
+                code="unknown-query",
             )
     elif options.sample is not None:
         chosen = set(sample_ids(queries, options.sample, options.seed, "annotate"))
@@ -346,7 +356,10 @@ def _of_scores(
     for file in files:
         if not file.answers:
             raise InputError(
-                "holds no answers", path=file.submission, allowed="score it again with --details"
+                "contains no answers",
+                path=file.submission,
+                allowed="score it again with --details",
+                code="no-answers",
             )
         for answer in file.answers:
             if answer.query_id in chosen and not answer.is_missing:
@@ -409,4 +422,6 @@ def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
     try:
         return msgspec.convert(read_json(path), kind)
     except msgspec.ValidationError as error:
-        raise InputError(f"{message} ({error})", path=path, allowed=allowed) from error
+        raise InputError(
+            f"{message} ({error})", path=path, allowed=allowed, code="schema-mismatch"
+        ) from error

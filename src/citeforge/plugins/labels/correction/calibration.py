@@ -192,6 +192,7 @@ def calibrate(
             f"judge decided, {n_supported:,} of them supported",
             path=path,
             allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
+            code="too-few",
         )
     large = {name: right for name, right in systems.items() if len(right) >= LEAST_LABELS}
     return Calibration(

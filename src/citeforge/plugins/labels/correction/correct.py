@@ -60,7 +60,9 @@ class LabelCorrection(Correction):
             examples = ", ".join(repr(s) for s in systems_of(self.labels)[:5])
             names = ", ".join(repr(name) for name, _ in systems)
             raise self.labels[0].wrong(
-                f"labels answers of {examples}", f"labels of the answers that are scored: {names}"
+                f"labels answers of {examples}",
+                f"labels of the answers that are scored: {names}",
+                code="wrong-benchmark",
             )
 
     def correct(
@@ -77,8 +79,9 @@ class LabelCorrection(Correction):
         benchmark, inputs = submission.benchmark, reading.inputs
         if inputs is None:
             raise UsageError(
-                "--labels: people label statements that cite passages; "
-                f"{benchmark.manifest.name} shows {benchmark.kind.shows}"
+                "--labels is for statements that cite passages; "
+                f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
+                code="wrong-kind",
             )
         people = find_people(mine, inputs)
         by_people = _by_people(inputs, judged, people)

@@ -70,7 +70,12 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
     """
     paths = sorted(scores.glob("*.json")) if scores.is_dir() else [scores]
     if not paths:
-        raise InputError("holds no score files", path=scores, allowed="*.json of `citeforge score`")
+        raise InputError(
+            "contains no score files",
+            path=scores,
+            allowed="*.json of `citeforge score`",
+            code="no-scores",
+        )
     lost: DroppedFields = []
     for path in paths:
         record = _Record(path, options)
@@ -102,10 +107,11 @@ class _Record:
         strange = {a.query_id for a in self.file.answers} - set(self.file.query_ids)
         if strange:
             raise InputError(
-                f"answers the query {printable(min(strange))}, which it has no values of",
+                f"contains an answer to the query {printable(min(strange))}, but no values for it",
                 path=path,
                 field="answers",
                 allowed="one of query_ids; make the file again with score",
+                code="unknown-query",
             )
         self.options = options
         self.model = _model(self.file, options, path)
@@ -281,7 +287,8 @@ def _model(file: ScoreFile, options: RecordOptions, path: Path) -> str:
     model = options.model or (file.about.model if file.about is not None else None) or file.system
     if not re.fullmatch(r"[^/\s]+/[^/\s]+", model):
         raise UsageError(
-            f"{path}: the model is called {model!r}; name it with --model ORG/NAME, as the Hub does"
+            f"{path}: the model name {model!r} is not ORG/NAME, as on the Hub; give --model",
+            code="bad-name",
         )
     return model
 

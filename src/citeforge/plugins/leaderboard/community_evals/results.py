@@ -126,7 +126,7 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
     Raises:
         InputError: there is none, it has no leaderboards, or the Hub cannot be reached.
     """
-    from huggingface_hub.errors import EntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     api = (publisher or Publisher()).api
     name = f"{options.repo_id}@{options.revision}"
@@ -138,11 +138,13 @@ def target_of(options: ResultsOptions, publisher: Publisher | None = None) -> Ta
                 path = api.hf_hub_download(
                     options.repo_id, file, repo_type="dataset", revision=commit
                 )
+            except LocalEntryNotFoundError:
+                raise  # the Hub did not answer
             except EntryNotFoundError as error:
                 raise InputError(
                     f"has no {file}", path=name,
                     allowed="a benchmark that `citeforge export card` and `publish` made; "
-                    "experiments have no leaderboards",
+                    "experiments have no leaderboards", code="missing-file"
                 ) from error  # fmt: skip
             folder = Path(path).parent
     tasks = read_tasks(folder / EVALS, f"{name} {EVALS}")
@@ -173,22 +175,24 @@ def results_of(
     if len(systems := sorted({file.system for _, file in scores})) > 1:
         raise UsageError(
             f"files of {len(systems)} systems ({', '.join(map(repr, systems))}); a model has one "
-            "value a leaderboard: give the scores of one system"
+            "value per leaderboard: give the scores of one system",
+            code="not-comparable",
         )
     for path, file in scores:
         _require_fit(path, file, target)
         name = f"{FOLDER}/{task_id(options.repo_id.partition('/')[2], file.context)}.yaml"
         if name in files:
             raise UsageError(
-                f"{path}: the second file of context {file.context!r}; a model has one value a "
-                "leaderboard: give the scores of one system"
+                f"{path}: the second file of context {file.context!r}; a model has one value per "
+                "leaderboard: give the scores of one system",
+                code="duplicate-id",
             )
         entries, others = _entries(path, file, target, options)
         left_out += [f"{path}: {other}" for other in others]
         if not entries:
             raise InputError(
-                "holds no value that has a leaderboard", path=path,
-                allowed=f"one of {', '.join(sorted(target.tasks))}",
+                "contains no value that has a leaderboard", path=path,
+                allowed=f"one of {', '.join(sorted(target.tasks))}", code="no-scores"
             )  # fmt: skip
         files[name] = yaml.safe_dump(
             eval_result_entries_to_yaml(entries), sort_keys=False, allow_unicode=True, width=100
@@ -203,18 +207,22 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
     expected = str(theirs.config.get("joined_hash") or theirs.benchmark_hash)
     if file.benchmark_hash != expected:
         raise InputError(
-            f"is of {file.benchmark}@{file.benchmark_hash[:8]}, and the published benchmark is "
+            f"scored on {file.benchmark}@{file.benchmark_hash[:8]}; the published benchmark is "
             f"{theirs.name}@{expected[:8]}",
-            path=path, field="benchmark_hash", allowed="scores against the published one",
+            path=path, field="benchmark_hash", code="wrong-benchmark",
+            allowed="scores against the published one",
         )  # fmt: skip
     if file.protocol != "strict":
         raise InputError(
-            f"is of the protocol {file.protocol!r}, which drops missing answers", path=path,
-            field="protocol", allowed="scores with --protocol strict",
+            f"scored with the protocol {file.protocol!r}, which drops missing answers", path=path,
+            field="protocol", allowed="scores with --protocol strict", code="not-comparable"
         )  # fmt: skip
     if any("|asked:" in measure.signature for measure in file.measures):
         raise InputError(
-            "covers a part of the queries (--only-asked)", path=path, allowed="scores over all"
+            "covers a part of the queries (--only-asked)",
+            path=path,
+            allowed="scores over all",
+            code="not-comparable",
         )
 
 
@@ -235,7 +243,12 @@ def _entries(
         if not 0 <= measure.value <= measure.scale:
             fault = f"{measure.name}: {measure.value} is not from 0 to {measure.scale}"
         if fault:
-            raise InputError(fault, path=path, allowed="the file as `citeforge score` writes it")
+            raise InputError(
+                fault,
+                path=path,
+                allowed="the file as `citeforge score` writes it",
+                code="wrong-value",
+            )
         entries.append(
             EvalResultEntry(
                 dataset_id=options.repo_id,
@@ -295,7 +308,10 @@ def open_pull_request(
             me = api.whoami()["name"]
         except LocalTokenNotFoundError as error:
             raise InputError(
-                "no token", path=model, allowed="set HF_TOKEN, or run: hf auth login"
+                "no token",
+                path=model,
+                allowed="set HF_TOKEN, or run: hf auth login",
+                code="missing-key",
             ) from error
         theirs = blobs("main")
         if theirs == ours:
@@ -339,7 +355,10 @@ def read_tasks(path: Path, name: object = None) -> set[str]:
     except (InputError, KeyError, TypeError) as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:120]
         raise InputError(
-            f"is no list of tasks ({reason})", path=name or path, allowed=_ALLOWED
+            f"not a list of tasks ({reason})",
+            path=name or path,
+            allowed=_ALLOWED,
+            code="schema-mismatch",
         ) from error
 
 

@@ -148,6 +148,7 @@ def _unusable(source: TorchModel, reason: str) -> InputError:
         f"cannot be converted for OpenVINO ({first[:160]})",
         path=source.located.folder,
         allowed="--compute fp32, or bf16 where the processor has it",
+        code="unsupported",
     )
 
 

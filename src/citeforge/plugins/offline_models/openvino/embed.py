@@ -73,6 +73,7 @@ class FastEmbedder(TransformerEmbedder):
                 "does not begin with a transformer of texts",
                 path=self.name,
                 allowed="--compute fp32, or bf16 where the processor has it",
+                code="unsupported",
             )
         example = self._tokenise(list(_EXAMPLE))
         pad = model.tokenizer.pad_token_id or 0

@@ -100,7 +100,9 @@ def read_demonstrations(path: Path) -> list[Demonstration]:
         "answer (a list of its sentences, each with text)"
     )
     if not isinstance(content, list) or not content:
-        raise InputError("holds no list of worked examples", path=path, allowed=allowed)
+        raise InputError(
+            "contains no list of worked examples", path=path, allowed=allowed, code="wrong-type"
+        )
     return [
         validated(Demonstration, row, path, place=str(number), allowed=allowed)
         for number, row in enumerate(content)
@@ -127,6 +129,7 @@ def choose_examples(
         raise UsageError(
             f"--shots {shots}: there are {len(usable)} worked examples"
             + (" that are not questions of the benchmark" if len(usable) < len(pool) else "")
-            + "; give fewer, or more in --demos FILE.yaml"
+            + "; give fewer, or more in --demos FILE.yaml",
+            code="too-few",
         )
     return generator(seed, "demonstrations", run).sample(usable, shots)

@@ -73,7 +73,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
         for query, ids in zip(benchmark.query_ids, benchmark.relevant_ids, strict=True)
     }
     if not any(relevant.values()):
-        raise UsageError(f"rtg-gold: {benchmark.name} has no relevant passages")
+        raise UsageError(f"rtg-gold: {benchmark.name} has no relevant passages", code="no-relevant")
     texts = benchmark.texts({i for ids in relevant.values() for i in ids})
 
     def steps(task: Task) -> Steps:

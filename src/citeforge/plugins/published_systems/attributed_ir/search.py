@@ -149,8 +149,11 @@ def _require_searchable(benchmark: Benchmark, options: RetrievalOptions) -> None
     """
     over, retriever = options.over, options.retriever
     if over == "corpus" and not benchmark.corpus:
-        raise UsageError(f"{benchmark.name} has no corpus to search; give --over context")
+        raise UsageError(
+            f"{benchmark.name} has no corpus to search; give --over context", code="wrong-kind"
+        )
     if over != "corpus" and retriever != "bm25":
         raise UsageError(
-            f"--over {over} --retriever {retriever}: so few passages are searched by bm25"
+            f"--retriever {retriever} requires --over corpus; --over {over} is searched by bm25",
+            code="conflicting-options",
         )

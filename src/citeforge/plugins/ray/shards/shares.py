@@ -146,22 +146,33 @@ def _opened(
     """
     place = ShardFolder(run.folder, shard)
     if recipe.candidates is not None:
-        raise UsageError("--candidates: such a build needs no vectors, so there are no shares")
+        raise UsageError(
+            "--shard: a build with --candidates needs no vectors; leave --shard out",
+            code="option-without-effect",
+        )
     if recipe.vectors is not None:
-        raise UsageError("--vectors: such a build embeds nothing, so there are no shares")
+        raise UsageError(
+            "--shard: a build with --vectors embeds nothing; leave --shard out",
+            code="option-without-effect",
+        )
     if recipe.compute == "int8":
         raise UsageError(
-            "--compute int8: what decides depends on what all queries nominate together; leave it "
-            "out, or build without shares (--engine ray spreads such a build)"
+            "--compute int8 needs the candidates of all queries together; leave it out, or build "
+            "without shares (--engine ray spreads such a build)",
+            code="conflicting-options",
         )
     if not recipe.mining.seemingly_relevant:
-        raise UsageError("--n-seemingly 0: such a build needs no vectors")
+        raise UsageError(
+            "--shard: a build with --n-seemingly 0 needs no vectors; leave --shard out",
+            code="option-without-effect",
+        )
     # int8 only where it was asked for: another machine may choose otherwise.
     sources = open_sources(recipe, run, place, embedder, may_choose_int8=False)
     if not recipe.remine and sources.source.mined():
         raise UsageError(
-            f"{recipe.source} brings its negatives, so there is nothing to embed or mine; "
-            "give --remine to mine anew"
+            f"{recipe.source} has its own negatives, so there is nothing to embed or mine; "
+            "give --remine to mine anew",
+            code="option-without-effect",
         )
     try:
         yield place, sources

@@ -105,7 +105,7 @@ def _rows(path: Path) -> Iterator[dict[str, Any]]:
             msgspec.convert(answers, list[HagridAnswer])
         except (msgspec.ValidationError, ValueError, SyntaxError, MemoryError) as error:
             raise InputError(
-                f"is no row of Attributed-IR ({error})", path=path, line=line
+                f"is not a row of Attributed-IR ({error})", path=path, line=line, code="wrong-value"
             ) from error
         named = {name: row[name] for name in ("query_id", "query")}
         yield {**named, "quotes": quotes, "answers": answers}

@@ -5,7 +5,7 @@ from typing import Any
 
 from citeforge.ir_convert.kalma import read_entries
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values, only_file
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.recipes.base import Part, checked
 
 
@@ -21,9 +21,7 @@ def read_graphs(
     for name in wanted:
         relation = name.removeprefix("values of ")
         if name not in counts and relation == name:
-            raise UsageError(
-                f"unknown statistic {name!r}; known: entries, people, values of RELATION"
-            )
+            raise UnknownValueError("statistic", name, ("entries", "people", "values of RELATION"))
         if relation != name:
             triples = (t for graph in graphs.values() for t in graph.triples)
             counts[name] = len({t.value for t in triples if t.relation == relation})

@@ -45,7 +45,7 @@ def read_judgements(
         judge = _values(files[-1], *choices.judge)
         pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
     if not pairs:
-        raise UsageError("options: nothing is judged by both sides")
+        raise UsageError("options: nothing is judged by both sides", code="no-pairs")
     if choices.positive:
         return _decisions(pairs, choices.positive, choices.threshold)
     return _correlations(pairs)
@@ -67,14 +67,16 @@ def _field(row: Mapping[str, Any], path: str) -> Any:
     try:
         return reduce(lambda value, name: value[name], path.split("."), row)
     except (KeyError, TypeError) as error:
-        raise UsageError(f"options: a row has no field {path!r}") from error
+        raise UsageError(f"options: a row has no field {path!r}", code="missing-field") from error
 
 
 def _number(value: Any) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as error:
-        raise UsageError(f"options: a label or a value is no number ({error})") from error
+        raise UsageError(
+            f"options: a label or a value is not a number ({error})", code="wrong-type"
+        ) from error
 
 
 def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:

@@ -10,11 +10,15 @@ from citeforge.engines.io.files import read_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import read_csv, text_lines
 from citeforge.plugins.reproduce.readers.reader import FileGroups, ReaderTools, Values
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, checked
 
 _FIELDS: Any = dict[str, Any]
 """A line whose fields the declaration names."""
+_STATISTICS = (
+    "count", "distinct FIELD", "mean FIELD", "mean words FIELD", "mean share FIELD",
+    "share all FIELD", "two of them with per",
+)  # fmt: skip
 
 
 class ListOptions(Part):
@@ -44,7 +48,9 @@ def read_list(
         if all(str(row.get(name)) == value for name, value in choices.where.items())
     ]
     if not rows:
-        raise UsageError(f"options: no row of {files[0][0][0].name} counts")
+        raise UsageError(
+            f"options: no row of {files[0][0][0].name} matches `where`", code="empty-file"
+        )
     return {name: statistic(name, rows) for name in wanted}
 
 
@@ -62,7 +68,8 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
             if len(cells) != len(options.columns):
                 raise InputError(
                     f"has {len(cells)} cells", path=path, line=number,
-                    allowed=f"as many as options.columns names: {len(options.columns)}",
+                    allowed=f"as many as options.columns lists: {len(options.columns)}",
+                    code="wrong-type"
                 )  # fmt: skip
             yield dict(zip(options.columns, cells, strict=True))
     elif path.suffix == ".jsonl":
@@ -71,14 +78,16 @@ def read_fields(path: Path, options: ListOptions) -> Iterable[Mapping[str, Any]]
         content = read_json(path)
         for name in options.under:
             if not isinstance(content, dict) or name not in content:
-                raise InputError("is not there", path=path, field=name)
+                raise InputError("is missing", path=path, field=name, code="missing-field")
             content = content[name]
         if isinstance(content, dict):
             content = [(name, row) for name, row in content.items() if name not in options.besides]
         elif isinstance(content, list):
             content = list(enumerate(content))
         else:
-            raise InputError("holds no rows", path=path, field=".".join(options.under))
+            raise InputError(
+                "contains no rows", path=path, field=".".join(options.under), code="wrong-type"
+            )
         for key, value in content:
             for row in value if isinstance(value, list) else [value]:
                 yield row if isinstance(row, dict) else {"key": key, "value": row}
@@ -114,8 +123,7 @@ def statistic(name: str, rows: Sequence[Mapping[str, Any]]) -> float:
         if what == "share all":
             return sum(all(row[field]) for row in rows) / len(rows)
     except (KeyError, TypeError, AttributeError, ValueError, ZeroDivisionError) as error:
-        raise UsageError(f"{name}: a row has no such {field!r} ({error!r})") from error
-    raise UsageError(
-        f"unknown statistic {name!r}; known: count, distinct FIELD, mean FIELD, mean words FIELD, "
-        "mean share FIELD, share all FIELD, and two of them with per"
-    )
+        raise UsageError(
+            f"{name}: a row has no such {field!r} ({error!r})", code="missing-field"
+        ) from error
+    raise UnknownValueError("statistic", name, _STATISTICS)

@@ -44,5 +44,7 @@ def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
     """
     paths = [paths for group in files for paths in group]
     if len(paths) != 1:
-        raise UsageError(f"a row of the reader {reader!r} names one file, not {len(paths)}")
+        raise UsageError(
+            f"a row of the reader {reader!r} names one file, not {len(paths)}", code="bad-option"
+        )
     return paths[0]

@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined
+from citeforge.evaluator.measures.columns import Key, Value, bounded, mean_of_defined, segmenter_of
 from citeforge.evaluator.measures.declared import (
     CannotError,
     CitationQuality,
@@ -54,11 +54,12 @@ def fact(inputs: Inputs, measures: Sequence[Measure]) -> Found:
     judge = inputs.tools.judge
     brought = all(item.facts is not None for _, item in inputs.items() if not item.is_missing)
     if judge is None and (pairs or not brought):
-        raise CannotError(NO_JUDGE)
+        raise CannotError(NO_JUDGE, code="missing-judge")
     any_url = any(p.url for _, item in inputs.items() for p in item.passages)
     if not any_url and any(_UNREAD in questions for _, questions in rows):
         raise CannotError(
-            "needs the texts of cited pages: passages with `url` and `text` in the lines"
+            "needs the texts of cited pages: passages with `url` and `text` in the lines",
+            code="missing-field",
         )
     decisions = {} if judge is None else judge.ask(pairs)
     yield from _samples(
@@ -74,9 +75,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
     }
     facts = item.facts
     if facts is None:
-        segmenter = inputs.tools.segmenter
-        if segmenter is None:
-            raise CannotError(inputs.tools.why_no_segmenter or "needs a segmenter")
+        segmenter = segmenter_of(inputs.tools)
         urls = [p.url for p in item.passages]
         facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []

@@ -101,11 +101,12 @@ def _facts(
         return tuple(CitedFact(fact, url) for fact, url in distinct)
     if row.citations_deduped is None or isinstance(row.citations, str):
         raise InputError(
-            "holds no facts",
+            "contains no facts",
             path=path,
             line=line,
             allowed="validated.jsonl for verdicts; for facts also extracted.jsonl, "
             "deduplicated.jsonl or scraped.jsonl; --format deep-research reads the report itself",
+            code="missing-field",
         )
     facts = []
     for url, page in row.citations_deduped.items():
@@ -128,6 +129,7 @@ def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outc
             line=line,
             field=f"citations_deduped[{url!r}].validate_res",
             allowed="one for each fact, or a validate_error",
+            code="wrong-value",
         )
     places = [r.idx for r in results]
     if sorted(p for p in places if p is not None) != list(range(n)):

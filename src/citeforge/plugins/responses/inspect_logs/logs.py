@@ -29,7 +29,7 @@ from citeforge.plugins.responses.placing.records import (
     link_span,
     span,
 )
-from citeforge.schemas.errors import CiteforgeError, InputError, extras_named
+from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import TRUNCATED, SubmissionLine
 
@@ -71,9 +71,10 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
     log = _read(path, header_only=False)
     if not log.samples:
         raise InputError(
-            f"holds no samples (its status is {log.status!r})",
+            f"contains no samples (its status is {log.status!r})",
             path=path,
             allowed="a log of a finished run, without --no-log-samples",
+            code="no-answers",
         )
     placer = CitationPlacer("inspect", benchmark, way or "shown")
     for number, sample in enumerate(log.samples, 1):
@@ -136,8 +137,8 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     assert message is not None
     if output.completion != message.text:
         raise InputError(
-            "is not the text that the model's citations belong to", field="output.completion",
-            allowed="the model's own text, or a message without citations",
+            "is not the text that the model's citations refer to", field="output.completion",
+            allowed="the model's own text, or a message without citations", code="wrong-value"
         )  # fmt: skip
     return response
 
@@ -235,12 +236,15 @@ def _read(path: Path, header_only: bool) -> EvalLog:
         return read_eval_log(path.resolve(), exclude_fields=_UNREAD)
     except CiteforgeError:
         raise
+    except FileNotFoundError as error:
+        raise read_error(error, path) from error
     except Exception as error:
         # Whatever its reader, or a decoder beneath it, says of a damaged file.
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(
-            f"is no readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED
-        ) from error
+            f"is not a readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED,
+            code="bad-archive"
+        ) from error  # fmt: skip
 
 
 def _require_room(path: Path) -> None:
@@ -261,9 +265,10 @@ def _require_room(path: Path) -> None:
                 msgspec.json.decode(plain, type=msgspec.Raw)
     if size > _MOST_BYTES:
         raise InputError(
-            f"holds more than {_MOST_BYTES >> 20:,} MiB, unpacked",
+            f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked",
             path=path,
             allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples each",
+            code="too-large",
         )
 
 

@@ -128,11 +128,14 @@ def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
     if theirs is not None and theirs not in (ours, *scoring.benchmark.also_known):
         raise UsageError(
             f"the sample {state.sample_id!r} was made on a benchmark with hash {theirs[:16]}…, "
-            f"{scoring.benchmark.name} has {ours[:16]}…; score it against the one that it answers"
+            f"{scoring.benchmark.name} has {ours[:16]}…; score it against the one that it answers",
+            code="wrong-benchmark",
         )
     try:
         return sample_answer(
             scoring.placer, str(state.sample_id), metadata, state.output, state.epoch
         )
     except InputError as error:
-        raise UsageError(f"the sample {state.sample_id!r}: {error.message}") from error
+        raise UsageError(
+            f"the sample {state.sample_id!r}: {error.message}", code=error.code
+        ) from error

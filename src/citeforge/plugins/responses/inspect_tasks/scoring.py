@@ -127,7 +127,8 @@ class Scoring:
         if answer.query_id not in self.benchmark.row_of:
             raise UsageError(
                 f"query_id {answer.query_id!r} is not in {self.benchmark.label}; the sample needs "
-                "the metadata query_id that the task citeforge/package gives it"
+                "the metadata query_id, as the task citeforge/package sets it",
+                code="unknown-query",
             )
         context = None if answer.passages is not None else answer.context
         scores = self._score(

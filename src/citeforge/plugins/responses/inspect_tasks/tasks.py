@@ -44,7 +44,10 @@ def package(
     """
     with said_to_users():
         if not benchmark:
-            raise UsageError("name a benchmark: -T benchmark=DIR, or -T benchmark=hub:ORG/NAME")
+            raise UsageError(
+                "name a benchmark: -T benchmark=DIR, or -T benchmark=hub:ORG/NAME",
+                code="missing-option",
+            )
         settings = Settings(benchmark, gold, words(measures), protocol, judge)
         opened = scoring_of(settings).benchmark
         contexts = contexts_for(opened, context)

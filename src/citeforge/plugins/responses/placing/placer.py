@@ -56,7 +56,7 @@ class Matching:
         if name not in WAYS:
             raise UnknownValueError("way to find sources", way, [*WAYS, "url=FIELD"])
         if mark and (name != "url" or not field):
-            raise UsageError(f"{way}: only url takes a field, as in url=link")
+            raise UsageError(f"{way}: only url takes a field, as in url=link", code="bad-option")
         self.way, self._field = name, field or "url"
         self._benchmark = benchmark
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
@@ -98,8 +98,9 @@ class Matching:
         if not urls:
             raise UsageError(
                 f"--format …:url={self._field}: no passage of {self._benchmark.manifest.name} "
-                f"has {self._field!r} in its metadata; name the field that holds the URL, or "
-                "find sources by id, title or index"
+                f"has {self._field!r} in its metadata; name the field of the URL, or find "
+                "sources by id, title or index",
+                code="unknown-field",
             )
         return urls
 
@@ -182,12 +183,13 @@ class CitationPlacer:
         name = fields.context if isinstance(fields.context, str) else None
         context = name or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
-            problem = "names no context" if context is None else f"context {context!r} is unknown"
+            is_missing = context is None
             raise InputError(
-                problem,
+                "is missing" if is_missing else f"{context!r} is unknown",
                 field="context",
                 allowed=f"one of {', '.join(contexts)}: what the system was shown; or --format "
                 f"{self.name}:own, where its sources are its own",
+                code="missing-field" if is_missing else "unknown-context",
             )
         return context
 

@@ -147,30 +147,31 @@ class Vendor:
 
 @contextmanager
 def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[None]:
-    """Name the line in what is said of a response.
+    """Add file and line to the errors of a response.
 
     Args:
-        path: file that the response stands in.
+        path: file of the response.
         line: its line, or number.
         allowed: what would be right where it has other types.
 
     Raises:
-        InputError: what was raised inside, with the line.
+        InputError: the error raised inside, with file and line.
     """
     try:
         yield
     except InputError as error:
         if error.path is not None:
             raise
-        raise InputError(
-            error.message, path=path, line=line, field=error.field, allowed=error.allowed
-        ) from error
+        raise error.at(path, line) from error
     except msgspec.ValidationError as error:
         message, *place = _PLACE.split(str(error))
         field = place[0] if place else None
-        raise InputError(message, path=path, line=line, field=field, allowed=allowed) from error
+        code = "missing-field" if "missing required field" in message else "wrong-type"
+        raise InputError(
+            message, path=path, line=line, field=field, allowed=allowed, code=code
+        ) from error
     except RecursionError as error:
-        raise InputError("is nested too deeply", path=path, line=line) from error
+        raise InputError("is nested too deeply", path=path, line=line, code="bad-json") from error
 
 
 def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int, int]:
@@ -190,6 +191,7 @@ def span(start: int | None, end: int | None, size: int, place: str) -> tuple[int
         raise InputError(
             f"spans {first} to {end}, and the text has {size} characters", field=place,
             allowed="offsets within the text, the end behind the start; was the text changed?",
+            code="out-of-range"
         )  # fmt: skip
     return first, end
 

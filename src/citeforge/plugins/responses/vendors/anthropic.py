@@ -95,12 +95,13 @@ def _cited(citation: _Citation, at: tuple[int, int], response: Response, place: 
             raise InputError(
                 f"{citation.type} from {first} to {last}", field=place,
                 allowed=f"start_{name} and end_{name}, the end not before the start",
+                code="out-of-range"
             )  # fmt: skip
         quote_at = first, last
     elif citation.type != "web_search_result_location":
         raise InputError(
             f"is of type {citation.type!r}", field=place,
-            allowed=f"one of {', '.join(_PAIRS)}, web_search_result_location",
+            allowed=f"one of {', '.join(_PAIRS)}, web_search_result_location", code="wrong-value"
         )  # fmt: skip
     return Cited(*at, response.source(_source(citation)), quote=citation.cited_text or None,
                  quote_at=quote_at, quote_unit=unit)  # fmt: skip

@@ -43,9 +43,10 @@ def _looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
     if owner is None or is_in_lines or b'"docs"' in start:
         return owner is vendor and is_in_lines
     raise InputError(
-        f"holds {'an array of ' if is_array else ''}responses of {owner.name}, not one a line",
+        f"contains {'an array of ' if is_array else ''}responses of {owner.name}, not one per line",
         path=path,
-        allowed=f"one JSON object a line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
+        allowed=f"one JSON object per line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
+        code="bad-json",
     )
 
 
@@ -68,7 +69,8 @@ def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: 
     if way == "index" and not vendor.numbered:
         raise UsageError(
             f"--format {name}:{way}: {name}'s sources have no number among the passages "
-            f"shown; find them by {name}:id, :title or :url=FIELD"
+            f"shown; find them by {name}:id, :title or :url=FIELD",
+            code="unsupported",
         )
     placer = CitationPlacer(name, benchmark, way or vendor.by)
     queries = QueryFinder(benchmark)
@@ -93,9 +95,10 @@ def _query(row: Mapping[str, Any], queries: QueryFinder) -> str:
     question = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
     if name is None and question is None:
         raise InputError(
-            "does not say which query it answers",
+            "names no query",
             allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
             'text of the question as "question"',
+            code="missing-field",
         )
     # A wrong id is told of, also where the question is known.
     return queries.of(name, question or "" if name is None else "")
@@ -117,6 +120,7 @@ def _require_answer(row: Mapping[str, Any]) -> None:
         raise InputError(
             f"is a request that failed ({str(why)[:120]})",
             allowed="send it again, or leave the line out: the answer then counts as missing",
+            code="endpoint-failed",
         )
 
 

@@ -91,8 +91,9 @@ def read(body: Any) -> Response:
     candidates = msgspec.convert(_camel(body), _Body).candidates
     if not candidates:
         raise InputError(
-            "is empty", field="candidates", allowed="one candidate; was the prompt blocked?"
-        )
+            "is empty", field="candidates", allowed="one candidate; was the prompt blocked?",
+            code="missing-field"
+        )  # fmt: skip
     candidate = candidates[0]
     parts = (candidate.content.parts if candidate.content else None) or []
     texts = ["" if p.thought else p.text or "" for p in parts]
@@ -109,7 +110,7 @@ def read(body: Any) -> Response:
             if not 0 <= chunk < len(chunks):
                 raise InputError(
                     f"names chunk {chunk} of {len(chunks)}", field=f"{place}.groundingChunkIndices",
-                    allowed="numbers of groundingChunks, from 0",
+                    allowed="numbers of groundingChunks, from 0", code="out-of-range"
                 )  # fmt: skip
             score = scores[i] if len(scores) == len(indices) else None
             at = response.source(chunks[chunk])
@@ -134,10 +135,9 @@ def _characters(segment: _Segment, texts: list[str], place: str) -> tuple[int, i
     nth = segment.part_index
     if nth is not None and not 0 <= nth < len(texts):
         raise InputError(
-            f"is of part {nth} of {len(texts)}",
-            field=place,
-            allowed="a part of the content, from 0",
-        )
+            f"refers to part {nth} of {len(texts)}", field=place,
+            allowed="a part of the content, from 0", code="out-of-range"
+        )  # fmt: skip
     text = "".join(texts) if nth is None else texts[nth]
     before = 0 if nth is None else sum(map(len, texts[:nth]))
     data = text.encode()
@@ -146,19 +146,21 @@ def _characters(segment: _Segment, texts: list[str], place: str) -> tuple[int, i
         raise InputError(
             f"spans bytes {first} to {last}, and the text has {len(data)}", field=place,
             allowed="offsets in bytes of UTF-8 within the part, the end behind the start",
+            code="out-of-range"
         )  # fmt: skip
     try:
         start, inside = len(data[:first].decode()), data[first:last].decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"spans bytes {first} to {last}, which cuts a character", field=place,
-            allowed="offsets in bytes of UTF-8, as Gemini gives them",
+            allowed="offsets in bytes of UTF-8, as Gemini returns them", code="wrong-value"
         ) from error  # fmt: skip
     if segment.text is not None and segment.text != inside:
         raise InputError(
             f"bytes {first} to {last} are {inside[:40]!r}, and its text is {segment.text[:40]!r}",
             field=place,
-            allowed="offsets in bytes of the answer as it came",
+            allowed="offsets in bytes of the answer as Gemini returned it",
+            code="wrong-value"
         )  # fmt: skip
     return before + start, before + start + len(inside)
 

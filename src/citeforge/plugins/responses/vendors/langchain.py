@@ -54,9 +54,9 @@ def read(body: Any) -> Response:
     text = answer.get("content") if isinstance(answer, dict) else answer
     if not isinstance(text, str):
         raise InputError(
-            "is no answer", field="answer",
+            "is not an answer", field="answer",
             allowed="a text, a message whose content is a text, or an object with answer and "
-            "citations",
+            "citations", code="wrong-type"
         )  # fmt: skip
     response.text, response.has_marks = text, True
     return response

@@ -99,7 +99,7 @@ def read(body: Any) -> Response:
 
 def _completion(body: _Completion) -> Response:
     if not body.choices:
-        raise InputError("is empty", field="choices", allowed="one choice")
+        raise InputError("is empty", field="choices", allowed="one choice", code="missing-field")
     choice = body.choices[0]
     message = choice.message
     cut = "length" if choice.finish_reason == "length" else None
