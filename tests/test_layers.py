@@ -54,7 +54,7 @@ def test_no_print_in_the_package() -> None:
 
 def test_modules_stay_small() -> None:
     for path in [*PACKAGE.rglob("*.py"), *(ROOT / "tests").rglob("*.py")]:
-        assert len(path.read_text().splitlines()) <= 460, path
+        assert len(path.read_text().splitlines()) <= 500, path
 
 
 def modules_after(*commands: tuple[object, ...]) -> set[str]:

@@ -148,7 +148,7 @@ def test_an_option_that_a_kind_does_not_offer_says_why(
     for words, facts in (
         (
             ("export", "kalma", package),
-            ("the format holds sub-graphs", "its formats: alce, attributed-ir, attrieval, beir"),
+            ("the format is for sub-graphs", "its formats: alce, attributed-ir, attrieval, beir"),
         ),
         (("run", "label-blind", "--benchmark", package), ("it follows the labels",)),
         (

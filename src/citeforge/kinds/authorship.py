@@ -36,7 +36,7 @@ class AuthorshipKind(TwinsKind):
     withheld = ()
     refusals: ClassVar[Mapping[str, str]] = {
         "hide-gold": "its cells differ in who wrote the relevant passages and what is said of "
-        "that, so that whoever compares two cells reads every label",
+        "that, so that every label can be read from two cells",
         **{k: v for k, v in TwinsKind.refusals.items() if not k.startswith("run")},
     }
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.check import Triples
     from citeforge.package.package import Package
 
-_NO_PASSAGES = "its contexts hold no passages"
+_NO_PASSAGES = "its contexts have no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
 
@@ -48,7 +48,7 @@ class KalmaKind(Kind):
     )
     refusals: ClassVar[Mapping[str, str]] = {
         "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
-        "whoever has the graph builds them again",
+        "anyone with the graph can build them again",
         "export": _NO_PASSAGES,
         "annotate": OTHER_TASKS,
         "run gold": _NO_ANSWERS,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
-NO_TRIPLES = "the format holds sub-graphs, and its contexts hold passages"
+NO_TRIPLES = "the format is for sub-graphs, its contexts have passages"
 OTHER_TASKS = "the task looks at tables that it does not have"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.authorship.select import from_retriever
@@ -33,7 +33,6 @@ class Table:
 
 
 @pytest.mark.numeric
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 150),

@@ -80,12 +80,12 @@ def set_value(column: str, row: int, value: object) -> Callable[[pa.Table], pa.T
 @pytest.mark.parametrize(
     ("table", "edit", "message"),
     [
-        ("queries/queries", set_value("_id", 1, "q01"), "queries: an _id comes twice"),
-        ("corpus/corpus", set_value("_id", 1, "moon-io"), "the _id 'moon-io' comes twice"),
+        ("queries/queries", set_value("_id", 1, "q01"), "queries: duplicate _id"),
+        ("corpus/corpus", set_value("_id", 1, "moon-io"), "duplicate _id 'moon-io'"),
         ("corpus/corpus", set_value("_id", 0, "other"), "names the passage 'moon-io', which is n"),
         ("mapping/relevant", set_value("query-id", 0, "q99"), "names the query 'q99'"),
         ("mapping/relevant", set_value("corpus-id", 1, "moon-zzz"), "the passage 'moon-zzz'"),
-        ("mapping/irrelevant", set_value("corpus-id", 0, "moon-io"), "stands in relevant already"),
+        ("mapping/irrelevant", set_value("corpus-id", 0, "moon-io"), "is also in relevant"),
         ("contexts/mix", set_value("query_id", 0, "q02"), "not those of queries, in their order"),
         (
             "contexts/mix",

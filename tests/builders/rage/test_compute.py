@@ -77,6 +77,7 @@ def test_two_stages_give_the_lists_of_float32(world: Path, tmp_path: Path) -> No
     assert 200 <= quantized.counts["passages embedded in float32"] <= 400
 
 
+@pytest.mark.slow
 @needs_fast
 def test_killed_while_deciding_and_resumed(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.rage.exclusions import ANSWER, Exclusions
@@ -48,7 +48,6 @@ def brute_force(
     return kept[: mining.seemingly_relevant]
 
 
-@settings(max_examples=60)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(3, 120),

@@ -297,6 +297,7 @@ WORD = st.text(st.characters(categories=["Lu", "Ll", "Lo", "Nd"]), min_size=1, m
 TEXT = st.lists(WORD, min_size=1, max_size=6).map(" ".join)
 
 
+@pytest.mark.slow
 @given(
     st.dictionaries(WORD, TEXT, min_size=2, max_size=6),
     st.lists(TEXT, min_size=1, max_size=3),

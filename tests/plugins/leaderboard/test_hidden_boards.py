@@ -175,6 +175,7 @@ def test_figures_of_few_queries_are_left_out(board: Board) -> None:
         ScoreFile.model_validate(file.model_dump() | {"gold": "withheld"})
 
 
+@pytest.mark.slow
 def test_a_system_has_three_submissions(board: Board) -> None:
     """By the name of the system or of the file, whatever case or width it is written in."""
     root, names = board.folder.parent, ("Team A", "team a", "ＴＥＡＭ a")

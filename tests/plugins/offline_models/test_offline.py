@@ -21,6 +21,8 @@ from citeforge.plugins.offline_models.choice import TokenChooser
 from citeforge.plugins.offline_models.offline import OfflineLlm
 from conftest import ROOT, refused
 
+pytestmark = pytest.mark.slow
+
 PASSAGES = "[1] The Golden Gate Bridge opened in 1937.\n[2] The Bay Bridge opened in 1936."
 QUESTIONS = (
     "When did the Golden Gate Bridge open?",
@@ -65,7 +67,6 @@ def test_log_probabilities_are_those_of_the_model(llm: OfflineLlm) -> None:
     assert "".join(t.token for t in result.logprobs) == result.text
 
 
-@pytest.mark.slow
 def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
     from transformers import AutoModelForCausalLM
 
@@ -116,7 +117,6 @@ def together() -> list[Result]:
     return result
 
 
-@pytest.mark.slow
 def test_an_answer_depends_on_no_thread_and_no_order(
     llm: OfflineLlm, together: list[Result]
 ) -> None:
@@ -126,7 +126,6 @@ def test_an_answer_depends_on_no_thread_and_no_order(
     assert llm.complete(list(reversed(requests))) == list(reversed(together))
 
 
-@pytest.mark.slow
 def test_another_processor_writes_the_same(together: list[Result]) -> None:
     script = (
         "import sys; sys.path[:0] = ['tests', '.']\n"

@@ -138,7 +138,7 @@ def build_retrieved(
             judgements, corpus, findings.coverages, findings.gold, findings.texts
         )
         if n_unknown:
-            counts["judged passages that the corpus lacks"] = n_unknown
+            counts["judged passages missing from the corpus"] = n_unknown
         passages = None
         if recipe.passages == "retrieved":
             passages = {name for ids in findings.ids.values() for name in ids}

@@ -108,7 +108,7 @@ class ContextWriter:
             query: [row[i] for i in oracle(coverage.of(query, row), k)]
             for query, row in candidates.items()
         }
-        text = f"{k} candidates that hold most of the {coverage.unit}, chosen greedily"
+        text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"
         self.add("oracle", best, text)
         self.stats |= recalls("oracle", best, coverage, lists, k)
         recall = kept_by(best, candidates, coverage, lists)

@@ -166,7 +166,7 @@ class _Selector:
             if self._forms[passage] in same:
                 self.counts["candidates left out: same text as a relevant passage"] += 1
             elif answers and contains_answer(normalise_answer(self._texts[passage]), answers):
-                self.counts["candidates left out: hold a gold short answer"] += 1
+                self.counts["candidates left out: contain a gold short answer"] += 1
             else:
                 others.append(passage)
                 if len(others) == selection.k:

@@ -165,7 +165,7 @@ def wrong_kalma(package: Package) -> Problems:
     """Queries, contexts, gold and removed facts that do not fit together."""
     ids = package.query_ids
     if len(set(ids)) != len(ids):
-        yield "queries/specific", "an _id comes twice"
+        yield "queries/specific", "duplicate _id"
     for split, table in package.forms.items():
         if table["_id"].to_pylist() != ids:
             yield (
@@ -221,7 +221,7 @@ def _wrong_absent(package: Package, per_set: dict[str, dict[str, list[Triple]]])
             if triples != expected:
                 yield f"contexts/{name}", f"query {query!r} is not full without what was removed"
         if before - removed:
-            yield f"absent/{name}", "does not hold what the smaller set removed"
+            yield f"absent/{name}", "is missing triples that the smaller set removed"
         before = removed
 
 

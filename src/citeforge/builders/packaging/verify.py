@@ -66,7 +66,7 @@ def wrong_ids(package: Package) -> Problems:
     """Duplicate and dangling ids, and labels that are not disjoint."""
     names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
-        yield "queries", "an _id comes twice"
+        yield "queries", "duplicate _id"
     yield from _duplicate_passages(package)
     for table, column, label in [
         *((t, "query-id", f"mapping/{n}") for n, t in mappings.items()),
@@ -87,7 +87,7 @@ def _duplicate_passages(package: Package) -> Problems:
     if suspects := finder.suspects():
         ids = (name for b in package.passages(["_id"]) for name in b["_id"].to_pylist())
         if duplicate := first_duplicate(ids, suspects):
-            yield "corpus", f"the _id {duplicate[0]!r} comes twice"
+            yield "corpus", f"duplicate _id {duplicate[0]!r}"
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
@@ -107,7 +107,7 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
             if pair in label_of:
                 yield (
                     f"mapping/{label}",
-                    f"the pair {pair[0]!r}, {pair[1]!r} stands in {label_of[pair]} already",
+                    f"the pair {pair[0]!r}, {pair[1]!r} is also in {label_of[pair]}",
                 )
             label_of[pair] = label
 
@@ -171,7 +171,7 @@ def wrong_twins(package: Package) -> Problems:
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
-        yield "twins", "a passage or a twin comes twice"
+        yield "twins", "duplicate passage or twin"
     for name in sorted(missing_passages(package, [pa.chunked_array([ids], pa.string())]))[:10]:
         yield "twins", f"names the twin {name!r}, which is not in corpus"
 

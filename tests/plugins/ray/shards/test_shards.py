@@ -72,6 +72,7 @@ def build_of_shares(run: Cli | Inline, folder: Path, n: int, at_once: int) -> di
     return content(out)
 
 
+@pytest.mark.slow
 def test_shares_make_the_bytes_of_a_plain_build(
     inline: Inline, tmp_path: Path, plain: dict[str, bytes]
 ) -> None:
