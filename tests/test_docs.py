@@ -20,6 +20,7 @@ from servers.running import openai_server
 from servers.sparql import sparql_server
 
 
+@pytest.mark.slow
 def test_generated_pages_are_fresh() -> None:
     result = subprocess.run(
         [sys.executable, "docs/generate.py", "--check"], cwd=ROOT, capture_output=True, text=True

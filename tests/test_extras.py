@@ -65,6 +65,7 @@ def distributions(module: str) -> set[str]:
     return {canonicalize_name(name) for name in installed().get(module, [])}
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_declared() -> None:
     for module in imported():
         wanted = BROUGHT[EXTRAS[module][0]] if module in EXTRAS else BASE

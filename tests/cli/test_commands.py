@@ -163,6 +163,7 @@ def test_every_context_set_that_is_answered_is_scored(
     assert "0 errors, 0 warnings" in inline("check", "t.jsonl", "--benchmark", two).stdout
 
 
+@pytest.mark.slow
 def test_a_bench_scores_every_context_set(inline: Inline, two: Path, tmp_path: Path) -> None:
     words = ("bench", "--benchmark", two, "--systems", "random,top-1", "--measures", "CiteP",
              "--out", "bench")  # fmt: skip

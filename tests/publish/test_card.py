@@ -75,6 +75,7 @@ def test_a_damaged_audit_is_not_rendered(folder: Path) -> None:
         write_card(folder, audit='{"flaws": {}, "false_negatives": "few"}')
 
 
+@pytest.mark.slow
 def test_the_command_in_the_card_makes_the_same_benchmark(
     folder: Path, inline: Inline, tmp_path: Path
 ) -> None:

@@ -46,6 +46,7 @@ def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
     assert result[0] < result[1]
 
 
+@pytest.mark.slow
 def test_texts_that_begin_alike_have_the_loss_of_the_model() -> None:
     """In one call: texts with a common beginning, some of them equal, empty or without a second."""
     texts = ["Marie Curie was born in Warsaw.", "Marie Curie was born in Rome, it seems.", "A", "",
