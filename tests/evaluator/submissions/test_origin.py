@@ -83,6 +83,7 @@ def test_the_same_names_and_other_contexts(
     assert "warning: bare.jsonl: the header has no benchmark_hash" in shown.stderr
 
 
+@pytest.mark.slow
 def test_authorship_of_another_k(inline: Inline, package: Path, tmp_path: Path) -> None:
     """Cells have the same names whatever k is; a bias of one k is none of another's."""
     for words in (

@@ -74,6 +74,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Built]:
         yield Built(folder, server, len(server.requests()))
 
 
+@pytest.mark.slow
 def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline: Inline) -> None:
     out, answers = built.folder / "whole", built.folder / "answers.jsonl"
     assert inline("verify", out).returncode == 0

@@ -180,6 +180,7 @@ def test_prose_in_place_of_queries_leaves_the_question_alone(world: World) -> No
     assert [r["passages"] for r in rows] == [r["passages"] for r in alone]
 
 
+@pytest.mark.slow
 def test_the_max_row_is_made_of_each_query_alone(world: World) -> None:
     """Table 3 of the paper: the best of the queries' own rankings, query by query."""
     for n in (0, 1):
