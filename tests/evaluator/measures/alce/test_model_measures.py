@@ -218,6 +218,7 @@ def test_token_f1_by_hand() -> None:
 
 
 def test_models_that_are_not_there(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     with refused("missing-model", path="nobody/nothing"):
         BertScore("nobody/nothing")
     with refused("missing-model", path="nobody/nothing"):
@@ -227,6 +228,7 @@ def test_models_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_a_missing_model_is_a_reason_and_no_zero(measure: Measure) -> None:
+    pytest.importorskip("torch")
     rows = [[gold("answer", "x")]]
     assert "roberta-large: " in measure(["x"], ["BERTScore.F"], gold=rows)["BERTScore.F"]
     pairs = [[gold("qa_pair", "q", aliases=["x"])]]
