@@ -26,7 +26,8 @@ from engines.text.test_punkt import write_punkt_tab
 
 WORDS = (
     "Rome river Paris moon the a an of was is very old iPads Dr. Smith et al. 5 p.m. U.S. co-op "
-    "naïve Škoda 東京 100 C. (so) don’t “quoted” 1939–1945 and or, said; built: Mt. Everest"
+    "naïve Škoda 東京 100 C. (so) don’t “quoted” 1939–1945 and or, said; built: Mt. Everest "
+    "moons rivers building buildings"
 ).split()
 
 
@@ -107,10 +108,20 @@ KINDS: dict[str, Kind] = {
         f"<|system|>\nsay [1]\n<|assistant|>\n{_sentence(r, ' [1]')}<|endoftext|> "
         f"{_sentence(r, ' [2]')}<|im_end|>"
     ),
+    "end tokens": lambda r, n: (
+        f"{_sentence(r, ' [1]')}<|im_end|> {_sentence(r)[:-1]}<|endoftext|> [2].<|im_end|>"
+    ),
     "degrees": lambda r, n: "It is 100 C [1]. It boils . Then [2] .",
     "unicode": lambda r, n: f"巴黎是法国的首都[1]。它位于塞纳河畔[2]。 {_sentence(r, ' [１][٢]')}",
     "long": lambda r, n: " ".join(_sentence(r, f" {_marks(r, 2, n + 1)}") for _ in range(25)),
     "commas": lambda r, n: f"Well: {_marks(r, 1, n)} A, b {_marks(r, 2, n)}, the C: [1, 2], , d.,",
+    "list": lambda r, n: (
+        ", ".join(
+            f"{' '.join(r.choices(WORDS, k=2))}{_marks(r, r.randint(0, 2), n, ' [{}]')}"
+            for _ in range(r.randint(6, 12))
+        )
+        + r.choice(["", ".", ",", " ."])
+    ),
     "colons": lambda r, n: f"So [1]: {_text(r, n, '[{}]')}: x, y [2].",
 }
 

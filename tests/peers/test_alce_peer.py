@@ -137,7 +137,11 @@ def gold_of(task: str, rng: random.Random, output: str) -> list[Gold]:
     """Gold of a task, near to the output and far from it."""
     text = hard.KINDS["uncited"](rng, 3)
     if task == "qampari":
-        return [gold("answer_list", aliases=_short(rng, output)) for _ in range(rng.randint(1, 7))]
+        listed = [re.sub(r" ?\[\d+\]?", "", part) for part in output.split(",")]
+        rng.shuffle(listed)
+        own = [[part, "Io"] for part in listed[: rng.randint(0, 8)]]
+        others = [_short(rng, output) for _ in range(rng.randint(1, 3))]
+        return [gold("answer_list", aliases=aliases) for aliases in own + others]
     if task == "eli5":
         claims = [gold("claim", hard.KINDS["uncited"](rng, 1)) for _ in range(3)]
         return [*claims, gold("answer", text)]
@@ -237,8 +241,9 @@ def test_every_figure_by_a_model(printed: FrozenNumbers, t5: Path, kind: str) ->
     assert_same(theirs, hard.make_inputs(rows, "eli5", golds, judge=judge))
 
 
+@pytest.mark.parametrize("kind", ["several marks", "long"])
 def test_mauve_reads_the_same_texts(
-    printed: FrozenNumbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    printed: FrozenNumbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:
     """The library's number of the texts that ALCE gives it is ours, too."""
     import mauve
@@ -246,7 +251,7 @@ def test_mauve_reads_the_same_texts(
     from citeforge.engines.models import answer_models
     from evaluator.measures.alce.test_model_measures import tiny_gpt2
 
-    rows, golds, items = make("asqa", "several marks")
+    rows, golds, items = make("asqa", kind)
 
     def run(checkout: Path, items: list[dict[str, Any]]) -> Any:
         asked: dict[str, Any] = {}
@@ -264,7 +269,7 @@ def test_mauve_reads_the_same_texts(
             functions["compute_mauve"](cleaned)
         return {key: asked[key] for key in ("p_text", "q_text", "max_text_length", "batch_size")}
 
-    theirs = printed(MAUVE, "asqa, several marks", run, items)
+    theirs = printed(MAUVE, f"asqa, {kind}", run, items)
     model = str(tiny_gpt2(tmp_path / "gpt2-tiny"))
     expected = mauve.compute_mauve(
         **theirs, featurize_model_name=model, device_id=-1, verbose=False

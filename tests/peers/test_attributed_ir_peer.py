@@ -172,6 +172,7 @@ def test_passages_without_text(printed: FrozenNumbers) -> None:
     shown = (Passage("a", "", ""), Passage("b", "", "Some text."), Passage("c", "", "Other text."))
     texts = [p.text for p in shown]
     outputs = ["A [1].", "A [1]. B [2].", "A [1][2]. B [3][1].", "A [2][3][1].", "C [1][9]."]
+    outputs += [f"{word} [1][2]. {word} [3][1]. {word} [3][2]." for word in hard.WORDS]
 
     def run(checkout: Path, texts: list[str], outputs: list[str]) -> Any:
         with citations_eval(checkout, hard.entails) as functions:
@@ -303,7 +304,8 @@ def test_correctness(printed: FrozenNumbers, architecture: str) -> None:
         for question, output, shown in hard.make_items(kind, 4, seed=5):
             rng = random.Random(f"{kind} {len(rows)}")
             words = ["So", *output.split()]  # their BLEU divides by the words of the gold answer
-            near = " ".join(words[: rng.randint(1, len(words))])
+            # Shorter than the answer, or longer, so that it has a brevity penalty.
+            near = " ".join((2 * words)[: rng.randint(1, len(words)) + (architecture == "G") * 9])
             texts = [rng.choice([near, f"{near} [1, 2] [3]", hard.KINDS["lists"](rng, 3)])
                      for _ in range(rng.randint(1, 3))]  # fmt: skip
             flags = [(rng.randint(0, 1), rng.randint(0, 1)) for _ in texts]

@@ -4,8 +4,9 @@ import importlib
 import math
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -15,6 +16,8 @@ import pytest
 
 from citeforge.builders.authorship.build import build_authorship
 from citeforge.builders.rage.build import build_rage
+from citeforge.builders.twins.build import build_twins
+from citeforge.engines.llm.records import LlmReply, Request, Result, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publish.export import export
@@ -22,8 +25,14 @@ from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.recipes.records import AuthorshipRecipe, RageRecipe, RunOptions
+from citeforge.schemas.recipes.records import (
+    AuthorshipRecipe,
+    RageRecipe,
+    RunOptions,
+    TwinsRecipe,
+)
 from citeforge.schemas.scores import ScoreFile
+from citeforge.systems.llm.writing import citation_logprobs
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score
@@ -34,7 +43,7 @@ ATTRIEVAL = Program(
     "generation.py: find_sequences(); evaluation.py: all functions, with figures left unrounded",
     "test_attrieval_peer.py",
 )
-N_QUERIES = 100
+N_QUERIES = 48
 SHOWN = 10
 
 GOLD = [
@@ -102,16 +111,30 @@ def find_citations(checkout: Path, tokens: list[list[str]]) -> list[list[int]]:
     return [handler.find_sequences(row) for row in tokens]
 
 
+class Writer:
+    """Writes twins of passages: their words turned round."""
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "turner"}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        words = (request.values["text"].rstrip(".").split() for request in requests)
+        return [LlmReply(f"{' '.join(reversed(line))}.") for line in words]
+
+
 @pytest.fixture(scope="module")
 def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
-    """AttriEval's kind of rows as an authorship benchmark of human passages."""
+    """AttriEval's kind of rows as an authorship benchmark: all origins and labels."""
     root = tmp_path_factory.mktemp("attrieval")
     rng = random.Random(7)
     rows: list[dict[str, object]] = []
     for q in range(N_QUERIES):
         selected = [0] * SHOWN
         selected[rng.randrange(SHOWN)] = 1
-        texts = [f"Passage {i} of question {q} says {rng.random()}." for i in range(SHOWN)]
+        texts = [
+            f"Here passage {i} speaks at some length of what was asked in question {q}."
+            for i in range(SHOWN)
+        ]
         row: dict[str, object] = {
             "query_id": f"q{q}",
             "query": f"What about {q}?",
@@ -126,8 +149,10 @@ def benchmark(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
         mixtures=(Mixture(name="m", relevant=1, irrelevant=0, seemingly_relevant=9),),
     )  # fmt: skip
     build_rage(config, RunOptions(out=root / "rage"))
+    twins = TwinsRecipe(benchmark=root / "rage", llm="turner")
+    build_twins(twins, RunOptions(out=root / "twins"), Writer())
     recipe = AuthorshipRecipe(
-        benchmark=root / "rage", label_sets=("human_llm",), selection=Selection(k=SHOWN)
+        benchmark=root / "twins", label_sets=("human_llm",), selection=Selection(k=SHOWN)
     )
     build_authorship(recipe, RunOptions(out=root / "a"))
     return Benchmark(root / "a")
@@ -190,12 +215,6 @@ def _per_query(file: ScoreFile, name: str) -> list[float]:
     return [math.nan if v is None else v for v in result.per_query]
 
 
-CELLS = (
-    "hh_vanilla", "hh_human_llm_informed_informed", "hh_human_llm_cf_informed",
-    "hh_human_llm_informed_cf", "hh_human_llm_cf_cf",
-)  # fmt: skip
-
-
 def evaluate_cell(checkout: Path, mine: Rows) -> dict[str, Any]:
     """Their figures of one cell, and of each of its answers."""
     with evaluation(checkout) as theirs:
@@ -213,54 +232,62 @@ def evaluate_cell(checkout: Path, mine: Rows) -> dict[str, Any]:
         }
 
 
-@pytest.mark.parametrize("cell", CELLS)
 def test_every_figure_of_a_cell(
-    printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile, cell: str
-) -> None:
-    mine = rows[cell]
-    theirs = printed(ATTRIEVAL, cell, evaluate_cell, mine)
-    for name, scale in (("P", 100), ("R", 100), ("EM", 1)):
-        measure = f"Auth.{name}[{cell}]"
-        assert _value(ours, measure) * scale == pytest.approx(theirs[name], abs=1e-9)
-        expected = [value / scale for value in theirs[f"{name} of each"]]
-        assert _per_query(ours, measure) == pytest.approx(expected, abs=1e-9)
-    relevant, other = theirs["confidence"]
-    assert _value(ours, f"AC.relevant[{cell}]") == pytest.approx(relevant, abs=1e-9)
-    assert _value(ours, f"AC.other[{cell}]") == pytest.approx(other, abs=1e-9)
-    assert 0.1 < theirs["EM"] < 0.9
-
-
-def test_bias_and_sensitivity(
     printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile
 ) -> None:
-    first, second = "hh_human_llm_informed_cf", "hh_human_llm_cf_informed"
-    mine = {cell: rows[cell] for cell in (first, second, "hh_vanilla")}
+    assert len(rows) == 4 + 2 + 2 + 4 + 4
+    for cell, mine in rows.items():
+        theirs = printed(ATTRIEVAL, cell, evaluate_cell, mine)
+        for name, scale in (("P", 100), ("R", 100), ("EM", 1)):
+            measure = f"Auth.{name}[{cell}]"
+            assert _value(ours, measure) * scale == pytest.approx(theirs[name], abs=1e-9)
+            expected = [value / scale for value in theirs[f"{name} of each"]]
+            assert _per_query(ours, measure) == pytest.approx(expected, abs=1e-9)
+        relevant, other = theirs["confidence"]
+        assert _value(ours, f"AC.relevant[{cell}]") == pytest.approx(relevant, abs=1e-9)
+        assert _value(ours, f"AC.other[{cell}]") == pytest.approx(other, abs=1e-9)
+        assert 0.1 < theirs["EM"] < 0.9
 
-    def run(checkout: Path, mine: dict[str, Rows]) -> dict[str, Any]:
-        with evaluation(checkout) as theirs:
-            changes = {
-                cell: theirs.cas_evaluation(mine[cell], mine["hh_vanilla"])
-                for cell in (first, second)
-            }
-            return {"bias": theirs.cab_evaluation(mine[first], mine[second]), **changes}
 
-    theirs = printed(ATTRIEVAL, "bias and sensitivity", run, mine)
-    for at, letter in enumerate("PR"):
-        bias = _value(ours, f"CAB.{letter}[hh_human_llm]")
-        assert bias * 100 == pytest.approx(theirs["bias"][at], abs=1e-9)
-        for cell in (first, second):
-            change = _value(ours, f"CAS.{letter}[{cell}]")
-            assert change * 100 == pytest.approx(theirs[cell][at], abs=1e-9)
+def change(function: str, checkout: Path, *cells: Rows) -> list[float]:
+    """What one of their functions says of two cells."""
+    with evaluation(checkout) as theirs:
+        return list(getattr(theirs, function)(*cells))
+
+
+LABELLED = {
+    # Origins to the cells whose relevant passages are called human, and an LLM's.
+    "hl": ("informed", "cf"),
+    "lh": ("cf", "informed"),
+    "hh": ("informed_cf", "cf_informed"),
+    "ll": ("cf_informed", "informed_cf"),
+}
+
+
+@pytest.mark.parametrize("origins", LABELLED)
+def test_bias_and_sensitivity(
+    printed: FrozenNumbers, rows: dict[str, Rows], ours: ScoreFile, origins: str
+) -> None:
+    human, llm = (f"{origins}_human_llm_{mode}" for mode in LABELLED[origins])
+    figures = {f"CAB.{{}}[{origins}_human_llm]": ("cab_evaluation", human, llm)}
+    mixed = origins[0] == origins[1]
+    for cell in (human, llm) if mixed else (f"{origins}_human_llm_informed",):
+        figures[f"CAS.{{}}[{cell}]"] = ("cas_evaluation", cell, f"{origins}_vanilla")
+    for measure, (function, *cells) in figures.items():
+        theirs = printed(
+            ATTRIEVAL, f"{function} {', '.join(cells)}", partial(change, function),
+            *(rows[cell] for cell in cells),
+        )  # fmt: skip
+        for letter, expected in zip("PR", theirs, strict=True):
+            value = _value(ours, measure.format(letter))
+            assert value * 100 == pytest.approx(expected, abs=1e-9), measure
 
 
 def test_confidence_of_our_own_log_probabilities(
     printed: FrozenNumbers, benchmark: Benchmark, rows: dict[str, Rows], tmp_path: Path
 ) -> None:
     """The same tokens by way of ``llm run``'s submission lines give AttriEval's confidence."""
-    from citeforge.engines.llm.records import LlmReply, Token
-    from citeforge.systems.llm.writing import citation_logprobs
-
-    cell = CELLS[1]
+    cell = "hl_human_llm_informed"
     mine = rows[cell]
     lines: list[dict[str, object]] = []
     for row in mine:

@@ -134,6 +134,15 @@ def passages(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
     return "Cited otherwise [1][2, 3] and (see [Note: this, that: other]). None【1】."
 
 
+def own_id(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    q = facts[0][0]
+    return f"He is listed [{q}, qid: {q}]! So it is [{q}, qid: Q0]. Yes! She is [NA]."
+
+
+def other_case(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
+    return " ".join(f"{v.upper()} it was [{q}, {r}: {v}]." for q, r, v in facts)
+
+
 def uncited(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
     return rng.choice(("I do not know.", " ", "\n", "word", "…"))
 
@@ -144,7 +153,8 @@ def unreadable(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str
 
 KINDS: tuple[Callable[[random.Random, Sequence[tuple[str, str, str]]], str], ...] = (
     well_formed, many_in_one, demonstration, prompt_form, nested, incomplete, marked_absent,
-    abbreviations, markers_first, over_lines, repeated, passages, uncited, unreadable,
+    abbreviations, markers_first, over_lines, repeated, passages, own_id, other_case, uncited,
+    unreadable,
 )  # fmt: skip
 
 
@@ -296,6 +306,27 @@ def run_scripts(
         return Scripts(checkout, Path(folder), patch).figures(rows, graphs, golds)
 
 
+def run_of_files(
+    checkout: Path, files: list[list[list[str]]], graphs: Graphs, golds: list[Golds]
+) -> dict[str, float]:
+    """Means of several files of outputs, and F1 of these means."""
+    with TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        scripts = Scripts(checkout, Path(folder), patch)
+        each = [scripts.figures(rows, graphs, golds) for rows in files]
+        recall = scripts.script("auto_eval/eval_recall.py")
+        means = {
+            f"KaLMA.{name}@{how}": recall.calculate_avg_std(
+                [one[f"KaLMA.{name}@{how}"] for one in each]
+            )[0]
+            for name in ("Corr", "P", "R")
+            for how in ("micro", "macro")
+        }
+        for how in ("micro", "macro"):
+            both = (means[f"KaLMA.{name}@{how}"] / 100 for name in "PR")
+            means[f"KaLMA.F1@{how}"] = 100 * recall.calculate_f1(*both)
+        return means
+
+
 # --- our side ----------------------------------------------------------------------------------
 
 
@@ -347,18 +378,21 @@ def build(folder: Path, name: str, graphs: Path, with_first: Path, later: Path |
     return folder / name
 
 
+def build_from(folder: Path, questions: list[str], graphs: Graphs, golds: list[Golds]) -> Path:
+    """A benchmark of drawn questions."""
+    selected = [[q, g] for q, g in zip(questions, graphs, strict=True)]
+    for name, content in (("graphs", selected), ("with", golds[0]), ("later", golds[1])):
+        (folder / f"{name}.json").write_text(json.dumps(content))
+    return build(folder, "k", folder / "graphs.json", folder / "with.json", folder / "later.json")
+
+
 @pytest.mark.parametrize(("seed", "n"), [(1, 450), (2, 150)])
 def test_every_figure(printed: FrozenNumbers, tmp_path: Path, seed: int, n: int) -> None:
     questions, graphs, answers = make_world(seed, n)
     golds = make_golds(seed, questions, graphs)
     rows = [[q, str(g), a] for q, g, a in zip(questions, graphs, answers, strict=True)]
     expected = printed(KALMA, f"seed {seed}", run_scripts, rows, graphs, golds)
-    selected = [[q, g] for q, g in zip(questions, graphs, strict=True)]
-    for name, content in (("graphs", selected), ("with", golds[0]), ("later", golds[1])):
-        (tmp_path / f"{name}.json").write_text(json.dumps(content))
-    package = build(
-        tmp_path, "k", tmp_path / "graphs.json", tmp_path / "with.json", tmp_path / "later.json"
-    )
+    package = build_from(tmp_path, questions, graphs, golds)
     lines: list[dict[str, object]] = [
         {"query_id": q, "output": a, "context": "full"}
         for q, a in zip(Benchmark(package).query_ids, answers, strict=True)
@@ -381,3 +415,21 @@ def test_every_figure(printed: FrozenNumbers, tmp_path: Path, seed: int, n: int)
     assert expected == pytest.approx(
         printed(KALMA, f"seed {seed}, exported", run_scripts, rows, shown, exported), abs=1e-9
     )
+
+
+def test_several_runs(printed: FrozenNumbers, tmp_path: Path) -> None:
+    questions, graphs, answers = make_world(4, 150)
+    golds = make_golds(4, questions, graphs)
+    runs = [answers, [answer if i % 3 else "" for i, answer in enumerate(answers)]]
+    files = [
+        [[q, str(g), a] for q, g, a in zip(questions, graphs, run, strict=True)] for run in runs
+    ]
+    expected = printed(KALMA, "two runs", run_of_files, files, graphs, golds)
+    package = build_from(tmp_path, questions, graphs, golds)
+    lines: list[dict[str, object]] = [
+        {"query_id": query, "output": answer, "context": "full", "run": number}
+        for number, run in enumerate(runs)
+        for query, answer in zip(Benchmark(package).query_ids, run, strict=True)
+    ]
+    result = ours(package, write_jsonl(tmp_path / "run.jsonl", lines))
+    assert {name: result[name] for name in expected} == pytest.approx(expected, abs=1e-9)

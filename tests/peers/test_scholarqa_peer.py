@@ -10,7 +10,6 @@ import runpy
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from citeforge.plugins.labels.agreement.preferences import (
@@ -34,20 +33,21 @@ SCHOLARQA = Program(
 PEOPLE = "preference_ranking_norm"
 MEASURES = ("overall", "answer_recall", "citation_precision")
 SYSTEMS = ("alpha", "beta", "gamma", "delta", "epsilon")
-THRESHOLDS = (0.0, 0.01, 0.13, 2.0)
-GRID = np.arange(0.01, 0.16, 0.01).tolist()
+THRESHOLDS = (0.0, 1 / 64, 9 / 64, 2.0)
+GRID = [k / 64 for k in range(10)]
 Rows = list[dict[str, Any]]
 
 
 def draw(seed: int) -> list[Rows]:
-    """What two annotators prefer, and a measure that is near to the first; values in hundredths."""
+    """What two annotators prefer, and a measure that is near to the first; values in 64ths,
+    so that some differ by a threshold exactly."""
     rng = random.Random(seed)
     annotators: list[Rows] = [[], []]
     for q in range(80):
         row: dict[str, Any] = {"question": f"Question {q}?", "models": rng.sample(SYSTEMS, 2)}
         people = rng.choice([[0, 1], [1, 0], [0.5, 0.5]])
         for measure in MEASURES:
-            values = [round(0.6 * p + rng.randrange(30) / 100, 2) for p in people]
+            values = [(40 * p + rng.randrange(24)) / 64 for p in people]
             row[f"human_{measure}"] = [round(v, 1) for v in values]
             if measure != "overall" and rng.random() < 0.1:
                 values[rng.randrange(2)] = None

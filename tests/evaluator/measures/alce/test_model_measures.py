@@ -86,7 +86,7 @@ def tiny_gpt2(folder: Path) -> Path:
 
     torch.manual_seed(0)
     size = make_tokenizer(folder, ("<s>", "</s>"))
-    config = GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, n_positions=64)
+    config = GPT2Config(vocab_size=size, n_embd=32, n_layer=2, n_head=2, n_positions=512)
     GPT2LMHeadModel(config).save_pretrained(folder)
     return folder
 
