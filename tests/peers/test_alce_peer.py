@@ -241,7 +241,7 @@ def test_every_figure_by_a_model(printed: FrozenNumbers, t5: Path, kind: str) ->
     assert_same(theirs, hard.make_inputs(rows, "eli5", golds, judge=judge))
 
 
-@pytest.mark.parametrize("kind", ["several marks", "long"])
+@pytest.mark.parametrize("kind", ["several marks", "long", "commas"])
 def test_mauve_reads_the_same_texts(
     printed: FrozenNumbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:

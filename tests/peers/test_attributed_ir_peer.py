@@ -304,10 +304,12 @@ def test_correctness(printed: FrozenNumbers, architecture: str) -> None:
         for question, output, shown in hard.make_items(kind, 4, seed=5):
             rng = random.Random(f"{kind} {len(rows)}")
             words = ["So", *output.split()]  # their BLEU divides by the words of the gold answer
-            # Shorter than the answer, or longer, so that it has a brevity penalty.
-            near = " ".join((2 * words)[: rng.randint(1, len(words)) + (architecture == "G") * 9])
-            texts = [rng.choice([near, f"{near} [1, 2] [3]", hard.KINDS["lists"](rng, 3)])
-                     for _ in range(rng.randint(1, 3))]  # fmt: skip
+            if architecture == "G":  # longer than the answer: a brevity penalty
+                ends = [2 * len(words) + rng.randint(0, 9) for _ in range(rng.randint(1, 3))]
+            else:
+                ends = [rng.randint(1, len(words)) for _ in range(rng.randint(1, 3))]
+            texts = [" ".join((9 * words)[:end]) for end in ends]
+            texts[-1] += rng.choice(["", " [1, 2] [3]", " As " + hard.KINDS["lists"](rng, 3)])
             flags = [(rng.randint(0, 1), rng.randint(0, 1)) for _ in texts]
             rows.append((question, output, shown if architecture != "G" else ()))
             golds.append(

@@ -135,8 +135,8 @@ def passages(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
 
 
 def own_id(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
-    q = facts[0][0]
-    return f"He is listed [{q}, qid: {q}]! So it is [{q}, qid: Q0]. Yes! She is [NA]."
+    q, r, v = facts[0]
+    return f"{v} [{q}, qid: {q}]! So it is [{q}, qid: Q0] [ {q}, {r}: {v}]. Yes! She is {v} [NA]."
 
 
 def other_case(rng: random.Random, facts: Sequence[tuple[str, str, str]]) -> str:
