@@ -27,7 +27,7 @@ from engines.text.test_punkt import write_punkt_tab
 WORDS = (
     "Rome river Paris moon the a an of was is very old iPads Dr. Smith et al. 5 p.m. U.S. co-op "
     "naïve Škoda 東京 100 C. (so) don’t “quoted” 1939–1945 and or, said; built: Mt. Everest "
-    "moons rivers building buildings"
+    "moons rivers building buildings Plan-A"
 ).split()
 
 

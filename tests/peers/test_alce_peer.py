@@ -137,7 +137,8 @@ def gold_of(task: str, rng: random.Random, output: str) -> list[Gold]:
     """Gold of a task, near to the output and far from it."""
     text = hard.KINDS["uncited"](rng, 3)
     if task == "qampari":
-        listed = [re.sub(r" ?\[\d+\]?", "", part) for part in output.split(",")]
+        # What lacks "-A" is another answer.
+        listed = [re.sub(r" ?\[\d+\]?|-A", "", part) for part in output.split(",")]
         rng.shuffle(listed)
         own = [[part, "Io"] for part in listed[: rng.randint(0, 8)]]
         others = [_short(rng, output) for _ in range(rng.randint(1, 3))]
@@ -246,6 +247,7 @@ def test_mauve_reads_the_same_texts(
     printed: FrozenNumbers, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
 ) -> None:
     """The library's number of the texts that ALCE gives it is ours, too."""
+    read: list[list[str]] = []
     import mauve
 
     from citeforge.engines.models import answer_models
@@ -274,6 +276,14 @@ def test_mauve_reads_the_same_texts(
     expected = mauve.compute_mauve(
         **theirs, featurize_model_name=model, device_id=-1, verbose=False
     ).mauve
+    last_states = answer_models._last_states
+
+    def keep(network: Any, tokenizer: Any, texts: list[str]) -> Any:
+        read.append(texts)
+        return last_states(network, tokenizer, texts)
+
+    monkeypatch.setattr(answer_models, "_last_states", keep)
     monkeypatch.setattr(answer_models, "locate", lambda name: (model, "tiny"))
     ours = hard.totals(hard.make_inputs(rows, "asqa", golds), ["MAUVE"])
+    assert read == [theirs["p_text"], theirs["q_text"]]
     assert ours["MAUVE"] == pytest.approx(expected, abs=1e-9)
