@@ -1,0 +1,107 @@
+"""Thoughts of reasoning models: told apart from the answer that follows them.
+
+The forms are those that models write into the text of a reply where the server does not take them
+out: tags (DeepSeek, Qwen, Mistral, Kimi, Cohere, …) and the channels of gpt-oss. Code is left
+alone: an answer may quote a tag in backticks.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A reply in two parts.
+
+    Attributes:
+        answer: what is said to the user; empty where a thought never ends.
+        thoughts: in order, without their tags; no empty ones.
+        is_cut: whether the last thought never ends, so that there is no answer.
+    """
+
+    answer: str
+    thoughts: tuple[str, ...] = ()
+    is_cut: bool = False
+
+
+class _Tags(NamedTuple):
+    opening: str
+    closing: str
+
+
+_NAMES = "think|thinking|thought|thoughts|reasoning|seed:think|reflection"
+_TAGS = (
+    _Tags(rf"<(?:{_NAMES})>", rf"</(?:{_NAMES})>"),
+    _Tags(r"\[THINK\]", r"\[/THINK\]"),
+    _Tags(r"◁think▷", r"◁/think▷"),
+    _Tags(r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
+    _Tags(r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+)
+_OPENING = re.compile("|".join(t.opening for t in _TAGS), re.IGNORECASE)
+_CLOSING = re.compile("|".join(t.closing for t in _TAGS), re.IGNORECASE)
+_EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
+_WRAPPED = re.compile(
+    r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
+    r"|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+"""The answer in tags of its own."""
+_CODE = re.compile(r"^(```+|~~~+).*?(?:^\1|\Z)|(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE)
+_CHANNEL = re.compile(
+    r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)"
+    r"(?:<\|(?:end|return|call)\|>|(?=<\|start\|>|<\|channel\|>)|\Z)",
+    re.DOTALL,
+)
+"""A message of gpt-oss (OpenAI's response format "harmony"): its channel, and its text."""
+_BARE_CHANNELS = re.compile(r"\Aanalysis(.*?)(?:assistantfinal(.*))?\Z", re.DOTALL)
+"""The same after a server dropped the special tokens."""
+
+
+def split_thoughts(text: str) -> Spoken:
+    """Tell thoughts from the answer.
+
+    What follows the last closing tag is the answer; its opening tag may be missing, for some chat
+    templates write that themselves. An opening tag counts at the start of a line only.
+    """
+    if "<|channel|>" in text:
+        return _of_channels(text)
+    if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
+        return Spoken(match[2].strip(), _parts(match[1]))
+    if not _EITHER.search(text):
+        return Spoken(_unwrapped(text))
+    code = [m.span() for m in _CODE.finditer(text)]
+    closings = [m for m in _CLOSING.finditer(text) if not _within(m.start(), code)]
+    end = closings[-1].end() if closings else 0
+    for opening in _OPENING.finditer(text, end):
+        if _starts_line(text, opening.start()) and not _within(opening.start(), code):
+            # Nothing closes it. What stands before it, after an earlier thought, is no answer yet.
+            return Spoken("", _parts(text[: opening.start()], text[opening.end() :]), is_cut=True)
+    if not closings:
+        return Spoken(text)
+    return Spoken(_unwrapped(text[end:].strip()), _parts(text[: closings[-1].start()]))
+
+
+def _of_channels(text: str) -> Spoken:
+    messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
+    final = [said for channel, said in messages if channel == "final"]
+    thoughts = tuple(said for channel, said in messages if channel != "final" and said)
+    return Spoken(final[-1] if final else "", thoughts, is_cut=not final)
+
+
+def _unwrapped(text: str) -> str:
+    match = _WRAPPED.match(text)
+    return text if match is None else next(p for p in match.groups() if p is not None).strip()
+
+
+def _parts(*texts: str) -> tuple[str, ...]:
+    pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
+    return tuple(piece for piece in pieces if piece)
+
+
+def _within(place: int, spans: list[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
+
+
+def _starts_line(text: str, place: int) -> bool:
+    return not text[text.rfind("\n", 0, place) + 1 : place].strip()
