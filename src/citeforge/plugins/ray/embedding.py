@@ -10,7 +10,6 @@ from citeforge.engines.embedding.embedder import (
     Embedder,
     FailedShard,
     Kind,
-    Prefixes,
     Quantizable,
     Quantized,
     Vectors,
@@ -40,19 +39,11 @@ class ClusterEmbedder:
     A shard is embedded by one worker as it would be here: the same texts in the same batches.
     """
 
-    def __init__(
-        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, options: RayOptions
-    ) -> None:
-        self.prefixes = prefixes
+    def __init__(self, make: Callable[[], Embedder], device: str, options: RayOptions) -> None:
         self._make, self._device, self._options = make, device, options
         self._pool: WorkerPool[Texts, Vectors] = WorkerPool(
             options, device, partial(_embedding, make)
         )
-
-    @property
-    def compute(self) -> Chosen:
-        """``fp32`` or ``bf16``, as the workers' processors can."""
-        return "bf16" if self.fingerprint()["dtype"] == "bfloat16" else "fp32"
 
     def fingerprint(self) -> dict[str, Any]:
         """That of the workers, which all have the same."""
@@ -105,7 +96,7 @@ class FastClusterEmbedder(ClusterEmbedder):
         if isinstance(files, FailedShard):
             raise FailuresError(f"the model cannot be quantised: {files}", code="counted-failures")
         sent = partial(_sent, self._make, calibration, files)
-        return ClusterEmbedder(sent, self.prefixes, self._device, self._options)
+        return ClusterEmbedder(sent, self._device, self._options)
 
 
 def _quantized(embedder: Embedder, calibration: Sequence[str]) -> Quantized:
