@@ -44,7 +44,7 @@ def random_classifier(folder: Path) -> Path:
     return folder
 
 
-def test_a_classifier_gives_torchs_verdicts_and_decides_near_ties_in_float64(tmp_path: Path) -> None:
+def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_path: Path) -> None:
     folder = random_classifier(tmp_path)
     rng = random.Random(3)
     asked = [Pair(*make_pair(rng, rng.randint(2, 30))[:2]) for _ in range(60)]
