@@ -10,7 +10,6 @@ import pytest
 from citeforge.builders.build import rebuild
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.models import compute
-from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.rage import Mining
@@ -32,13 +31,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = {f"q{i}": text for i, text in enumerate(passages(2, seed=1, longest=9))}
     write_beir(root / "beir", texts, queries, [("q0", "p0", 1), ("q1", "p1", 1)])
     return root
-
-
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def build(world: Path, out: Path, wanted: str, resume: bool = False, **config: Any) -> Manifest:

@@ -8,8 +8,8 @@ from typing import Any
 from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
-from citeforge.engines.models.compute import BatchScorer, require_openvino
-from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
+from citeforge.engines.models.compute import require_openvino
+from citeforge.engines.models.files import loading_errors, quiet_transformers
 from citeforge.schemas.errors import UsageError
 
 
@@ -22,7 +22,7 @@ def load_model(settings: NliSettings) -> NliModel:
     """
     transformers = quiet_transformers()
     architecture = settings.profile.architecture
-    if settings.openvino is not None:
+    if settings.runtime == "openvino":
         if architecture != "classifier":
             raise UsageError(
                 f"--runtime openvino runs classifiers, not {architecture} models",
@@ -99,15 +99,12 @@ class ClassifierModel(NliModel):
             )
         self._positions = getattr(config, "max_position_embeddings", None)
         super().__init__(settings, self._load(settings, config), "float32")
-        self._fast: BatchScorer | None = None
-        if settings.openvino is not None:
+        if settings.runtime == "openvino":
             openvino = require_openvino(settings.device, "--runtime openvino")
-            located = Located(settings.folder, settings.openvino)
             # Two pairs of different lengths.
             texts = ["one premise", "another one"], ["a text", "a longer second text"]
             example = self.tokenizer(*texts, padding=True, return_tensors="pt")
-            pad = int(self.tokenizer.pad_token_id or 0)
-            self._fast = openvino.classifier(located, self.model, example, pad)
+            self.model = openvino.compile(settings.folder, self.model, example)
             self.engine = openvino.version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
@@ -139,8 +136,7 @@ class ClassifierModel(NliModel):
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
         extra = {} if types is None else {"token_type_ids": types}
-        inputs = {"input_ids": ids, "attention_mask": mask, **extra}
-        return self.model(**inputs).logits.float() if self._fast is None else self._fast(inputs)
+        return self.model(input_ids=ids, attention_mask=mask, **extra).logits.float()
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
