@@ -11,7 +11,6 @@ from citeforge.engines.embedding.embedder import (
     FailedShard,
     Kind,
     Quantizable,
-    Quantized,
     Vectors,
 )
 from citeforge.plugins.ray.options import RayOptions
@@ -21,8 +20,6 @@ from citeforge.schemas.errors import FailuresError
 from citeforge.schemas.recipes.base import Chosen
 
 Texts = tuple[pa.Array, Kind]
-Files = dict[str, bytes]
-"""Names and contents of a model's files."""
 
 
 def _embedding(make: Callable[[], Embedder]) -> Worked[Texts, Vectors]:
@@ -69,42 +66,18 @@ class ClusterEmbedder:
         return self._pool.run((piece, kind) for piece in pieces)
 
 
-def _quantising(make: Callable[[], Embedder]) -> Worked[Sequence[str], Files]:
-    """Makes an int8 model in a worker, calibrated on some texts."""
-    embedder = make()
-    return Worked(embedder.fingerprint, lambda texts: _quantized(embedder, texts).files())
-
-
 class FastClusterEmbedder(ClusterEmbedder):
     """Likewise in two numbers: float32 that decides, and int8 that nominates."""
 
     compute: Chosen = "int8"
 
     def quantized(self, calibration: Sequence[str]) -> ClusterEmbedder:
-        """The same model in int8: quantised by one worker, and sent to all.
-
-        Raises:
-            FailuresError: no worker survives it.
-        """
-        pool: WorkerPool[Sequence[str], Files] = WorkerPool(
-            self._options, self._device, partial(_quantising, self._make)
-        )
-        try:
-            ((_, files),) = pool.run([calibration])
-        finally:
-            pool.close()
-        if isinstance(files, FailedShard):
-            raise FailuresError(f"the model cannot be quantised: {files}", code="counted-failures")
-        sent = partial(_sent, self._make, calibration, files)
-        return ClusterEmbedder(sent, self._device, self._options)
+        """Return the same model in int8; each worker calibrates it on the same passages."""
+        make = partial(_quantized, self._make, calibration)
+        return ClusterEmbedder(make, self._device, self._options)
 
 
-def _quantized(embedder: Embedder, calibration: Sequence[str]) -> Quantized:
+def _quantized(make: Callable[[], Embedder], calibration: Sequence[str]) -> Embedder:
+    embedder = make()
     assert isinstance(embedder, Quantizable)
-    quantized = embedder.quantized(calibration)
-    assert isinstance(quantized, Quantized)
-    return quantized
-
-
-def _sent(make: Callable[[], Embedder], calibration: Sequence[str], files: Files) -> Embedder:
-    return _quantized(make(), calibration).sent(files)
+    return embedder.quantized(calibration)

@@ -1,31 +1,116 @@
-"""Classifiers and cross-encoders computed by OpenVINO, beside torch and CrossEncoder itself."""
+"""Models computed by OpenVINO give what torch gives, and what sentence-transformers gives."""
 
 import random
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.hf import HfJudge, HfOptions
 from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
-from citeforge.plugins.offline_models.openvino.store import VARIABLE
+from citeforge.plugins.offline_models import openvino
+from citeforge.plugins.offline_models.openvino import OpenVinoEmbedder
 from conftest import refused
 from servers import tiny_rerankers
+from servers.tiny_embedder import make_embedder_folder, passages
 from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer
 
+# Not importorskip: openvino is imported by our own code, which keeps it from reporting.
 if not all(map(find_spec, ("openvino", "nncf", "sentence_transformers"))):
     pytest.skip("without the extra fast", allow_module_level=True)
-pytestmark = pytest.mark.numeric
+TEXTS = passages(30)
+OTHERWISE = "a run without --compute int8 and --runtime openvino"
 
 
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> object:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_embedder_folder(tmp_path_factory.mktemp("embedder"))
+
+
+def fast(model: Path) -> OpenVinoEmbedder:
+    made = make_embedder(str(model)).at("int8")  # type: ignore[attr-defined]
+    assert isinstance(made, OpenVinoEmbedder)
+    return made
+
+
+@pytest.mark.numeric
+def test_float32_is_what_the_library_gives(model: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    expected = SentenceTransformer(str(model), device="cpu").encode(
+        TEXTS, normalize_embeddings=True
+    )
+    result = fast(model).encode(TEXTS, "passage")
+    assert np.abs(result - expected).max() < 1e-5
+    assert np.abs(expected[0] - expected[1]).max() > 0.05
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@pytest.mark.numeric
+def test_vectors_depend_on_no_threads(model: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    result = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            exact = fast(model)
+            rough = exact.quantized(TEXTS[:8])
+            result.append([e.encode(TEXTS, "passage") for e in (exact, rough)])
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*result)
+
+
+@pytest.mark.numeric
+def test_int8_comes_near_and_says_what_it_is(model: Path) -> None:
+    exact = fast(model)
+    quantized = exact.quantized(TEXTS)
+    a, b = exact.encode(TEXTS, "passage"), quantized.encode(TEXTS, "passage")
+    assert not np.array_equal(a, b)
+    # How near, the processor decides.
+    assert np.allclose(np.linalg.norm(b, axis=1), 1, atol=1e-5)
+    cosines = b @ a.T
+    assert cosines.diagonal().mean() > np.median(cosines)
+    assert quantized.fingerprint()["computed"]["dtype"] == "int8"
+    assert quantized.fingerprint() != exact.quantized(TEXTS[1:]).fingerprint()
+
+
+def test_what_computes_something_else_is_refused(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openvino, "_TOLERANCE", 1e-12)
+    with refused("unsupported", path=model, allowed=OTHERWISE):
+        fast(model).encode(TEXTS[:1], "passage")
+
+
+def test_what_cannot_be_converted_is_refused(model: Path) -> None:
+    import torch
+
+    class Broken(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.eigvals(input_ids.float()).real
+
+    with refused("unsupported", allowed=OTHERWISE):
+        openvino.compile_module("broken", Broken(), {"input_ids": torch.ones(2, 2).long()})
+
+
+def test_a_model_without_a_transformer_is_refused(tmp_path: Path, model: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from transformers import AutoTokenizer
+
+    static = StaticEmbedding(AutoTokenizer.from_pretrained(model), embedding_dim=8)
+    SentenceTransformer(modules=[static], device="cpu").save(str(tmp_path / "static"))
+    with refused("unsupported", path=tmp_path / "static", allowed=OTHERWISE):
+        fast(tmp_path / "static").encode(TEXTS[:1], "passage")
 
 
 def random_classifier(folder: Path) -> Path:
@@ -44,6 +129,7 @@ def random_classifier(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.numeric
 def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_path: Path) -> None:
     folder = random_classifier(tmp_path)
     rng = random.Random(3)
@@ -72,6 +158,7 @@ def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_pa
     assert judge._finer._model.engine is None
 
 
+@pytest.mark.numeric
 def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:
     from sentence_transformers import CrossEncoder
 
