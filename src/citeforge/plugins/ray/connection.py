@@ -79,7 +79,6 @@ def connect(options: RayOptions) -> Any:
     if address is None:  # else Ray would listen in the network; read when Ray is imported
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")  # else warnings about Ray Data itself
     token = Path.home() / ".ray" / "auth_token"
     if token.is_file() or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does
