@@ -35,12 +35,12 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     import faiss  # noqa: F401
     import pandas  # noqa: F401  (pyarrow imports it at its first conversion)
     import torch  # noqa: F401
+    from citeforge.engines.search.two_stage import ExactSearch
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.embedding.vectors import VectorShard
     from citeforge.engines.io.tables import shard_paths
-    from citeforge.engines.search.two_stage import ExactSearch
     from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)

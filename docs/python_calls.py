@@ -6,8 +6,6 @@ from typing import Any
 
 CALLS = {
     "build": "citeforge.build",
-    "shard embed": "citeforge.plugins.ray.shards.shares.embed_shard",
-    "shard mine": "citeforge.plugins.ray.shards.shares.mine_shard",
     "build --print-recipe": "citeforge.builders.recipes.files.recipe_text",
     "build --from": "citeforge.rebuild",
     "verify": "citeforge.builders.packaging.verify.verify",

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 from citeforge.engines.models.compute import abilities
 
@@ -55,6 +56,7 @@ OMP_NUM_THREADS=1""".splitlines()
 ]
 """Every value at least once; the last two are an older processor in full."""
 AT_ONCE = 2
+BUILDER = ("-m", "one_recipe")
 
 
 def environment(setting: Setting) -> dict[str, str]:
@@ -70,52 +72,80 @@ def list_missing_flags(setting: Setting, flags: set[str]) -> list[str]:
     return sorted(set().union(*(NEEDED[n][v] for n, v in setting.items())) - flags)
 
 
-def run_tests(setting: Setting, files: Sequence[Path]) -> tuple[bool, str, float]:
-    """Run the numeric tests of some files; returns (green, output, seconds)."""
+class Run(NamedTuple):
+    """What the numeric tests, and the builds of one recipe, did in one setting."""
+
+    is_green: bool
+    output: str
+    hashes: str
+    seconds: float
+
+
+def run_tests(setting: Setting, files: Sequence[Path], builder: Sequence[str]) -> Run:
+    """Run the numeric tests of some files, and what builds benchmarks and prints their hashes."""
     start = time.monotonic()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "numeric"]
-    done = subprocess.run(
-        [*command, *map(str, files)], cwd=TESTS.parent, env=environment(setting),
+    options = ("-q", "-p", "no:cacheprovider", "-m", "numeric")
+    tests = _run(setting, "-m", "pytest", *options, *map(str, files))
+    builds = _run(setting, *builder)
+    hashes = builds.stdout.rstrip().rpartition("\n")[2]
+    is_green = tests.returncode == builds.returncode == 0
+    output = tests.stdout if builds.returncode == 0 else f"{builds.stdout}\n{tests.stdout}"
+    return Run(is_green, output, hashes, time.monotonic() - start)
+
+
+def _run(setting: Setting, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = environment(setting) | {"PYTHONPATH": str(TESTS)}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=TESTS.parent, env=environ,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
     )  # fmt: skip
-    return done.returncode == 0, done.stdout, time.monotonic() - start
 
 
-def run_settings(settings: Iterable[Setting], files: Sequence[Path], flags: set[str]) -> bool:
-    """Run the tests in each setting, and print a table.
+def run_settings(
+    settings: Iterable[Setting],
+    files: Sequence[Path],
+    flags: set[str],
+    builder: Sequence[str] = BUILDER,
+) -> bool:
+    """Run the tests in each setting, and print a table and the hashes of what was built.
 
     Args:
         settings: values of variables.
         files: test files.
         flags: of the processor; settings that need others are skipped.
+        builder: arguments of Python for what builds benchmarks and prints their hashes.
 
     Returns:
-        Whether no test failed, and tests ran in every setting.
+        Whether no test failed, tests ran in every setting, and all built the same.
     """
     names = {" ".join(f"{n}={v}" for n, v in setting.items()): setting for setting in settings}
     width = max(map(len, names))
     lacking = {name: list_missing_flags(setting, flags) for name, setting in names.items()}
     able = {name: setting for name, setting in names.items() if not lacking[name]}
     print(f"{'setting':{width}}  passed  failed  seconds", flush=True)
-    red = []
+    red: list[str] = []
+    built: dict[str, list[str]] = {}
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {name: pool.submit(run_tests, setting, files) for name, setting in able.items()}
+        runs = {
+            name: pool.submit(run_tests, setting, files, builder) for name, setting in able.items()
+        }
         for name, run in runs.items():
-            green, output, seconds = run.result()
-            last = output.rstrip().rpartition("\n")[2]
+            done = run.result()
+            last = done.output.rstrip().rpartition("\n")[2]
             counts = {what: n for n, what in re.findall(r"(\d+) (passed|failed|error)", last)}
             failed = int(counts.get("failed", 0)) + int(counts.get("error", 0))
-            print(
-                f"{name:{width}}  {counts.get('passed', '0'):>6}  {failed:>6}  {seconds:>7.0f}",
-                flush=True,
-            )
-            if not green:
-                red.append(f"\n{name}\n{output}")
+            passed, seconds = counts.get("passed", "0"), round(done.seconds)
+            print(f"{name:{width}}  {passed:>6}  {failed:>6}  {seconds:>7}", flush=True)
+            built.setdefault(done.hashes, []).append(name)
+            if not done.is_green:
+                red.append(f"\n{name}\n{done.output}")
     for name, missing in lacking.items():
         if missing:
             print(f"{name:{width}}  skipped: this processor has no {', '.join(missing)}")
+    for hashes, where in built.items():
+        print(hashes if len(built) == 1 else f"{hashes}: {'; '.join(where)}")
     print("".join(red), end="")
-    return not red
+    return not red and len(built) == 1
 
 
 if __name__ == "__main__":

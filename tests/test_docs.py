@@ -168,7 +168,7 @@ def test_every_command_has_its_equivalent_in_python() -> None:
     page = (ROOT / "docs" / "cli.md").read_text()
     sections = re.split(r"^#{2,4} citeforge ", page, flags=re.MULTILINE)[1:]
     named = {section.split("\n", 1)[0] for section in sections if "\nFrom Python: `" in section}
-    groups = {"shard", "labels", "list", "publish", "leaderboard", "kg", "llm"}
+    groups = {"labels", "list", "publish", "leaderboard", "kg", "llm"}
     assert {section.split("\n", 1)[0] for section in sections} - named == groups
     for call in re.findall(r"^From Python: `(.*)`$", page, re.MULTILINE):
         name, arguments = call.removesuffix(")").split("(")

@@ -17,12 +17,9 @@ NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.ipynb"))
 
 
 def shown(notebook: nbformat.NotebookNode) -> list[str]:
-    """What the cells print and return, as text; warnings of libraries aside.
-
-    Without hashes of benchmarks: vectors have other bytes where a processor lacks bfloat16.
-    """
+    """What the cells print and return, as text; warnings of libraries aside."""
     return [
-        re.sub(r"@[0-9a-f]{8}", "@…", output.get("text") or output["data"]["text/plain"])
+        output.get("text") or output["data"]["text/plain"]
         for cell in notebook.cells
         for output in cell.get("outputs", [])
         if output.get("name") != "stderr"

@@ -7,6 +7,7 @@ import pytest
 
 from processors import NEEDED, SETTINGS, list_missing_flags, run_settings
 
+SAME = ("-c", "print('hashes b@0a')")
 TINY = """
 import os, pytest
 @pytest.mark.numeric
@@ -30,7 +31,7 @@ def test_the_table_names_what_failed_and_what_was_skipped(
     file.write_text(TINY)
     good, bad = {"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "3"}
     too_new = {"ONEDNN_MAX_CPU_ISA": "AVX512_CORE_VNNI", "OMP_NUM_THREADS": "1"}
-    assert not run_settings([good, bad, too_new], [file], {"avx2", "fma", "avx512f"})
+    assert not run_settings([good, bad, too_new], [file], {"avx2", "fma", "avx512f"}, SAME)
     _, *lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:3] for line in lines[:2]] == [
         ["OMP_NUM_THREADS=1", "1", "0"], ["OMP_NUM_THREADS=3", "0", "1"],
@@ -39,14 +40,24 @@ def test_the_table_names_what_failed_and_what_was_skipped(
         "ONEDNN_MAX_CPU_ISA=AVX512_CORE_VNNI OMP_NUM_THREADS=1",
         "skipped: this processor has no avx512_vnni, avx512bw, avx512dq, avx512vl",
     ]
-    assert lines[4] == "OMP_NUM_THREADS=3"
-    assert any("!= '3'" in line for line in lines[5:])
-    assert run_settings([good], [file], set())
+    assert lines[3] == "hashes b@0a"
+    assert lines[5] == "OMP_NUM_THREADS=3"
+    assert any("!= '3'" in line for line in lines[6:])
+    assert run_settings([good], [file], set(), SAME)
+
+
+def test_hashes_that_differ_are_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "test_tiny.py").write_text(TINY)
+    settings = [{"OMP_NUM_THREADS": "1"}, {"OMP_NUM_THREADS": "2"}]
+    builder = ("-c", "import os; print('hashes', os.environ['OMP_NUM_THREADS'])")
+    assert not run_settings(settings, [tmp_path / "test_tiny.py"], set(), builder)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["hashes 1: OMP_NUM_THREADS=1", "hashes 2: OMP_NUM_THREADS=2"]
 
 
 def test_a_setting_without_tests_is_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "test_none.py").write_text("")
-    assert not run_settings([{}], [tmp_path / "test_none.py"], set())
+    assert not run_settings([{}], [tmp_path / "test_none.py"], set(), SAME)
     assert capsys.readouterr().out
 
 

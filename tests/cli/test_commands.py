@@ -222,7 +222,7 @@ def test_a_report_of_an_unknown_ending_is_refused(inline: Inline, tmp_path: Path
 def test_commands_stand_in_groups_and_are_few() -> None:
     groups = {group: list(helps) for group, helps in grouped_helps().items()}
     assert groups == {
-        "Build": ["build", "kg", "shard"],
+        "Build": ["build", "kg"],
         "Run": ["run", "bench"],
         "Score": ["check", "score", "compare", "report"],
         "Trust": ["verify", "audit", "labels", "reproduce"],

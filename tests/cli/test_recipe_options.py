@@ -153,13 +153,13 @@ OPTIONS_OF = {
     "extra-fields drop-suspects overwrite resume candidates judge verdicts revision batch-size "
     "threshold max-tokens judge-profile compute "
     "relative-margin contained exclude-contained decided vectors query-vectors "
-    "vectors-model extra-prefix extra-licence from-shards runtime",
+    "vectors-model extra-prefix extra-licence runtime",
     "hagrid": f"{HIDING} source out name licence skip-empty extra-fields overwrite resume",
     "alce": f"{ENDPOINT_WORDS} {HIDING} source out name licence skip-empty overwrite resume k "
     "split corpus corpus-split chunk retriever depth embedder embedder-revision passages "
     "oracle llm sub-claims condense condense-top condense-k judge verdicts revision "
     "device batch-size threshold max-tokens judge-profile "
-    "skip-dangling extra-fields embeddings shard-rows runtime",
+    "skip-dangling extra-fields embeddings shard-rows compute runtime",
     "twins": f"{HIDING} benchmark llm out name context attempts temperature temperature-step "
     "length-ratio copy-similarity ner judge verdicts keep-failed dry-run overwrite resume "
     "revision device batch-size threshold max-tokens "

@@ -193,14 +193,6 @@ TARGETS: dict[str, Target] = {
         Target("documents", ("documents",), (
             f"build rage --source beir:{{w}}/beir --limit 6 {RAGE} --extra-corpus folder:documents",
         )),
-        Target("shards", ("shards",), tuple(
-            f"{verb} --source beir:{{w}}/beir --limit 6 {RAGE.removesuffix('--out out')} {more}"
-            for verb, more in (
-                ("shard embed --shard 1/1", "--out shards"),
-                ("shard mine --shard 1/1", "--out shards"),
-                ("build rage", "--from-shards shards --out out"),
-            )
-        )),
         *(_read(n, n, "build @ --out out") for n in ("recipe.yaml", "recipe.json")),
         _read("entities", "entities.txt", "kg snapshot --kg file:{w}/graph.ttl --entities @ --out o.nt"),
         _read("questions", "questions.jsonl", "kg link --kg file:{w}/graph.ttl --questions @ --out o"),

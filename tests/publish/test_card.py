@@ -42,7 +42,7 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     front = yaml.safe_load(text.split("---")[1])
     assert front["size_categories"] == ["n<1K"]
     assert {c["config_name"] for c in front["configs"]} == {
-        "contexts", "corpus", "mapping", "queries",
+        "contexts", "corpus", "cosines", "mapping", "queries",
     }  # fmt: skip
     for part in ("We did.", "Version 1.2.0", "## Reference scores", "| random | mix |",
                  "not audited", "@inproceedings{penzkofer2024rage",

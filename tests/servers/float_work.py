@@ -145,18 +145,18 @@ def mining(folder: Path) -> Iterator[bytes]:
     from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.embedding.vectors import VectorShard
     from citeforge.engines.io.tables import TableWriter, shard_paths
-    from citeforge.engines.search.two_stage import ExactSearch
+    from citeforge.engines.search.certain import CertainSearch
     from citeforge.schemas.benchmarks.tables import CORPUS
     from citeforge.schemas.recipes.rage import Mining
 
     rng = np.random.default_rng(0)
     base = rng.normal(size=(300, 64))
     vectors = np.repeat(base, 10, axis=0) + rng.normal(size=(3000, 64)) * 1e-7
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f2")
+    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype("<f4")
     path = folder / f"mining-{sys.argv[2]}"
     path.mkdir()
-    vectors.tofile(path / "v.f16")
-    shard = VectorShard(path / "v.f16", 3000, 64, "k")
+    vectors.tofile(path / "vectors")
+    shard = VectorShard(path / "vectors", 3000, 64, "k")
     table = pa.table({f.name: pa.array([f"p{i}" for i in range(3000)], pa.string())
                       for f in CORPUS}).cast(CORPUS)  # fmt: skip
     with TableWriter(path, "corpus", CORPUS) as writer:
@@ -166,7 +166,7 @@ def mining(folder: Path) -> Iterator[bytes]:
     nothing: list[Any] = [[] for _ in queries]
     corpus, mining = shard_paths(path, "corpus"), Mining(seemingly_relevant=15)
     exclusions = Exclusions(corpus, mining, nothing, [set() for _ in queries], nothing)
-    miner = SeeminglyRelevant(ExactSearch(queries, [shard]), exclusions)
+    miner = SeeminglyRelevant(CertainSearch([shard]).ask(queries), exclusions)
     yield repr(miner.mine()).encode()
 
 

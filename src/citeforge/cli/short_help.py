@@ -47,7 +47,7 @@ SECTIONS = {
         "base_url concurrency timeout rpm tpm price max_cost store allow_judge_failures"
     ),
     "Models on this machine": "device batch_size",
-    "Several machines": "engine engine_options from_shards",
+    "Several machines": "engine engine_options",
     "Endpoints of knowledge graphs": "kg_store kg_batch kg_timeout kg_seconds",
 }
 """Heading to names of fields; an option of no section is for the first page."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ValidationError
 
 from citeforge.engines import plugins
-from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Compute, Part, RunOptions
@@ -56,9 +56,7 @@ class Runner:
             CiteforgeError: a library is missing, or nothing answers.
         """
 
-    def embedder(
-        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, compute: Compute
-    ) -> Embedder:
+    def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
         """The embedder that ``make`` makes, wherever it is called.
 
         One that has ``encode_each`` is given the shards of a corpus together, and one that is to
@@ -66,7 +64,6 @@ class Runner:
 
         Args:
             make: finds the model; can be pickled.
-            prefixes: what stands before queries and passages.
             device: where a worker computes.
             compute: numbers that it computes in.
         """

@@ -3,9 +3,8 @@
 And which share of the work is one process's (``--shard``).
 """
 
-import re
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -19,7 +18,6 @@ from citeforge.schemas.models.choices import (
     listed,
 )
 from citeforge.schemas.recipes.base import Judging, Option, Part, Words
-from citeforge.schemas.record import FrozenRecord
 
 Protocol = Literal["strict", "reference"]
 
@@ -233,32 +231,3 @@ class CompareOptions(Part):
     across: Annotated[Words, Option(joined=True)] = ()
     """Parts of signatures that may differ, separated by commas: contexts, benchmarks, judges,
     segmenters, grammars, gold, options, versions."""
-
-
-_TEXT = re.compile(r"(?P<number>\d+)/(?P<of>\d+)")
-
-
-class Shard(FrozenRecord):
-    """One of several equal shares; as text ``2/5``, the second of five."""
-
-    number: int = Field(ge=1)
-    """1-based."""
-    of: int = Field(ge=1)
-    """How many shares there are."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, value: Any) -> Any:
-        if not isinstance(value, str):
-            return value
-        match = _TEXT.fullmatch(value.strip())
-        if not match or not 1 <= int(match[1]) <= int(match[2]):
-            raise ValueError("expected I/N, the I-th of N shares, such as 2/5 (1 ≤ I ≤ N)")
-        return match.groupdict()
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    def has(self, index: int) -> bool:
-        """Whether the thing at a 0-based index is this share's."""
-        return index % self.of == self.number - 1

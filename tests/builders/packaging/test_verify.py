@@ -27,7 +27,7 @@ def copy(package: Path, tmp_path: Path) -> Path:
 
 def test_a_flipped_byte_in_any_file(copy: Path) -> None:
     files = [p for p in copy.rglob("*") if p.is_file()]
-    assert len(files) == 9
+    assert len(files) == 10
     for path in files:
         content = path.read_bytes()
         for at in (0, len(content) // 2, len(content) - 1):

@@ -13,7 +13,7 @@ from citeforge.builders.rage.mining import SeeminglyRelevant, draw_irrelevant
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.embedding.vectors import VectorShard
 from citeforge.engines.io.tables import shard_paths, write_table
-from citeforge.engines.search.two_stage import ExactSearch
+from citeforge.engines.search.certain import CertainSearch
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.recipes.rage import Mining
 
@@ -26,26 +26,26 @@ def make_world(
     n = len(vectors)
     table = pa.table([ids, [""] * n, [f"text {i}" for i in range(n)], [None] * n], schema=CORPUS)
     write_table(folder, "corpus", table)
-    path = folder / "v.f16"
-    path.write_bytes(vectors.astype("<f2").tobytes())
+    path = folder / "vectors"
+    path.write_bytes(vectors.astype("<f4").tobytes())
     return shard_paths(folder, "corpus"), [VectorShard(path, n, vectors.shape[1], "k")]
 
 
 def brute_force(
     vectors: np.ndarray, query: np.ndarray, ids: list[str], forbidden: set[int], mining: Mining
 ) -> list[tuple[int, float, int]]:
-    """The definition, written out: cosine in float64, rounded; ties by id."""
-    wide = vectors.astype(np.float16).astype(np.float64)
+    """The definition, written out: cosine in float64; ties by id; in the corpus's order."""
+    wide = vectors.astype(np.float64)
     asked = query.astype(np.float64)
     norms = np.linalg.norm(wide, axis=1) * np.linalg.norm(asked)
-    scores = np.round(wide @ asked / norms, 6)
+    scores = np.round(wide @ asked / norms, 11)
     order = sorted(
         (i for i in range(len(vectors)) if i not in forbidden), key=lambda i: (-scores[i], ids[i])
     )
     ranked = [(i, scores[i], rank) for rank, i in enumerate(order, 1)]
     limit = 2 if mining.max_score is None else mining.max_score
     kept = [t for t in ranked if t[2] > mining.skip_top and t[1] <= limit]
-    return kept[: mining.seemingly_relevant]
+    return sorted(kept[: mining.seemingly_relevant])
 
 
 @given(
@@ -79,7 +79,7 @@ def test_equals_brute_force_with_many_ties(
     exclusions = Exclusions(
         corpus, mining, [[] for _ in range(4)], forbidden, [[] for _ in range(4)]
     )
-    result = SeeminglyRelevant(ExactSearch(queries, shards), exclusions).mine()
+    result = SeeminglyRelevant(CertainSearch(shards).ask(queries), exclusions).mine()
     for row in range(4):
         expected = brute_force(vectors, queries[row], ids, forbidden[row], mining)
         got = [(m.position, m.score, m.rank) for m in result[row]]
@@ -94,12 +94,12 @@ def test_margin_is_right_for_negative_similarities(tmp_path: Path, margin: float
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     query = np.array([[1.0, 0.0]], np.float32)
     relevant = 30  # its cosine to the query is negative
-    best = float(np.float16(np.cos(angles[relevant])))
+    best = float(np.cos(angles[relevant]))
     assert best < 0
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, margin=margin)
     exclusions = Exclusions(corpus, mining, [[relevant]], [{relevant}], [[]])
-    (result,) = SeeminglyRelevant(ExactSearch(query, shards), exclusions).mine()
+    (result,) = SeeminglyRelevant(CertainSearch(shards).ask(query), exclusions).mine()
     expected = {i for i in range(40) if i != relevant and np.cos(angles[i]) <= best - margin}
     near = {i for i in range(40) if abs(np.cos(angles[i]) - (best - margin)) < 1e-3}
     assert {m.position for m in result} - near == expected - near
@@ -112,11 +112,11 @@ def test_a_relative_margin_is_a_share_of_the_best_relevant_score(
     angles = np.linspace(0.1, np.pi, 40)
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     query = np.array([[1.0, 0.0]], np.float32)
-    best = float(np.float16(np.cos(angles[relevant])))
+    best = float(np.cos(angles[relevant]))
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=40, relative_margin=0.9)
     exclusions = Exclusions(corpus, mining, [[relevant, 39]], [{relevant, 39}], [[]])
-    miner = SeeminglyRelevant(ExactSearch(query, shards), exclusions)
+    miner = SeeminglyRelevant(CertainSearch(shards).ask(query), exclusions)
     (result,) = miner.mine()
     # A tenth of the score below it; of a negative score, too.
     limit = 0.9 * best if best > 0 else 1.1 * best
@@ -131,7 +131,7 @@ def test_irrelevant_draws_avoid_what_is_taken(tmp_path: Path) -> None:
     corpus, shards = make_world(tmp_path, vectors, [f"{i:03d}" for i in range(40)])
     mining = Mining(seemingly_relevant=5, irrelevant=30)
     exclusions = Exclusions(corpus, mining, [[0]], [{0, 8}], [[]])
-    taken = SeeminglyRelevant(ExactSearch(vectors[:1], shards), exclusions).mine()
+    taken = SeeminglyRelevant(CertainSearch(shards).ask(vectors[:1]), exclusions).mine()
     (result,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
     drawn = [m.position for m in result]
     barred = {0, 8} | {m.position for m in taken[0]}
@@ -150,7 +150,7 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     corpus, shards = make_world(tmp_path, vectors, [f"{i}" for i in range(8)])
     mining = Mining(seemingly_relevant=3, irrelevant=3, exclude_answers=True)
     exclusions = Exclusions(corpus, mining, [[0]], [{0}], [["text 2"]])
-    miner = SeeminglyRelevant(ExactSearch(vectors[:1], shards), exclusions)
+    miner = SeeminglyRelevant(CertainSearch(shards).ask(vectors[:1]), exclusions)
     taken = miner.mine()
     assert [(m.position, m.rank) for m in taken[0]] == [(1, 1), (3, 3), (4, 4)]
     assert miner.dropped == {ANSWER: 1}

@@ -12,7 +12,7 @@ import citeforge as cf
 from citeforge.builders.rage.mining import Mined
 from citeforge.builders.rage.negatives import count_far
 from citeforge.engines.embedding.vectors import VectorShard
-from citeforge.engines.search.two_stage import ExactSearch
+from citeforge.engines.search.certain import CertainSearch
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
@@ -110,13 +110,13 @@ def test_eli5_becomes_rage_with_a_judge(tmp_path: Path, inline: Inline) -> None:
     assert (result.returncode, result.code) == (2, "option-without-effect")
 
 
-def searching(folder: Path, cosines: list[float]) -> ExactSearch:
+def searching(folder: Path, cosines: list[float]) -> CertainSearch:
     """Search with two equal queries, of which passages have these cosines."""
     vectors = np.array([[c, math.sqrt(1 - c * c)] for c in cosines], np.float32)
-    path = folder / "v.f16"
-    path.write_bytes(vectors.astype("<f2").tobytes())
+    path = folder / "vectors"
+    path.write_bytes(vectors.astype("<f4").tobytes())
     queries = np.array([[1, 0], [1, 0]], np.float32)
-    return ExactSearch(queries, [VectorShard(path, len(cosines), 2, "k")])
+    return CertainSearch([VectorShard(path, len(cosines), 2, "k")]).ask(queries)
 
 
 def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Path) -> None:

@@ -44,8 +44,8 @@ def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
     recipe = checked(cf.RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4})
     kept = tmp_path / "kept"
     build_rage(recipe, run_options(tmp_path / "plain", embeddings=kept), Letters)
-    for name in ("passages", "queries"):
-        raw = np.fromfile(kept / f"{name}-00000.f16", "<f2").reshape(-1, DIMENSION)
+    for stored, name in (("passages-given", "passages"), ("queries", "queries")):
+        raw = np.fromfile(kept / f"{stored}-00000.vectors", "<f4").reshape(-1, DIMENSION)
         np.save(tmp_path / f"{name}.npy", raw)
     return {
         "source": f"beir:{small_beir}",

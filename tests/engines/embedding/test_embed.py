@@ -1,16 +1,22 @@
 """The embedded model and its errors."""
 
 import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from citeforge.engines.embedding import embed
 from citeforge.engines.embedding.embed import OFFLINE_SHA256, make_embedder
-from citeforge.engines.embedding.embedder import Prefixes, default_prefixes
+from citeforge.engines.embedding.embedder import model_of
+from citeforge.engines.embedding.prefixes import Prefixes, prefixes_of
 from conftest import refused
 
+_TASK = (
+    "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+)
 TEXTS = [
     "Io is the innermost of Jupiter's four Galilean moons.",
     "Bronze is made of copper and tin.",
@@ -20,13 +26,21 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def offline() -> embed.Embedder:
-    return make_embedder("offline", device="cpu")
+def local() -> embed.LocalEmbedder:
+    embedder = make_embedder("offline", device="cpu")
+    assert isinstance(embedder, embed.LocalEmbedder)
+    return embedder
 
 
 @pytest.fixture(scope="module")
-def float32() -> embed.Embedder:
-    return make_embedder("offline", device="cpu", compute="fp32")
+def offline(local: embed.LocalEmbedder) -> embed.Embedder:
+    """In whatever is quick here."""
+    return local.at("auto")
+
+
+@pytest.fixture(scope="module")
+def float32(local: embed.LocalEmbedder) -> embed.Embedder:
+    return local.at("fp32")
 
 
 @pytest.mark.numeric
@@ -42,7 +56,7 @@ def test_vectors_mean_something(offline: embed.Embedder) -> None:
 def test_vectors_are_those_of_the_library(offline: embed.Embedder, float32: embed.Embedder) -> None:
     from sentence_transformers import SentenceTransformer
 
-    folder = offline._located.folder  # type: ignore[attr-defined]
+    folder = float32._located.folder  # type: ignore[attr-defined]
     plain = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     expected = plain.encode(TEXTS, normalize_embeddings=True)
     assert np.allclose(float32.encode(TEXTS, "passage"), expected, atol=1e-5)
@@ -126,9 +140,84 @@ def test_a_folder_without_weights(tmp_path: Path) -> None:
         make_embedder(str(tmp_path), device="cpu").fingerprint()
 
 
-def test_prefixes_of_e5() -> None:
-    assert default_prefixes("intfloat/multilingual-e5-small") == Prefixes("query: ", "passage: ")
-    assert default_prefixes("sentence-transformers/all-MiniLM-L6-v2") == Prefixes()
+@pytest.mark.numeric
+def test_float64_is_the_same_model_with_more_digits(
+    local: embed.LocalEmbedder, float32: embed.Embedder
+) -> None:
+    exact = local.at("fp64").encode(TEXTS, "passage")
+    assert exact.dtype == np.float64
+    difference = np.abs(exact - float32.encode(TEXTS, "passage")).max()
+    assert 0 < difference < 1e-5
+    # Alone or in company: padding changes the last digits alone.
+    alone = np.concatenate([local.at("fp64").encode([text], "passage") for text in TEXTS])
+    assert np.abs(exact - alone).max() < 1e-13
+
+
+def test_what_computes_is_not_part_of_the_model(local: embed.LocalEmbedder) -> None:
+    prints = [local.at(compute).fingerprint() for compute in ("fp32", "fp64")]
+    assert [p["computed"]["dtype"] for p in prints] == ["float32", "float64"]
+    assert model_of(prints[0]) == model_of(prints[1]) == model_of(local.fingerprint())
+    assert model_of(prints[0])["weights_sha256"] == OFFLINE_SHA256
+
+
+def test_texts_longer_than_the_model_reads_are_counted(local: embed.LocalEmbedder) -> None:
+    # 254 words, and a token at each end.
+    pieces = [pa.array(["moon " * 254, "moon " * 255]), pa.array(["moon", "🙂 " * 300])]
+    assert local.count_cut(pieces, "passage") == (2, 256)
+
+
+def test_cut_texts_count_their_prefix() -> None:
+    prefixed = make_embedder("offline", prefixes=Prefixes(passage="passage : "))
+    assert isinstance(prefixed, embed.LocalEmbedder)
+    pieces = [pa.array(["moon " * 252, "moon " * 253])]
+    assert prefixed.count_cut(pieces, "passage") == (1, 256)
+    assert prefixed.count_cut(pieces, "query") == (0, 256)
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("intfloat/multilingual-e5-small", "query: ", "passage: "),
+        ("models/e5-base-v2", "query: ", "passage: "),
+        ("intfloat/multilingual-e5-large-instruct", _TASK, ""),
+        ("openai:intfloat/e5-mistral-7b-instruct", _TASK, ""),
+        ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+        ("BAAI/bge-base-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+        ("BAAI/bge-m3", "", ""),
+        ("sentence-transformers/all-MiniLM-L6-v2", "", ""),
+        ("someone/my-e5-base-tuned", "", ""),
+    ],
+)
+def test_prefixes_by_the_exact_name(name: str, query: str, passage: str) -> None:
+    found = prefixes_of(name)
+    assert (found.query, found.passage) == (query, passage)
+    assert found.origin == ("table" if query else "none")
+
+
+@pytest.mark.parametrize(
+    ("prompts", "expected"),
+    [
+        ({"query": "ask: ", "document": ""}, Prefixes("ask: ", "", "model")),
+        ({"search_query": "q ", "search_document": "d "}, Prefixes("q ", "d ", "model")),
+        ({"query": "", "document": ""}, Prefixes("query: ", "passage: ", "table")),
+        ({"classification": "label: "}, Prefixes("query: ", "passage: ", "table")),
+        ({}, Prefixes("query: ", "passage: ", "table")),
+    ],
+    ids=str,
+)
+def test_a_models_own_prompts_come_first(
+    tmp_path: Path, prompts: dict[str, str], expected: Prefixes
+) -> None:
+    content = json.dumps({"prompts": prompts, "default_prompt_name": None})
+    (tmp_path / "config_sentence_transformers.json").write_text(content)
+    assert prefixes_of("intfloat/e5-small", tmp_path) == expected
+
+
+def test_prompts_that_are_no_texts(tmp_path: Path) -> None:
+    path = tmp_path / "config_sentence_transformers.json"
+    path.write_text('{"prompts": ["query: "]}')
+    with refused("wrong-value", path=path, field="prompts"):
+        prefixes_of("e5-small", tmp_path)
 
 
 def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder) -> None:

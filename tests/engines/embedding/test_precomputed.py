@@ -64,13 +64,13 @@ def test_every_layout_gives_the_same_vectors(
         path = save(tmp_path / "v.npy", vectors.astype(layout))
     shards = shards_of(path, tmp_path / "made")
     result = np.concatenate(list(iter_blocks(shards, 3)))
-    assert np.allclose(result, unit(vectors), atol=1e-3)
+    assert np.allclose(result, unit(vectors), atol=1e-6)
     assert np.allclose(
-        unit(gather(shards, np.array([0, 4, 9]))), unit(vectors)[[0, 4, 9]], atol=1e-3
+        unit(gather(shards, np.array([0, 4, 9]))), unit(vectors)[[0, 4, 9]], atol=1e-6
     )
-    # float16 is read where it lies; a shard that spans two files is written.
-    written = len(list((tmp_path / "made").glob("*.f16")))
-    assert written == {"<f2": 0, "npy folder": 1}.get(layout, 3)
+    # These are read where they lie; a shard that spans two files is written.
+    written = len(list((tmp_path / "made").glob("*.vectors")))
+    assert written == {"<f2": 0, "<f4": 0, "npy folder": 1}.get(layout, 3)
     assert [s.rows for s in shards] == [4, 4, 2]
     again = shards_of(path, tmp_path / "made")
     assert [s.key for s in again] == [s.key for s in shards]

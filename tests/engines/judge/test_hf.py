@@ -109,19 +109,30 @@ def test_no_verdict_depends_on_its_batch(kind: str, request: pytest.FixtureReque
 
 
 @pytest.mark.numeric
-def test_close_calls_are_asked_again_alone(t5: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from citeforge.engines.judge import hf
-
-    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5", batch_size=8))
-    sizes: list[int] = []
-    inner = judge._model.margins
-    monkeypatch.setattr(judge._model, "margins", lambda b: (sizes.append(len(b)), inner(b))[1])
-    monkeypatch.setattr(hf, "CLOSE_CALL", {"float32": 1e9})  # every call is close
+@pytest.mark.parametrize("kind", ["t5", "classifier"])
+def test_close_calls_are_decided_in_float64(
+    request: pytest.FixtureRequest, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = request.getfixturevalue(kind)
+    judge = HfJudge(str(folder), HfOptions(device="cpu", profile=profile(folder)))
+    plain = JudgeSession(judge).ask(pairs(20))
+    monkeypatch.setitem(CLOSE_CALL, "float32", 1e9)  # every call is close
     result = JudgeSession(judge).ask(pairs(20))
-    # Batches of one round may end in any order.
-    assert sorted(sizes[:3]) == [4, 8, 8]
-    assert sizes[3:] == [1] * 20
-    assert len(result) == 20
+    assert judge._finer._model.dtype == "float64"
+    for pair, verdict in result.items():
+        exact = judge._finer._model.margins(judge._finer._model.encode([pair]))
+        assert verdict.margin == pytest.approx(exact[0], abs=1e-10)  # type: ignore[union-attr]
+        assert verdict.margin == pytest.approx(plain[pair].margin, abs=1e-4)  # type: ignore[union-attr]
+
+
+def test_close_calls_without_room_for_float64_are_told_of(
+    t5: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge = HfJudge(str(t5), HfOptions(device="cpu", profile="true-t5"))
+    monkeypatch.setitem(CLOSE_CALL, "float32", 1e9)
+    monkeypatch.setattr("os.sysconf", lambda name: 1000)
+    assert len(JudgeSession(judge).ask(pairs(20))) == 20
+    assert "are near its border, and float64" in capsys.readouterr().err
 
 
 @pytest.mark.numeric
@@ -135,7 +146,9 @@ def test_verdicts_of_bfloat16_are_those_of_float32(t5: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.numeric
-def test_near_ties_of_bfloat16_are_asked_again_in_float32(trained_t5: Path, tmp_path: Path) -> None:
+def test_near_ties_of_bfloat16_are_asked_again_in_finer_numbers(
+    trained_t5: Path, tmp_path: Path
+) -> None:
     from transformers import AutoTokenizer, T5ForConditionalGeneration
 
     timid = T5ForConditionalGeneration.from_pretrained(trained_t5)
@@ -151,8 +164,7 @@ def test_near_ties_of_bfloat16_are_asked_again_in_float32(trained_t5: Path, tmp_
         assert [v.margin for v in quantized] == pytest.approx([v.margin for v in exact], abs=1e-5)
     options = [HfOptions(device="cpu", profile="true-t5", dtype=d) for d in ("bfloat16", "float32")]
     identities = [HfJudge(str(tmp_path), o).identity() for o in options]
-    assert identities[0]["close_calls"] == "float32"
-    assert "close_calls" not in identities[1]
+    assert [i["close_calls"] for i in identities] == ["float64"] * 2
 
 
 @pytest.mark.parametrize("kind", ["t5", "classifier"])

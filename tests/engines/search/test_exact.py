@@ -34,8 +34,8 @@ def unit(vectors: np.ndarray) -> np.ndarray:
 
 
 def shard(folder: Path, vectors: np.ndarray) -> list[VectorShard]:
-    path = folder / "v.f16"
-    path.write_bytes(vectors.astype("<f2").tobytes())
+    path = folder / "vectors"
+    path.write_bytes(vectors.astype("<f4").tobytes())
     return [VectorShard(path, *vectors.shape, "k")]
 
 

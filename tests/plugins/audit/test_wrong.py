@@ -187,7 +187,7 @@ def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: In
         assert result.returncode == 0, result.stderr
         found = json.loads((tmp_path / "s.json").read_text())["measures"]
         values.append([m["value"] for m in found])
-        (kept,) = (tmp_path / "assets").rglob("passages*.f16")
+        (kept,) = (tmp_path / "assets").rglob("passages*.vectors")
         written.append(kept.stat().st_mtime_ns)
         if command_number == 1:
             kept.write_bytes(b"damaged")

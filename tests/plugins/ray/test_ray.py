@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.embedding.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.judge.hf import HfOptions
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
@@ -147,7 +147,7 @@ def test_two_stages_on_workers_end_in_the_same_bytes(tmp_path: Path, address: st
 
 
 def embedder(cluster: RayOptions, make: Any = DyingEmbedder) -> ClusterEmbedder:
-    return ClusterEmbedder(make, Prefixes(), "cpu", cluster)
+    return ClusterEmbedder(make, "cpu", cluster)
 
 
 def embed(folder: Path, texts: list[list[str]], by: Embedder) -> list[VectorShard]:
@@ -163,12 +163,12 @@ def test_a_shard_that_kills_every_worker_is_named_and_the_others_go_on(
         embed(tmp_path / "ray", texts, embedder(cluster))
     told = str(caught.value)
     assert told.startswith(
-        "2 shards have no vectors (passages-00002.f16, passages-00004.f16), 4 are kept. "
-        "passages-00002.f16 (texts 4 to 4): 3 workers failed on it, the last one so: it died"
+        "2 shards have no vectors (passages-00002.vectors, passages-00004.vectors), 4 are kept. "
+        "passages-00002.vectors (texts 4 to 4): 3 workers failed on it, the last one so: it died"
     )
     assert told.endswith("Run again with --resume")
     harmless = [shard for shard in texts if shard[0] not in (FATAL, BAD)]
-    assert len(list((tmp_path / "ray").glob("*.f16"))) == len(harmless)
+    assert len(list((tmp_path / "ray").glob("*.vectors"))) == len(harmless)
     # Mended, only what is missing is made; the bytes are those of a build in this process.
     mended = [["z"] if shard[0] in (FATAL, BAD) else shard for shard in texts]
     embed(tmp_path / "ray", mended, embedder(cluster))
@@ -271,7 +271,7 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOpt
     half = rng.standard_normal((200, 16)).astype(np.float32)
     vectors = np.concatenate([half, half])
     cuts = np.split(vectors, [50, 100, 150, 151, 300, 399])
-    made = [_shard(tmp_path / f"{i}.f16", rows) for i, rows in enumerate(cuts)]
+    made = [_shard(tmp_path / f"{i}.vectors", rows) for i, rows in enumerate(cuts)]
     queries = unit_rows(rng.standard_normal((30, 16)).astype(np.float32))
     done: list[int] = []
     there = search_shards(cluster, "cpu", queries, made, 10, lambda n, *_: done.append(n))

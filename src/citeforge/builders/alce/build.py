@@ -33,7 +33,7 @@ from citeforge.builders.alce.questions import (
 from citeforge.builders.alce.writing import condense, sub_claims
 from citeforge.builders.packaging.package import corpus_stats, mapping_stats
 from citeforge.builders.stages.build import Stats, Workspace, building
-from citeforge.builders.stages.corpus import copy_corpus, write_batches
+from citeforge.builders.stages.corpus import copy_corpus, link_corpus, write_batches
 from citeforge.builders.stages.writing import writer_prompt
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
@@ -139,11 +139,13 @@ def build_retrieved(
         )
         if n_unknown:
             counts["judged passages missing from the corpus"] = n_unknown
-        passages = None
         if recipe.passages == "retrieved":
             passages = {name for ids in findings.ids.values() for name in ids}
             passages.update(relevant["corpus-id"].to_pylist())
-        writer.note("corpus", "corpus", copy_corpus(writer.folder, corpus, passages))
+            files = copy_corpus(writer.folder, corpus, passages)
+        else:
+            files = link_corpus(writer.folder, corpus)
+        writer.note("corpus", "corpus", files)
         writer.add("queries", "queries", questions.table.cast(QUERIES))
         writer.add("mapping", RELEVANT, relevant)
         writer.add("gold", "gold", gold.cast(GOLD))

@@ -175,6 +175,7 @@ def retrieve_all(
         corpus,
         lambda: run_embedder(retrieving.embedder, run, revision=retrieving.embedder_revision),
         folder,
+        "fp32" if run.compute == "auto" else run.compute,
         run.shard_rows,
         make_runner(run).first_stage(run.device),
     )

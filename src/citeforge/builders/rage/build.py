@@ -13,9 +13,9 @@ from citeforge.builders.rage.mixture import OneSize, Pools, freeze, short_mappin
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.stages.build import Stats, building
-from citeforge.builders.stages.corpus import copy_corpus
-from citeforge.builders.stages.shards import VECTORS_WITHOUT, require_facts
+from citeforge.builders.stages.corpus import copy_corpus, link_corpus
 from citeforge.engines.draws import keyed
+from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import (
@@ -59,20 +59,18 @@ def build_rage(
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished
-        if run.from_shards is not None:
-            require_facts(run.from_shards, sources.shard_facts(VECTORS_WITHOUT))
         material = read_material(sources, build.workspace)
         draw_seed = keyed(recipe.seed, build.secret())
-        mappings, models = make_mappings(material, build.workspace, draw_seed)
+        made = make_mappings(material, build.workspace, draw_seed)
         writer = build.package()
-        stats, learnt = write_rage_tables(
-            writer, material, drop_negatives(material, mappings), draw_seed
-        )
-        if "embedder" in models and sources.vectors is None:
-            learnt["libraries"] = _libraries()
+        tables = drop_negatives(material, made.tables)
+        stats, learnt = write_rage_tables(writer, material, tables, draw_seed)
+        if not recipe.hidden:  # that only mined passages have a cosine would tell them apart
+            write_cosines(writer, made.cosines, tables)
         return build.finish(
-            draft, writer, stats, sources=material.infos, models=sources.models | models, **learnt
-        )
+            draft, writer, stats, sources=material.infos, models=sources.models | made.models,
+            computed=made.computed and {**made.computed, "libraries": _libraries()}, **learnt,
+        )  # fmt: skip
 
 
 def _dropping(recipe: RageRecipe) -> list[DropNegatives]:
@@ -88,6 +86,15 @@ def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
     for drop in _dropping(material.recipe):
         mappings = drop(material, mappings)
     return mappings
+
+
+def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:
+    """Write how near the mined passages are, of those that are still negatives."""
+    kept = set(rows_of(mappings[SEEMINGLY_RELEVANT], "query-id", "corpus-id"))
+    pairs = rows_of(cosines, "query-id", "corpus-id")
+    still = cosines.filter(pa.array([pair in kept for pair in pairs], pa.bool_()))
+    if still.num_rows:
+        writer.add("cosines", SEEMINGLY_RELEVANT, still)
 
 
 def write_rage_tables(
@@ -108,10 +115,12 @@ def write_rage_tables(
             all that the mixture names, others what each query has.
     """
     recipe, n = material.recipe, material.queries.num_rows
-    pool = None
     if recipe.corpus == "pool":
         pool = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    writer.note("corpus", "corpus", copy_corpus(writer.folder, material.corpus, pool))
+        files = copy_corpus(writer.folder, material.corpus, pool)
+    else:
+        files = link_corpus(writer.folder, material.corpus)
+    writer.note("corpus", "corpus", files)
     writer.add("queries", "queries", material.queries.cast(QUERIES))
     stats: Stats = {"queries": n, **corpus_stats(writer.folder)}
     pools = Pools(material.ids)

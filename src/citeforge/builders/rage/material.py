@@ -11,7 +11,6 @@ from citeforge.builders.rage.exclusions import Exclusions, find_exclusions, shor
 from citeforge.builders.rage.sources import RageSources
 from citeforge.builders.stages.build import Workspace
 from citeforge.builders.stages.corpus import write_corpus
-from citeforge.builders.stages.shards import ShardFolder
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.io.corpus import find_rows
 from citeforge.engines.io.tables import rows_with, shard_paths
@@ -128,8 +127,7 @@ def read_material(sources: RageSources, place: Workspace) -> Material:
         queries = rows_with(queries, "_id", sample)
     relevant = rows_with(relevant, "query-id", queries["_id"]).combine_chunks()
     gold = rows_with(source.gold(), "query_id", queries["_id"]).combine_chunks()
-    with place.alone("corpus"):
-        infos, folder = _corpus(sources, place)
+    infos, folder = _corpus(sources, place)
     corpus = shard_paths(folder, "corpus")
     return Material(sources, queries.combine_chunks(), relevant, gold, counts, infos, corpus)
 
@@ -159,7 +157,7 @@ def _require_relevant(
 
 
 def _corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], Path]:
-    infos, recipe, shards = sources.infos(), sources.recipe, sources.run.from_shards
+    infos, recipe = sources.infos(), sources.recipe
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],
         "skip_empty": recipe.skip_empty,
@@ -167,12 +165,10 @@ def _corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], P
         "extra_prefix": recipe.extra_prefix,
         "citeforge": __version__,
     }
-    for folder in [place] if shards is None else [ShardFolder(shards), place]:
-        record = folder.finished("corpus", key)
-        if record is not None:
-            for info, counts in zip(infos, record["counts"], strict=True):
-                info.counts.update(counts)
-            return infos, folder.stage("corpus")
+    if (record := place.finished("corpus", key)) is not None:
+        for info, counts in zip(infos, record["counts"], strict=True):
+            info.counts.update(counts)
+        return infos, place.stage("corpus")
     files = write_corpus(sources.source, sources.extra, place.start("corpus"), recipe.extra_prefix)
     infos = sources.infos()
     place.finish("corpus", key, files, {"counts": [i.counts for i in infos]})

@@ -1,7 +1,7 @@
 """Mining of seemingly relevant and irrelevant passages (RAGE, section 3.1)."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -13,14 +13,19 @@ from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import find_rows, names_at
 from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.search.two_stage import NOBODY, ExactSearch, TwoStageSearch
+from citeforge.engines.search.certain import TIE, CertainSearch, best_first, undecided
 from citeforge.schemas.recipes.rage import Mining
 
-_RESERVE_NOMINATIONS = 6
+_RESERVE_NOMINATIONS = 32
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
 
 _MATRIX_ENTRIES = 1 << 23
 """Entries of a nomination matrix (queries times k) that are held at once."""
+
+_SKIPPED, _CHOSEN, _OTHER = range(3)
+"""Classes of candidates: nearer than what is wanted, wanted, and farther."""
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -29,9 +34,9 @@ class Mined:
 
     Attributes:
         position: in the corpus.
-        score: cosine, rounded to 6 decimals.
-        rank: 1-based among the query's candidates, those passed over included; 0 where nobody
-            ranked it, and the score says nothing.
+        score: cosine as far as it is known, or the score of somebody's ranking.
+        rank: 1-based among the query's candidates by that score, those passed over included; 0
+            where nobody ranked it, and the score says nothing.
     """
 
     position: int
@@ -44,147 +49,220 @@ class _Chosen:
     """What a query is given.
 
     Attributes:
-        passages: nearest first.
+        passages: in the order of the corpus.
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
-        certain: whether no other passage can belong among them.
-        stands: margin of rough scores below which that holds; infinite where it is proof.
+        least: what the farthest of the passages scores at least; -inf where too few were found.
+        is_open: candidates to make out better, as indices.
+        is_limit_open: whether relevant passages, which limits come from, are to be made out better.
     """
 
-    passages: list[Mined] = field(default_factory=list)
-    dropped: Counter[int] = field(default_factory=Counter)
-    above: Counter[str] = field(default_factory=Counter)
-    certain: bool = True
-    stands: float = np.inf
+    passages: list[Mined]
+    dropped: Counter[int]
+    above: Counter[str]
+    least: float
+    is_open: npt.NDArray[np.int64]
+    is_limit_open: bool
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Candidates of some queries, ordered by query.
+
+    Attributes:
+        rows: the query of each.
+        positions: its place in the corpus.
+        places: its id among their ids, which breaks ties.
+        verdicts: on its text.
+    """
+
+    rows: npt.NDArray[np.int64]
+    positions: npt.NDArray[np.int64]
+    places: npt.NDArray[np.int64]
+    verdicts: npt.NDArray[np.int8]
 
 
 class SeeminglyRelevant:
     """Finds the nearest non-relevant passages of every query.
 
+    Which passages these are does not depend on what vectors were computed in: where bounds of
+    cosines leave it open, the passages concerned are embedded in finer numbers.
+
     Attributes:
         dropped: verdicts on candidates that were passed over for their text.
         above: option that sets a limit to candidates that were passed over for a score above it.
-        n_measured: queries whose lists a measured margin settled, where not all was embedded
-            exactly.
-        n_unsettled: queries that nominations of no depth settled.
     """
 
-    def __init__(self, search: ExactSearch | TwoStageSearch, exclusions: Exclusions) -> None:
+    def __init__(self, search: CertainSearch, exclusions: Exclusions) -> None:
         self.search, self.exclusions = search, exclusions
         self.mining = exclusions.mining
         self.n_queries = len(exclusions.relevant)
-        self.n_measured = self.n_unsettled = 0
-        self._least = np.full(self.n_queries, -np.inf)
         self.dropped: Counter[int] = Counter()
-        self._ceiling = self._ceilings()
-        self.above = Counter(dict.fromkeys(self._ceiling, 0))
-
-    def _ceilings(self) -> dict[str, npt.NDArray[np.float64]]:
-        """Option to the highest score that it allows to a candidate of each query."""
-        n = self.n_queries
-        ceilings: dict[str, npt.NDArray[np.float64]] = {}
-        if self.mining.max_score is not None:
-            ceilings["--max-score"] = np.full(n, self.mining.max_score)
-        relevant = self.exclusions.relevant
-        share = self.mining.relative_margin
-        if self.mining.margin is not None or share is not None:
-            rows = np.repeat(np.arange(n), [len(r) for r in relevant])
-            positions = np.array([p for r in relevant for p in r], np.int64)
-            best = np.full(n, -np.inf)
-            np.maximum.at(best, rows, self.search.rescore(rows, positions))
-            finite = np.isfinite(best)  # without a relevant passage there is nothing to compare to
-            best = np.where(finite, best, 0.0)
-            if self.mining.margin is not None:
-                limit = np.where(finite, np.round(best - self.mining.margin, 6), np.inf)
-                ceilings["--margin"] = limit
-            if share is not None:
-                # A share of a negative score would be above it.
-                limit = np.where(finite, np.round(best - (1 - share) * np.abs(best), 6), np.inf)
-                ceilings["--relative-margin"] = limit
-        return ceilings
+        self.above = Counter(dict.fromkeys(self._limits(np.empty(0, np.int64)), 0))
 
     def mine(self) -> list[list[Mined]]:
-        """Up to ``mining.seemingly_relevant`` passages for each query, nearest first."""
-        results: list[_Chosen] = [_Chosen() for _ in range(self.n_queries)]
-        open_rows = np.arange(self.n_queries)
+        """Up to ``mining.seemingly_relevant`` passages of each query, in the corpus's order."""
+        results: dict[int, _Chosen] = {}
+        every = np.arange(self.n_queries)
+        open_rows = every if self.mining.seemingly_relevant else every[:0]
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = nominations(self.mining) + extra
-        while len(open_rows) and self.mining.seemingly_relevant:
-            k = min(k, self.search.size)
-            undecided = []
+        while len(open_rows):
+            k, bounds = min(k, self.search.size), self.search.bounds.copy()
             step = max(1, _MATRIX_ENTRIES // k)
-            for start in range(0, len(open_rows), step):
-                rows = open_rows[start : start + step]
-                undecided.extend(self._search(rows, k, results))
-            # A list that stood by a margin is looked at again when more than that was seen.
-            fallen = [r for r, c in enumerate(results) if c.stands <= self.search.margin]
-            open_rows = np.union1d(undecided, fallen).astype(np.int64)
-            if not self.search.is_deepest(k):
-                k *= 4
-        for each in results:
-            self.dropped += each.dropped
-            self.above.update(each.above)
-            self.n_measured += each.certain and each.stands < np.inf
-            self.n_unsettled += not each.certain
-        return [each.passages for each in results]
+            undecided = [
+                row
+                for start in range(0, len(open_rows), step)
+                for row in self._settle(open_rows[start : start + step], k, results)
+            ]
+            # Lists stand by the bounds: where these have grown, all are looked at again.
+            grown = bool((self.search.bounds > bounds).any())
+            open_rows = every if grown else np.array(undecided, np.int64)
+            k *= 4
+        for chosen in results.values():
+            self.dropped += chosen.dropped
+            self.above.update(chosen.above)
+        return [results[row].passages if row in results else [] for row in every.tolist()]
 
-    def _search(self, rows: npt.NDArray[np.int64], k: int, results: list[_Chosen]) -> list[int]:
+    def _settle(
+        self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _Chosen]
+    ) -> list[int]:
         """Settle what k nominations can settle; returns the rows that need more."""
-        bounds, positions = self.search.retrieve_candidates(rows, k, self._least[rows])
+        others, nominated = self.search.nominate(rows, k)
+        pairs = self._pairs(rows, nominated)
+        todo = rows
+        while len(todo):
+            still_open, refine_rows, refine_positions = [], [], []
+            start, end = np.searchsorted(pairs.rows, [todo, todo + 1])
+            of_todo = np.concatenate([np.arange(*ends) for ends in zip(start, end, strict=True)])
+            known = self.search.scores(pairs.rows[of_todo], pairs.positions[of_todo])
+            limits = self._limits(todo)
+            at = 0
+            for i, row in enumerate(todo.tolist()):
+                mine = of_todo[at : at + end[i] - start[i]]
+                scores, bounds = (values[at : at + len(mine)] for values in known)
+                at += len(mine)
+                limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
+                chosen = results[row] = self._choose(mine, pairs, scores, bounds, limits_of)
+                if len(chosen.is_open) or chosen.is_limit_open:
+                    still_open.append(row)
+                    refine_rows += [row] * len(chosen.is_open)
+                    refine_positions += pairs.positions[chosen.is_open].tolist()
+                    if chosen.is_limit_open:
+                        relevant = self.exclusions.relevant[row]
+                        refine_rows += [row] * len(relevant)
+                        refine_positions += relevant
+            if still_open:
+                before = self.search.bounds.copy()
+                self.search.refine(
+                    np.array(refine_rows, np.int64), np.array(refine_positions, np.int64)
+                )
+                grown = bool((self.search.bounds > before).any())
+                todo = rows if grown else np.array(still_open, np.int64)
+            else:
+                todo = rows[:0]
+        margin = self.search.bounds[0]
+        return [
+            row
+            for i, row in enumerate(rows.tolist())
+            if others[i] > -np.inf and results[row].least <= others[i] + margin
+        ]
+
+    def _pairs(self, rows: npt.NDArray[np.int64], nominated: npt.NDArray[np.int64]) -> _Pairs:
+        forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
-            for row, candidates in zip(rows.tolist(), positions.tolist(), strict=True)
+            for row, candidates in zip(rows.tolist(), nominated.tolist(), strict=True)
             for position in candidates
-            if position != NOBODY and position not in self.exclusions.forbidden[row]
+            if position not in forbidden[row]
         ]
-        pair_rows, pair_positions = np.array(pairs, np.int64).reshape(-1, 2).T
-        exact = self.search.rescore(pair_rows, pair_positions)
-        verdicts = self.exclusions.verdicts(pair_rows, pair_positions)
-        _, places = names_at(self.exclusions.corpus, pair_positions)
-        order = np.lexsort((places, -exact, pair_rows))
-        ends = np.searchsorted(pair_rows[order], np.append(rows, rows[-1] + 1))
-        undecided = []
-        for i, row in enumerate(rows.tolist()):
-            mine = order[ends[i] : ends[i + 1]]
-            result = self._choose(row, mine, pair_positions, exact, verdicts)
-            whole = len(result.passages) == self.mining.seemingly_relevant
-            last = result.passages[-1].score if whole else -np.inf
-            # What scores above all that was not scored is certain.
-            result.certain = bool(bounds[i] < last or bounds[i] == -np.inf)
-            if result.certain and self.search.quantized:
-                result.stands = float(self.search.margin + last - bounds[i])
-            if result.certain or self.search.is_deepest(k):
-                results[row] = result
-            else:
-                undecided.append(row)
-            self._least[row] = last
-        return undecided
+        pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
+        verdicts = self.exclusions.verdicts(pair_rows, positions)
+        return _Pairs(
+            pair_rows, positions, names_at(self.exclusions.corpus, positions)[1], verdicts
+        )
+
+    def _limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
+        """Option to the highest score that it allows a candidate of each query: least, and most,
+        that this may be."""
+        mining, n = self.mining, len(rows)
+        limits: dict[str, tuple[Floats, Floats]] = {}
+        if mining.max_score is not None:
+            limits["--max-score"] = np.full(n, mining.max_score), np.full(n, mining.max_score)
+        if mining.margin is None and mining.relative_margin is None:
+            return limits
+        relevant = [self.exclusions.relevant[row] for row in rows.tolist()]
+        places = np.repeat(np.arange(n), [len(r) for r in relevant])
+        positions = np.array([p for r in relevant for p in r], np.int64)
+        scores, bounds = self.search.scores(rows[places], positions)
+        # Without a relevant passage there is nothing to compare to.
+        best = np.full((2, n), -np.inf)
+        np.maximum.at(best[0], places, scores - bounds)
+        np.maximum.at(best[1], places, scores + bounds)
+        best[np.isinf(best)] = np.inf
+        if (margin := mining.margin) is not None:
+            limits["--margin"] = best[0] - margin, best[1] - margin
+        if (share := mining.relative_margin) is not None:
+            # A share of a negative score would be above it.
+            finite = np.where(np.isfinite(best), best, 0)
+            low, high = np.where(np.isfinite(best), finite - (1 - share) * np.abs(finite), np.inf)
+            limits["--relative-margin"] = low, high
+        return limits
 
     def _choose(
         self,
-        row: int,
-        order: npt.NDArray[np.int64],
-        positions: npt.NDArray[np.int64],
-        exact: npt.NDArray[np.float64],
-        verdicts: npt.NDArray[np.int8],
+        mine: npt.NDArray[np.int64],
+        pairs: _Pairs,
+        scores: Floats,
+        bounds: Floats,
+        limits: dict[str, tuple[float, float]],
     ) -> _Chosen:
-        """The query's passages among those scored."""
-        result = _Chosen()
-        for rank, i in enumerate(order.tolist(), 1):
-            score = float(exact[i])
-            if rank <= self.mining.skip_top:
+        """A query's passages among its candidates, and what is still open of them."""
+        order = best_first(scores, pairs.places[mine])
+        low, high = scores - bounds, scores + bounds
+        classes = np.full(len(mine), _OTHER)
+        classes[order[: self.mining.skip_top]] = _SKIPPED
+        fitting, dropped, above, number = [], Counter[int](), Counter[str](), 0
+        near_limit = np.zeros(len(mine), np.bool_)
+        counting = True
+        for i in order[self.mining.skip_top :].tolist():
+            option = None
+            for name, (least, most) in limits.items():
+                if low[i] <= most + TIE and high[i] >= least - TIE and (most > least or bounds[i]):
+                    near_limit[i] = True
+                if option is None and scores[i] > (least + most) / 2 + TIE:
+                    option = name
+            if option is not None or pairs.verdicts[mine[i]] != FINE:
+                if counting and option is not None:
+                    above[option] += 1
+                elif counting:
+                    dropped[int(pairs.verdicts[mine[i]])] += 1
                 continue
-            option = next((o for o, limit in self._ceiling.items() if score > limit[row]), None)
-            if option is not None:
-                result.above[option] += 1
-                continue
-            if verdicts[i] != FINE:
-                result.dropped[int(verdicts[i])] += 1
-                continue
-            result.passages.append(Mined(int(positions[i]), score, rank))
-            if len(result.passages) == self.mining.seemingly_relevant:
-                break
-        return result
+            fitting.append(i)
+            number += number < self.mining.seemingly_relevant
+            counting = len(fitting) < self.mining.seemingly_relevant
+        chosen = np.array(fitting[:number], np.int64)
+        classes[chosen] = _CHOSEN
+        whole = number == self.mining.seemingly_relevant
+        least = float(low[chosen].min()) if whole else -np.inf
+        compared = np.array(fitting, np.int64)
+        is_open = np.zeros(len(mine), np.bool_)
+        is_open[compared] = undecided(low[compared], high[compared], classes[compared])
+        if self.mining.skip_top:
+            is_open |= undecided(low, high, np.minimum(classes, _CHOSEN))
+        near_limit &= high >= least  # what is farther than all chosen ones does not matter
+        is_open |= near_limit & (bounds > 0)
+        wide = max((m - e for e, m in limits.values()), default=0) / 2 if near_limit.any() else 0
+        # What is known least is made out first: it may be all that the others overlap with.
+        widest = max(wide, bounds[is_open].max(initial=0))
+        is_open &= bounds >= widest
+        ranks = np.empty(len(mine), np.int64)
+        ranks[order] = np.arange(1, len(mine) + 1)
+        passages = [
+            Mined(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
+            for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
+        ]
+        return _Chosen(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
 
 
 def nominations(mining: Mining) -> int:
@@ -256,7 +334,7 @@ def draw_irrelevant(
     drawn: list[list[Mined]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
     open_rows = list(range(len(query_ids)))
-    ask = 2 * number + _RESERVE_NOMINATIONS if exclusions.reads_texts else number
+    ask = 2 * number + 6 if exclusions.reads_texts else number
     while open_rows and number:
         candidates = []
         for row in open_rows:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,7 @@ import pyarrow as pa
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
 from citeforge.builders.stages.build import Workspace
-from citeforge.builders.stages.embedding import CorpusEmbedding, Embedded, from_others
-from citeforge.builders.stages.shards import EMBEDDINGS, from_shards, merged
+from citeforge.builders.stages.embedding import corpus_model, given_search
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.io.corpus import names_at
 from citeforge.engines.io.tables import (
@@ -24,10 +24,15 @@ from citeforge.engines.io.tables import (
 )
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
-from citeforge.engines.runner import make_runner
-from citeforge.engines.search.two_stage import ExactSearch, TwoStageSearch
+from citeforge.engines.search.certain import CertainSearch
 from citeforge.schemas.benchmarks.manifest import COMPARED, FAR
-from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.benchmarks.tables import (
+    COSINES,
+    IRRELEVANT,
+    MAPPING,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+)
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -37,10 +42,26 @@ _QUERIES_AT_ONCE = 1000
 """Queries whose cosines are held at once."""
 
 
-def make_mappings(
-    material: Material, place: Workspace, draw_seed: int
-) -> tuple[dict[str, pa.Table], Models]:
-    """Mapping tables by label, and the models that had a part in them.
+@dataclass(frozen=True)
+class MadeMappings:
+    """Passages of each query by label.
+
+    Attributes:
+        tables: label to rows, schema MAPPING.
+        models: those that had a part in it, by role.
+        cosines: of the seemingly relevant ones, as far as they are known, schema COSINES; empty
+            where nothing was mined by vectors.
+        computed: what vectors were computed in and by, and what that decided.
+    """
+
+    tables: dict[str, pa.Table]
+    models: Models = field(default_factory=dict)
+    cosines: pa.Table = field(default_factory=COSINES.empty_table)
+    computed: dict[str, Any] = field(default_factory=dict)
+
+
+def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
+    """The mappings of a build.
 
     Args:
         material: of the build.
@@ -56,25 +77,22 @@ def make_mappings(
     theirs = {} if sources.recipe.remine else sources.source.mined()
     positions = material.relevant_positions()
     if theirs:
-        return _source_mappings(material, theirs, positions, draw_seed), {}
-    models, candidates = _candidates(material, place)
-    embedded = candidates if isinstance(candidates, Embedded) else None
-    key = mining_key(material, embedded)
-    if "candidates" in models:
-        key["candidates"] = models["candidates"]
+        return MadeMappings(_source_mappings(material, theirs, positions, draw_seed))
+    models, rankings = _candidates(material)
+    key = _mining_key(material, models)
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
     record = place.finished("mapping", drawn)
     if record is None:
-        files, record = _mine(material, place, key, candidates, positions, draw_seed)
+        files, record = _mine(material, place, rankings, positions, draw_seed)
         place.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
-    if embedded is not None and embedded.first_stage:
-        models["nominator"] = {**embedded.first_stage, **record["measured"]}
+    folder = place.stage("mapping")
     mined = {
-        label: read_table(shard_paths(place.stage("mapping"), label), MAPPING)
+        label: read_table(shard_paths(folder, label), MAPPING)
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
     }
-    return {RELEVANT: material.relevant, **mined}, models
+    cosines = read_table(shard_paths(folder, "cosines"), COSINES)
+    return MadeMappings({RELEVANT: material.relevant, **mined}, models, cosines, record["computed"])
 
 
 def _source_mappings(
@@ -101,16 +119,14 @@ def _source_mappings(
     return tables
 
 
-def _candidates(material: Material, place: Workspace) -> tuple[Models, Embedded | Rankings | None]:
-    """What seemingly relevant passages come from, vectors or somebody's ranking, and what made it,
-    by role; None where there are to be no such passages."""
+def _candidates(material: Material) -> tuple[Models, Rankings | None]:
+    """What finds seemingly relevant passages, by role, and somebody's ranking; None where vectors
+    find them, or there are to be none."""
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
         return {}, None
     if recipe.candidates is None:
-        folder = material.sources.run.embeddings or place.stage(EMBEDDINGS)
-        models = {"embedder": material.sources.fingerprint()}
-        return models, make_vectors(material, folder)
+        return {"embedder": material.sources.fingerprint()}, None
     retriever = make_retriever(recipe.candidates, RetrieverSettings(material.corpus))
     texts = material.queries["text"].to_pylist()
     # All that a run, or BM25, has for the queries.
@@ -118,35 +134,14 @@ def _candidates(material: Material, place: Workspace) -> tuple[Models, Embedded 
     return {"candidates": retriever.identity()}, rankings
 
 
-def make_vectors(material: Material, folder: Path) -> Embedded:
-    """The vectors: of others, of shards, or made now.
-
-    Args:
-        material: of the build.
-        folder: where vectors are kept.
-
-    Raises:
-        InputError: vectors of others, or shards, are not of this build.
-    """
-    sources, recipe = material.sources, material.recipe
-    run, corpus = sources.run, material.corpus
-    rows, queries, shares = run.shard_rows, material.queries["text"], run.from_shards
-    if shares is not None:
-        return from_shards(shares, corpus, queries)
-    if sources.vectors is not None:
-        names = sources.source.queries()["_id"].to_pylist()
-        return from_others(sources.vectors, corpus, names, material.ids, folder, rows)
-    embedder, search = sources.embedder(), make_runner(run).first_stage(run.device)
-    work = CorpusEmbedding(embedder, corpus, folder, rows, recipe.seed, search)
-    return work.of(queries, recipe.mining)
-
-
-def mining_key(material: Material, embedded: Embedded | None) -> dict[str, Any]:
+def _mining_key(material: Material, models: Models) -> dict[str, Any]:
     """Everything that mining depends on."""
-    recipe = material.recipe
+    recipe, vectors = material.recipe, material.sources.vectors
     return {
-        "vectors": [] if embedded is None else embedded.key,
+        "vectors": None if vectors is None else [v.sha256 for v in vectors],
+        "models": models,
         "queries": material.ids,
+        "texts": material.queries["text"].to_pylist(),
         "relevant": material.relevant.to_pydict(),
         "gold": material.gold["aliases"].to_pylist(),
         "corpus": [i.files for i in material.infos],
@@ -159,40 +154,77 @@ def mining_key(material: Material, embedded: Embedded | None) -> dict[str, Any]:
 def _mine(
     material: Material,
     place: Workspace,
-    key: dict[str, Any],
-    candidates: Embedded | Rankings | None,
+    rankings: Rankings | None,
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw; the files of both tables with sha256, and what the stage records."""
-    ids, corpus = material.ids, material.corpus
+    """Mine and draw; the files of the tables with sha256, and what the stage records."""
+    ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
     mined: list[list[Mined]] = [[] for _ in ids]
-    measured: dict[str, Any] = {}
-    if isinstance(candidates, Embedded):
-        search = candidates.search()
+    cosines: list[list[Mined]] = mined
+    computed: dict[str, Any] = {}
+    if rankings is not None:
+        mined = mine_ranked(rankings, exclusions)
+    elif recipe.mining.seemingly_relevant:
+        search, computed = _search(material, place)
         miner = SeeminglyRelevant(search, exclusions)
-        shares = material.sources.run.from_shards
-        by_shares = None if shares is None else merged(shares, key, miner)
-        mined = miner.mine() if by_shares is None else by_shares
+        cosines = miner.mine()
+        # What is known of cosines depends on the processor, and stands in a table of its own.
+        mined = [[Mined(m.position) for m in row] for row in cosines]
         exclusions.note_dropped("seemingly relevant", miner.dropped)
         for option, n in miner.above.items():
             counts[f"seemingly relevant candidates dropped: above {option}"] = n
-        if isinstance(search, TwoStageSearch):
-            counts["passages embedded in float32"] = search.embedded
-            counts["queries settled by a measured margin, not by proof"] = miner.n_measured
-            counts["queries not settled by nominations of any depth"] = miner.n_unsettled
-            measured = {"margin": search.margin}
-        counts |= count_far(search, exclusions.relevant, mined, material.recipe.seed)
-    elif candidates is not None:
-        mined = mine_ranked(candidates, exclusions)
+        counts |= count_far(search, exclusions.relevant, cosines, recipe.seed)
+        computed |= _precision(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
     folder = place.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
     files |= write_table(folder, IRRELEVANT, mapping_table(corpus, ids, irrelevant))
+    files |= write_table(folder, "cosines", _cosine_table(corpus, ids, cosines))
     # In the order in which a resumed build reads it back.
-    return files, {"counts": dict(sorted(counts.items())), "measured": measured}
+    return files, {"counts": dict(sorted(counts.items())), "computed": computed}
+
+
+def _search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
+    """The search over all passages, and what its vectors are computed in and by."""
+    sources, queries = material.sources, material.queries["text"]
+    run, corpus = sources.run, material.corpus
+    folder = run.embeddings or place.stage("embeddings")
+    if sources.vectors is not None:
+        names = sources.source.queries()["_id"].to_pylist()
+        rows = run.shard_rows
+        return given_search(sources.vectors, corpus, names, material.ids, folder, rows), {}
+    model = corpus_model(sources.embedder(), corpus, len(queries), folder, run)
+    texts = pa.concat_arrays(queries.chunks)
+    material.counts.update(model.count_cut(texts))
+    return model.search(texts), model.computed()
+
+
+def _precision(search: CertainSearch) -> dict[str, Any]:
+    """How many passages finer numbers had to decide, and the bounds of the others."""
+    if len(search.bounds) == 1:
+        return {}
+    names = ("float64",) if len(search.bounds) == 2 else ("float32", "float64")
+    decided = zip(names, search.n_refined[1:], strict=True)
+    return {
+        "bounds": [float(b) for b in search.bounds],
+        **{f"passages decided in {name}": n for name, n in decided},
+    }
+
+
+def _cosine_table(
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
+) -> pa.Table:
+    """Schema COSINES, queries in order."""
+    flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
+    names, _ = names_at(corpus, np.array([one.position for _, one in flat], np.int64))
+    rows = [
+        (query, name, round(one.score, 6), one.rank)
+        for (query, one), name in zip(flat, names, strict=True)
+    ]
+    return table_of(rows, COSINES)
 
 
 def mapping_table(
@@ -209,7 +241,7 @@ def mapping_table(
 
 
 def count_far(
-    search: ExactSearch | TwoStageSearch,
+    search: CertainSearch,
     relevant: Sequence[Sequence[int]],
     mined: Sequence[Sequence[Mined]],
     seed: int,
@@ -235,10 +267,10 @@ def count_far(
     for start in range(0, len(rows_of_both), _QUERIES_AT_ONCE):
         rows = np.array(rows_of_both[start : start + _QUERIES_AT_ONCE], np.int64)
         pairs = np.repeat(rows, len(random)), np.tile(random, len(rows))
-        levels = np.median(search.rescore(*pairs).reshape(len(rows), -1), axis=1)
+        levels = np.median(search.scores(*pairs)[0].reshape(len(rows), -1), axis=1)
         positions = [np.array(relevant[row], np.int64) for row in rows]
         ends = np.cumsum([len(p) for p in positions])
-        scores = search.rescore(
+        scores, _ = search.scores(
             np.repeat(rows, np.diff(ends, prepend=0)), np.concatenate(positions)
         )
         for i, cosines in enumerate(np.split(scores, ends[:-1])):

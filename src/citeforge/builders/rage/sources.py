@@ -1,22 +1,19 @@
 """The sources of a RAGE build and what makes its vectors: all that its manifest says before there
 is a table."""
 
-import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from citeforge.builders.stages.build import Build, Workspace
-from citeforge.builders.stages.shards import vector_facts
-from citeforge.engines.embedding.embed import TransformerEmbedder
-from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.embedder import Embedder, model_of
 from citeforge.engines.embedding.precomputed import PrecomputedVectors, open_both
+from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.setup import judge_session, replay_store, run_embedder
 from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
@@ -24,9 +21,7 @@ from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.benchmarks.manifest import GrammarInfo, Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Chosen, checked
 from citeforge.schemas.recipes.records import RageRecipe, RunOptions
-from citeforge.schemas.version import __version__
 
 EmbedderMaker = Callable[[], Embedder]
 
@@ -35,58 +30,8 @@ def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
     """The embedder that a recipe names."""
     prefixes = None
     if recipe.query_prefix is not None or recipe.passage_prefix is not None:
-        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "")
-    return run_embedder(
-        recipe.embedder,
-        run,
-        revision=recipe.embedder_revision,
-        prefixes=prefixes,
-        compute=recipe.compute,
-    )
-
-
-def settle_compute(
-    recipe: RageRecipe,
-    run: RunOptions,
-    place: Workspace,
-    make: EmbedderMaker | None,
-    may_choose_int8: bool,
-) -> tuple[RageRecipe, Embedder | None]:
-    """The recipe with what is computed in (as it says, as begun, or as the processor can), and
-    the embedder, as far as one was made for that.
-
-    Raises:
-        UsageError: this machine cannot, or the embedder does not compute here.
-    """
-    if run.from_shards is not None:  # the processor that made them may be another
-        stored = vector_facts(run.from_shards).compute
-        if recipe.compute == "auto":
-            recipe = checked(RageRecipe, **{**recipe.model_dump(), "compute": stored})
-        return recipe, None
-    settled = recipe
-    if recipe.compute == "auto" and run.resume:
-        begun = place.begun()
-        if isinstance(begun, RageRecipe):
-            settled = recipe.model_copy(update={"compute": begun.compute})
-    embedder = recipe_embedder(settled, run) if make is None else make()
-    if (
-        make is None
-        and may_choose_int8
-        and settled.compute == "auto"
-        and isinstance(embedder, TransformerEmbedder)
-        and choose_compute("auto", run.device) == "int8"
-    ):
-        settled = recipe.model_copy(update={"compute": "int8"})
-        embedder = recipe_embedder(settled, run)
-    # Of the workers' processors where a runner embeds; what is served has none.
-    if (compute := getattr(embedder, "compute", None)) in get_args(Chosen):
-        return recipe.model_copy(update={"compute": compute}), embedder
-    if recipe.compute != "auto":
-        raise UsageError(
-            f"--compute {recipe.compute}: {recipe.embedder} does not compute here; leave it out",
-            code="option-without-effect",
-        )
-    return recipe, embedder
+        prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "", "given")
+    return run_embedder(recipe.embedder, run, revision=recipe.embedder_revision, prefixes=prefixes)
 
 
 @dataclass(frozen=True)
@@ -94,7 +39,7 @@ class RageSources:
     """What a build is made of.
 
     Attributes:
-        recipe: of the build, with what is computed in.
+        recipe: of the build.
         run: where and how.
         source: queries, judgements, gold and passages.
         extra: further passages to mine from.
@@ -156,21 +101,11 @@ class RageSources:
         return draft
 
     def fingerprint(self) -> dict[str, Any]:
-        """What the vectors depend on besides the texts; of shards, what they were made by."""
+        """What the lists depend on besides the texts: the model, or the vectors given."""
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
-        shards = self.run.from_shards
-        return self.embedder().fingerprint() if shards is None else vector_facts(shards).embedder
-
-    def shard_facts(self, without: Collection[str]) -> dict[str, Any]:
-        """What shards depend on: sources, and the recipe without some of its fields."""
-        config = json.loads(json.dumps(self.config()))
-        return {
-            "config": {name: value for name, value in config.items() if name not in without},
-            "sources": [[i.spec, i.files, i.revision] for i in self.infos()],
-            "citeforge": __version__,
-        }
+        return model_of(self.embedder().fingerprint())
 
 
 def open_sources(
@@ -178,20 +113,18 @@ def open_sources(
     run: RunOptions,
     place: Workspace,
     make: EmbedderMaker | None = None,
-    may_choose_int8: bool = True,
 ) -> RageSources:
-    """Open the sources of a build, and settle what is computed in.
+    """Open the sources of a build.
 
     Args:
         recipe: everything that the tables depend on.
         run: where and how.
         place: folder of the build.
         make: makes the embedder; None for the recipe's.
-        may_choose_int8: whether int8 is chosen where the processor is quicker by it.
 
     Raises:
         InputError: a source or a file of vectors is at fault.
-        UsageError: a judge of a source that has judgements, or numbers that cannot be computed in.
+        UsageError: a judge of a source that has judgements.
     """
     judge = _relevance_judge(recipe, run)
     identity = None if judge is None else judge.judge.identity()
@@ -211,18 +144,10 @@ def open_sources(
     vectors = None
     if recipe.vectors is not None and recipe.query_vectors is not None:
         vectors = open_both(recipe.vectors, recipe.query_vectors)
-    embeds = recipe.vectors is None and _mines_by_vectors(recipe, source)
-    settled, embedder = (
-        settle_compute(recipe, run, place, make, may_choose_int8) if embeds else (recipe, None)
-    )
-
-    @cache
-    def embedder_when_needed() -> Embedder:
-        if embedder is not None:
-            return embedder
-        return recipe_embedder(settled, run) if make is None else make()
-
-    return RageSources(settled, run, source, extra, vectors, embedder_when_needed, identity)
+    embedder = cache(make or partial(recipe_embedder, recipe, run))
+    if recipe.vectors is None and _mines_by_vectors(recipe, source):
+        embedder()  # whatever it lacks is said before any work
+    return RageSources(recipe, run, source, extra, vectors, embedder, identity)
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:

@@ -18,7 +18,7 @@ build takes a stage only when the key is the same, and a finished package only w
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ import msgspec
 from citeforge.builders.packaging.hiding import hide, secret_in
 from citeforge.builders.packaging.package import PackageWriter, safe_name
 from citeforge.builders.recipes.changes import recipe_of, require_same, require_same_choices
+from citeforge.engines.embedding.vectors import SUFFIX
 from citeforge.engines.io.files import (
     canonical_json,
     digest,
@@ -145,10 +146,6 @@ class Workspace:
         """Folder of a stage."""
         return self.root / name
 
-    def alone(self, name: str) -> AbstractContextManager[object]:
-        """While a stage is looked for and, if need be, made: the whole folder is ours anyway."""
-        return nullcontext()
-
     def finished(self, name: str, key: Any) -> dict[str, Any] | None:
         """What a finished stage recorded, if its key is ``key`` and its files are intact."""
         try:
@@ -207,7 +204,7 @@ def building(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
             yield Build(recipe, run, place)
         except Exception:
             # Finished work is worth resuming.
-            if not place.had_stages and not any(place.root.rglob("*.f16")):
+            if not place.had_stages and not any(place.root.rglob(f"*{SUFFIX}")):
                 place.clear()
             raise
         with storage_errors(place.out):

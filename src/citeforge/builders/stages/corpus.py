@@ -1,5 +1,7 @@
 """The corpus stage: passages of all sources, merged, as Parquet."""
 
+import os
+import shutil
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
@@ -10,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.corpus import find_rows
+from citeforge.engines.io.files import sha256_file, storage_errors
 from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.io.tables import TableWriter, iter_batches, rows_with, shard_paths
 from citeforge.ir_convert.source import Source
@@ -123,6 +126,27 @@ def copy_corpus(
     further = [] if extra is None else [extra]
     written = (batch.cast(CORPUS) for batch in chain(batches, further))
     return _written(folder / "corpus", written, "writing the corpus")
+
+
+def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
+    """Take the corpus of a stage into a package, without a second copy where the file system can.
+
+    Args:
+        folder: of the package.
+        corpus: files of the stage, which goes when the build ends.
+
+    Returns:
+        File names with sha256.
+    """
+    target = folder / "corpus"
+    with storage_errors(target):
+        target.mkdir(parents=True, exist_ok=True)
+        for path in corpus:
+            try:
+                os.link(path, target / path.name)
+            except OSError:  # a file system without links
+                shutil.copyfile(path, target / path.name)
+    return {path.name: sha256_file(path) for path in corpus}
 
 
 def _prefixed(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:

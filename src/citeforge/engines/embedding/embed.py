@@ -1,17 +1,19 @@
 """Embedders: what turns texts into unit vectors."""
 
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Embedder, Kind, Prefixes, Vectors, default_prefixes
-from citeforge.engines.io.files import sha256_file
+from citeforge.engines.embedding.embedder import Embedder, Kind, Vectors
+from citeforge.engines.embedding.prefixes import Prefixes, prefixes_of
+from citeforge.engines.io.files import read_json, sha256_file
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
@@ -34,6 +36,9 @@ DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH_SIZE = 32
+_DTYPES: dict[Chosen, str] = {
+    "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
+}  # fmt: skip
 Load = Callable[[Path, str], Any]
 """Loads the model of a folder on a device."""
 
@@ -45,11 +50,9 @@ class EmbedderSettings:
     Attributes:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
-        prefixes: put before queries and passages; None for those of the model family.
+        prefixes: put before queries and passages; None for the model's own, or its family's.
         options: how the endpoint of a served model is reached, and what runs a local one.
         store: where its answers are kept.
-        compute: numbers that a local model computes in; ``int8`` gives a
-            :class:`~citeforge.engines.embedding.embedder.Quantizable`.
     """
 
     revision: str | None = None
@@ -57,11 +60,6 @@ class EmbedderSettings:
     prefixes: Prefixes | None = None
     options: ClientOptions = field(default_factory=ClientOptions)
     store: ReplayStore | None = None
-    compute: Compute = "auto"
-
-    def prefixes_of(self, name: str) -> Prefixes:
-        """Those given, or those of the model's family."""
-        return self.prefixes if self.prefixes is not None else default_prefixes(name)
 
 
 def make_embedder(name: str, **settings: Any) -> Embedder:
@@ -74,7 +72,6 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
-        UsageError: int8 off the CPU.
     """
     return EMBEDDERS.make(name, EmbedderSettings(**settings))
 
@@ -83,7 +80,7 @@ def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """``offline``."""
     from citeforge.engines.embedding.minilm import load_minilm
 
-    return _run(OFFLINE, _offline_model, settings, load_minilm)
+    return LocalEmbedder(OFFLINE, _offline_model, _offline_model, settings, load_minilm)
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
@@ -96,34 +93,104 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
         raise expected("--embedder", CHOICES)(name)
     locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
-    return _run(name, locate, settings)
+    return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
 
 
-def _run(
-    name: str, locate: Callable[[], Located], settings: EmbedderSettings, load: Load | None = None
-) -> Embedder:
-    prefixes, device, compute = settings.prefixes_of(name), settings.device, settings.compute
-    make: Callable[[], Embedder] = partial(
-        TransformerEmbedder, name, locate, device, prefixes, compute, load
-    )
-    if compute == "int8":
-        make = partial(_quantizable, name, locate, device, prefixes)
-    return settings.options.runner.embedder(make, prefixes, device, compute)
+class LocalEmbedder:
+    """A model that computes here, or where a runner computes, in any kind of numbers.
+
+    Attributes:
+        name: as the user gave it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        locate: Callable[[], Located],
+        locate_tokenizer: Callable[[], Located],
+        settings: EmbedderSettings,
+        load: Load | None = None,
+    ) -> None:
+        """Take what the model is found and made by.
+
+        Args:
+            name: of the model.
+            locate: finds its files.
+            locate_tokenizer: likewise without the weights, for a model that computes elsewhere.
+            settings: device, prefixes and runner.
+            load: loads it; None for sentence-transformers.
+        """
+        self.name = name
+        self._locate, self._locate_tokenizer = locate, locate_tokenizer
+        self._settings, self._load = settings, load
+        self.at = cache(self._at)
+
+    def _at(self, compute: Compute) -> Embedder:
+        """The model in some kind of numbers; see ``Refinable``."""
+        device, given = self._settings.device, self._settings.prefixes
+        make: Callable[[], Embedder] = partial(
+            TransformerEmbedder, self.name, self._locate, device, given, compute, self._load
+        )
+        if compute == "int8":
+            make = partial(_quantizable, self.name, self._locate, device, given)
+        return self._settings.options.runner.embedder(make, device, compute)
+
+    def fingerprint(self) -> dict[str, Any]:
+        return self.at("fp32").fingerprint()
+
+    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+        return self.at("fp32").encode(texts, kind)
+
+    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+        """Texts that have more tokens than the model reads; see ``Refinable``."""
+        folder = self._locate_tokenizer().folder
+        limit = _most_tokens(folder)
+        if limit is None or not (folder / "tokenizer.json").is_file():
+            return None
+        from tokenizers import Tokenizer
+
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        prefix = (self._settings.prefixes or prefixes_of(self.name, folder)).of(kind)
+        n_cut = 0
+        for piece in texts:
+            # A token is a byte at least.
+            long = [t for t in piece.to_pylist() if len(prefix) + 4 * len(t) + 4 > limit]
+            encodings = tokenizer.encode_batch([prefix + text for text in long])
+            n_cut += sum(len(encoding) > limit for encoding in encodings)
+        return n_cut, limit
+
+
+def _most_tokens(folder: Path) -> int | None:
+    """Tokens that a sentence-transformers model reads of a text; None where no file says so."""
+    limits = {
+        "sentence_bert_config.json": "max_seq_length",
+        "tokenizer_config.json": "model_max_length",
+        "config.json": "max_position_embeddings",
+    }
+    found = []
+    for file, name in limits.items():
+        content = read_json(folder / file) if (folder / file).is_file() else {}
+        value = content.get(name) if isinstance(content, dict) else None
+        if isinstance(value, (int, float)) and 0 < value < 1e9:
+            if file == "sentence_bert_config.json":
+                return int(value)
+            found.append(int(value))
+    return min(found, default=None)
 
 
 def _quantizable(
-    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes
+    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes | None
 ) -> Embedder:
     return require_openvino(device, "--compute int8").embedder(name, locate, prefixes)
 
 
 class TransformerEmbedder:
-    """Any sentence-transformers model.
+    """Any sentence-transformers model, in one kind of numbers.
 
-    Texts are sorted by length and cut into batches at fixed places, because a bfloat16 vector
-    depends on its batch. Each batch is computed on one thread: the same list of texts gives the
-    same bytes, whatever the number of threads. bfloat16 is used where the processor computes in it
-    (2 to 3 times faster here), float32 elsewhere.
+    Texts are sorted by length and cut into batches, each of which is computed on one thread: many
+    small products on one thread each take less time than one after another on all.
     """
 
     batch_size = BATCH_SIZE
@@ -133,14 +200,14 @@ class TransformerEmbedder:
         name: str,
         locate: Callable[[], Located],
         device: str,
-        prefixes: Prefixes,
-        compute: Compute = "auto",
+        prefixes: Prefixes | None = None,
+        compute: Compute = "fp32",
         load: Load | None = None,
     ) -> None:
         self.name = name
-        self.prefixes = prefixes
         self._locate = locate
         self._device = device
+        self._prefixes = prefixes
         self._compute = compute
         self._load = load or _load_any
 
@@ -149,31 +216,37 @@ class TransformerEmbedder:
         return self._locate()
 
     @cached_property
+    def prefixes(self) -> Prefixes:
+        """Those given, or those of the model."""
+        return self._prefixes or prefixes_of(self.name, self._located.folder)
+
+    @cached_property
     def device(self) -> str:
-        """Device that computes."""
-        return device_of(self._device)
+        """Device that computes; Apple's has no float64."""
+        device = device_of(self._device)
+        return "cpu" if device == "mps" and self._compute == "fp64" else device
 
     @cached_property
     def compute(self) -> Chosen:
-        """``fp32`` or ``bf16``."""
+        """What it computes in: ``fp32``, ``bf16`` or ``fp64``."""
         if self._compute == "auto":
             return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
         return choose_compute(self._compute, self.device)
-
-    @cached_property
-    def dtype(self) -> str:
-        """``bfloat16`` or ``float32``."""
-        return {"fp32": "float32", "bf16": "bfloat16", "int8": "int8"}[self.compute]
 
     def fingerprint(self) -> dict[str, Any]:
         return {
             "name": model_title(self.name),
             **self._located.identity,
-            "dtype": self.dtype,
+            **self.prefixes.facts(),
+            "computed": self.computed(),
+        }
+
+    def computed(self) -> dict[str, Any]:
+        """What vectors are computed in and by."""
+        return {
+            "dtype": _DTYPES[self.compute],
             "device": self.device.split(":")[0],
             "batch_size": self.batch_size,
-            "query_prefix": self.prefixes.query,
-            "passage_prefix": self.prefixes.passage,
         }
 
     @cached_property
@@ -183,7 +256,7 @@ class TransformerEmbedder:
         allowed = f"a model folder or Hub id, or --embedder {OFFLINE}"
         with loading_errors("is not a sentence-transformers model", self.name, allowed):
             model = self._load(self._located.folder, self.device)
-        return model.to(torch.bfloat16 if self.dtype == "bfloat16" else torch.float32).eval()
+        return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         return self.encode_watched(texts, kind, lambda *_: None)
@@ -202,7 +275,7 @@ class TransformerEmbedder:
         results = one_thread_each(self._embed_batch, tokens, self.device)
         for rows, unit in zip(batches, results, strict=True):
             if vectors is None:
-                vectors = np.empty((len(texts), unit.shape[1]), np.float32)
+                vectors = np.empty((len(texts), unit.shape[1]), unit.dtype)
             vectors[rows] = unit
             advance(len(rows))
         assert vectors is not None
@@ -239,8 +312,9 @@ class TransformerEmbedder:
 
         with torch.inference_mode():
             placed = {name: values.to(self.device) for name, values in features.items()}
-            output = self._model(placed)["sentence_embedding"].float()
-            unit: Vectors = torch.nn.functional.normalize(output, dim=1).cpu().numpy()
+            output = self._model(placed)["sentence_embedding"]
+            wide = output if output.dtype == torch.float64 else output.float()
+            unit: Vectors = torch.nn.functional.normalize(wide, dim=1).cpu().numpy()
         return unit
 
 

@@ -1,11 +1,14 @@
 """What every embedder offers."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.schemas.recipes.base import Compute
 
 Kind = Literal["query", "passage"]
 Vectors = npt.NDArray[np.float32]
@@ -18,12 +21,41 @@ class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """Everything that a vector depends on besides its text and its batch."""
+        """Everything that a vector depends on besides its text and its batch.
+
+        What it is computed in and by stands under ``computed``; all else makes the model, and the
+        vectors that exact arithmetic would give.
+        """
         ...
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
         """Unit vectors, shape (n texts, dimension), one row a text, in order."""
         ...
+
+
+@runtime_checkable
+class Refinable(Embedder, Protocol):
+    """An embedder whose model computes in several kinds of numbers, float32 unless asked."""
+
+    def at(self, compute: Compute) -> Embedder:
+        """The same model in other numbers.
+
+        Args:
+            compute: ``auto`` for what is quick where it runs.
+
+        Raises:
+            UsageError: the device cannot compute in them.
+        """
+        ...
+
+    def count_cut(self, texts: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+        """(Texts longer than the model reads, tokens that it reads); None where nobody can say."""
+        ...
+
+
+def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
+    """What a fingerprint says of the model, without what it is computed in and by."""
+    return {name: value for name, value in fingerprint.items() if name != "computed"}
 
 
 @dataclass(frozen=True)
@@ -67,22 +99,3 @@ class Quantizable(Embedder, Protocol):
             calibration: passages to calibrate it on.
         """
         ...
-
-
-@dataclass(frozen=True)
-class Prefixes:
-    """What a model wants in front of its texts (e5: ``query: `` and ``passage: ``)."""
-
-    query: str = ""
-    passage: str = ""
-
-    def of(self, kind: Kind) -> str:
-        """The prefix of queries or of passages."""
-        return {"query": self.query, "passage": self.passage}[kind]
-
-
-def default_prefixes(name: str) -> Prefixes:
-    """Prefixes that a model family was trained with (Wang et al. 2024, section 3, for e5)."""
-    if "e5-" in name.lower() and "mistral" not in name.lower():
-        return Prefixes("query: ", "passage: ")
-    return Prefixes()

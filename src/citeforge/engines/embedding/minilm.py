@@ -71,8 +71,9 @@ class MiniLmEncoder:
         for layer in range(LAYERS):
             hidden = self._layer(f"encoder.layer.{layer}", hidden, mask)
         weights = present.unsqueeze(-1).to(hidden.dtype)
-        total = (hidden * weights).sum(dim=1, dtype=torch.float32)
-        count = weights.sum(dim=1, dtype=torch.float32).clamp(min=1e-9)
+        wide = torch.promote_types(hidden.dtype, torch.float32)
+        total = (hidden * weights).sum(dim=1, dtype=wide)
+        count = weights.sum(dim=1, dtype=wide).clamp(min=1e-9)
         return {"sentence_embedding": normalize((total / count).to(hidden.dtype), dim=1)}
 
     def _embed_tokens(self, ids: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from citeforge.engines.embedding.vectors import VectorShard, keep_shard
+from citeforge.engines.embedding.vectors import SUFFIX, VectorShard, keep_shard
 from citeforge.engines.io.files import digest, digest_folder, sha256_file
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.io.tables import iter_batches, parquet_errors, read_schema
@@ -216,7 +216,7 @@ def passage_shards(
 ) -> list[VectorShard]:
     """Vectors of a corpus as shards.
 
-    float16 in a .npy file is taken where it lies; all else is written as float16.
+    float16 and float32 in a .npy file are taken where they lie; all else is written as float32.
 
     Args:
         source: the vectors.
@@ -240,10 +240,9 @@ def passage_shards(
             _refuse_ids(source, start, theirs, names)
         _check(source, vectors, start, names)
         key = digest({"given": source.sha256, "rows": [start, start + n]})
-        path = folder / f"passages-{number:05d}.f16"
+        path = folder / f"passages-{number:05d}{SUFFIX}"
         shards.append(
-            _in_place(source, start, n, key)
-            or keep_shard(path, _unit(vectors), key, {"given": source.sha256})
+            _in_place(source, start, n, key) or keep_shard(path, _unit(vectors), key, source.sha256)
         )
         start += n
         advance(n)
@@ -380,11 +379,11 @@ def _matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matri
 
 
 def _in_place(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
-    """Rows where they lie, if they can be read there: float16, in one .npy file."""
+    """Rows where they lie, if they can be read there: float16 or float32, in one .npy file."""
     for path in source.files if not source.has_ids else ():
         matrix = _npy(path)
-        if start >= 0 and start + n <= len(matrix) and matrix.dtype == np.dtype("<f2"):
+        if start >= 0 and start + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):
             at = matrix.offset + start * matrix.strides[0]
-            return VectorShard(path, n, source.dimension, key, at)
+            return VectorShard(path, n, source.dimension, key, at, matrix.dtype.str)
         start -= len(matrix)
     return None

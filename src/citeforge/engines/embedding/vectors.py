@@ -1,4 +1,4 @@
-"""Vectors on disk: float16 shards, each with a marker that says what it was made from."""
+"""Vectors on disk: shards of them, each with a marker that says what it was made from."""
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,8 +25,10 @@ from citeforge.engines.io.tables import regroup
 from citeforge.schemas.errors import FailuresError, InputError
 
 SHARD_ROWS = 8192
-PLURALS: dict[Kind, str] = {"passage": "passages", "query": "queries"}
-"""First part of the names of shards."""
+SUFFIX = ".vectors"
+_FORMATS = {"bfloat16": "<f2", "int8": "<f2", "float64": "<f8"}
+"""What vectors are computed in to how they are stored, float32 where nothing is said: float16 errs
+less than bfloat16 does."""
 
 
 @dataclass(frozen=True)
@@ -34,11 +36,12 @@ class VectorShard:
     """Consecutive vectors in one file.
 
     Attributes:
-        path: raw little-endian float16 values, row after row.
+        path: raw little-endian floats, row after row.
         rows: number of vectors.
         dimension: values a vector.
         key: digest of texts, embedder and format that the vectors were made from.
         offset: bytes before the first value.
+        dtype: NumPy's name of the floats.
     """
 
     path: Path
@@ -46,8 +49,9 @@ class VectorShard:
     dimension: int
     key: str
     offset: int = 0
+    dtype: str = "<f4"
 
-    def read(self, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.float16]:
+    def read(self, rows: npt.NDArray[np.int64] | None = None) -> npt.NDArray[np.floating]:
         """All vectors, or some of them alone; shape (n rows, dimension).
 
         Raises:
@@ -56,9 +60,9 @@ class VectorShard:
         shape = (self.rows, self.dimension)
         try:
             if rows is not None:
-                return np.asarray(np.memmap(self.path, "<f2", "r", self.offset, shape)[rows])
+                return np.asarray(np.memmap(self.path, self.dtype, "r", self.offset, shape)[rows])
             n_values = self.rows * self.dimension
-            return np.fromfile(self.path, "<f2", n_values, offset=self.offset).reshape(shape)
+            return np.fromfile(self.path, self.dtype, n_values, offset=self.offset).reshape(shape)
         except ValueError as error:  # the shape, or the map, would end behind the file
             raise InputError(
                 "was cut short while it was read", path=self.path, code="truncated-file"
@@ -83,7 +87,7 @@ def ensure_shards(
     embedder: Embedder,
     kind: Kind,
     advance: Advance,
-    share: Callable[[int], bool] | None = None,
+    name_of: Callable[[int], str] = str,
 ) -> list[VectorShard]:
     """Embed what is not embedded yet.
 
@@ -97,31 +101,31 @@ def ensure_shards(
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
         advance: told the number of texts done.
-        share: tells by the number of a shard whether it is wanted; None for all. The others are
-            for other processes to embed.
+        name_of: names the text at a position, for errors.
 
     Returns:
-        The shards wanted, in order.
+        The shards, in order.
 
     Raises:
+        InputError: the model gives a vector without a direction.
         FailuresError: workers of a cluster fail on some; all others are kept.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    recipe = _recipe(embedder.fingerprint(), kind)
+    fingerprint = embedder.fingerprint()
+    recipe = _recipe(fingerprint, kind)
     shards: dict[int, VectorShard] = {}
     missing: list[_Missing] = []
 
     def to_embed() -> Iterator[pa.Array]:
         start = 0
         for number, texts in enumerate(shards_of_texts):
-            if share is None or share(number):
-                key, path = _key(recipe, texts), _path(folder, name, number)
-                try:
-                    shards[number] = _stored(path, key, recipe)
-                    advance(len(texts))
-                except InputError:
-                    missing.append(_Missing(number, path, key, start, len(texts)))
-                    yield texts
+            key, path = _key(recipe, texts), folder / f"{name}-{number:05d}{SUFFIX}"
+            if (stored := _stored(path, key)) is not None:
+                shards[number] = stored
+                advance(len(texts))
+            else:
+                missing.append(_Missing(number, path, key, start, len(texts)))
+                yield texts
             start += len(texts)
 
     lost: list[tuple[_Missing, FailedShard]] = []
@@ -130,6 +134,7 @@ def ensure_shards(
         if isinstance(vectors, FailedShard):
             lost.append((place, vectors))
         else:
+            _require_directions(vectors, place.start, kind, name_of, fingerprint)
             shards[place.number] = _write(place.path, vectors, place.key, recipe)
     if lost:
         raise _failure(lost, len(shards))
@@ -177,85 +182,56 @@ def _failure(lost: list[tuple[_Missing, FailedShard]], n_made: int) -> FailuresE
     )
 
 
-def require_shards(
-    folder: Path,
-    name: str,
-    shards_of_texts: Iterable[pa.Array],
-    fingerprint: dict[str, Any],
+def _require_directions(
+    vectors: Vectors,
+    start: int,
     kind: Kind,
-    advance: Advance,
-) -> list[VectorShard]:
-    """Shards that others embedded, all of them.
-
-    Args:
-        folder: where they live.
-        name: first part of their file names.
-        shards_of_texts: as :func:`ensure_shards` was given them.
-        fingerprint: of the embedder.
-        kind: whether the texts are queries or passages.
-        advance: told the number of texts done.
-
-    Raises:
-        InputError: one is missing, is damaged, or is of other texts or another model.
-    """
-    recipe = _recipe(fingerprint, kind)
-    shards = []
-    for number, texts in enumerate(shards_of_texts):
-        shards.append(_stored(_path(folder, name, number), _key(recipe, texts), recipe))
-        advance(len(texts))
-    return shards
+    name_of: Callable[[int], str],
+    fingerprint: dict[str, Any],
+) -> None:
+    sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(sums) | (sums == 0))
+    if len(bad):
+        row = int(bad[0])
+        what = "a vector of zeros" if sums[row] == 0 else "a vector with NaN or an infinity"
+        raise InputError(
+            f"gives {kind} {name_of(start + row)!r} {what} ({len(bad)} of {len(vectors)} here)",
+            path=str(fingerprint["name"]),
+            allowed="another --embedder, or --compute fp32; or mend that text",
+            code="bad-vectors",
+        )
 
 
 def _recipe(fingerprint: dict[str, Any], kind: Kind) -> dict[str, object]:
-    return {"embedder": fingerprint, "kind": kind, "format": "float16/1"}
+    computed = fingerprint.get("computed", {}).get("dtype")
+    return {"embedder": fingerprint, "kind": kind, "format": _FORMATS.get(computed, "<f4")}
 
 
 def _key(recipe: dict[str, object], texts: pa.Array) -> str:
     return digest({"recipe": recipe, "texts": digest_texts(texts), "rows": len(texts)})
 
 
-def _path(folder: Path, name: str, number: int) -> Path:
-    return folder / f"{name}-{number:05d}.f16"
-
-
-def _stored(path: Path, key: str, recipe: dict[str, object]) -> VectorShard:
-    """A shard that was made before.
-
-    Raises:
-        InputError: it is missing, damaged, or made of something else.
-    """
-    marker = path.with_suffix(".json")
-    again = "with the options of this build"
-    if not (path.is_file() and marker.is_file()):
-        allowed = f"`shard embed --shard` of every share, {again}"
-        raise InputError("is missing", path=path, allowed=allowed, code="missing-file")
-    reason, code = "is damaged", "hash-mismatch"  # a damaged marker vouches for nothing
+def _stored(path: Path, key: str) -> VectorShard | None:
+    """A shard that was made before; None where it is missing, damaged, or made of something
+    else."""
     with suppress(InputError, KeyError, TypeError, ValueError):
-        content = read_json(marker)
-        if canonical_json(content["recipe"]) != canonical_json(recipe):
-            reason, code = "was made by another model", "recipe-changed"
-        elif content["sha256"] == sha256_file(path):
-            if content["key"] == key:
-                return VectorShard(path, int(content["rows"]), int(content["dimension"]), key)
-            reason, code = "contains vectors of other texts", "input-changed"
-    allowed = f"the `shard embed --shard` that made it, run again {again}"
-    raise InputError(reason, path=path, allowed=allowed, code=code)
+        content = read_json(path.with_suffix(".json"))
+        if content["key"] == key and content["sha256"] == sha256_file(path):
+            rows, dimension = int(content["rows"]), int(content["dimension"])
+            return VectorShard(path, rows, dimension, key, dtype=str(content["recipe"]["format"]))
+    return None
 
 
-def keep_shard(
-    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
-) -> VectorShard:
-    """The shard at ``path``, written unless it is there with this key."""
-    try:
-        return _stored(path, key, recipe)
-    except InputError:
-        return _write(path, vectors, key, recipe)
+def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: str) -> VectorShard:
+    """The shard of vectors that were made elsewhere, written unless it is there with this key."""
+    return _stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
 
 
 def _write(
-    path: Path, vectors: npt.NDArray[np.float32], key: str, recipe: dict[str, object]
+    path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
-    content = vectors.astype("<f2").tobytes()
+    dtype = str(recipe["format"])
+    content = vectors.astype(dtype).tobytes()
     write_bytes(path, content)
     rows, dimension = vectors.shape
     marker = {
@@ -267,18 +243,19 @@ def _write(
     }
     # The marker comes last: a shard without one is not complete.
     write_text(path.with_suffix(".json"), canonical_json(marker) + "\n")
-    return VectorShard(path, rows, dimension, key)
+    return VectorShard(path, rows, dimension, key, dtype=dtype)
 
 
 def iter_blocks(shards: Sequence[VectorShard], block_rows: int) -> Iterator[Vectors]:
-    """Unit vectors, renormalised after float16 rounding, in blocks of at most ``block_rows``."""
+    """Unit vectors in float32, in blocks of at most ``block_rows``."""
     for pieces in regroup((shard.read() for shard in shards), block_rows):
-        yield unit_rows(np.concatenate(pieces, dtype=np.float32))
+        yield unit_rows(np.concatenate(pieces, dtype=np.float32, casting="same_kind"))
 
 
 def unit_vectors(shards: Sequence[VectorShard]) -> Vectors:
     """All unit vectors of shards, which are few."""
-    return unit_rows(np.concatenate([shard.read() for shard in shards], dtype=np.float32))
+    pieces = [shard.read() for shard in shards]
+    return unit_rows(np.concatenate(pieces, dtype=np.float32, casting="same_kind"))
 
 
 def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
@@ -291,14 +268,14 @@ def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 def gather(
     shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float16]:
+) -> npt.NDArray[np.float64]:
     """Vectors at sorted positions, shape (n positions, dimension); one shard is held at a time."""
-    pieces = []
+    dimension = shards[0].dimension if shards else 0
+    vectors = np.empty((len(positions), dimension))
     start = at = 0
     for shard in shards:
         end = int(np.searchsorted(positions, start + shard.rows))
         if end > at:
-            pieces.append(shard.read(positions[at:end] - start))
+            vectors[at:end] = shard.read(positions[at:end] - start)
         start, at = start + shard.rows, end
-    dimension = shards[0].dimension if shards else 0
-    return np.concatenate(pieces) if pieces else np.empty((0, dimension), np.float16)
+    return vectors

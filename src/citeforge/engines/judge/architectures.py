@@ -5,7 +5,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
+from citeforge.engines.judge.nli_models import (
+    Encoded,
+    NliModel,
+    NliSettings,
+    at_least_float32,
+    verdict_indices,
+)
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import BatchScorer, require_openvino
@@ -77,7 +83,7 @@ class Seq2SeqModel(NliModel):
         output = self.model(
             input_ids=ids, attention_mask=mask, decoder_input_ids=start, use_cache=False
         )
-        logits = output.logits[:, 0].float()
+        logits = at_least_float32(output.logits[:, 0])
         if self._no:
             return self._among(logits)
         one = logits[:, self._yes].max(dim=1).values
@@ -87,7 +93,7 @@ class Seq2SeqModel(NliModel):
 
 
 class ClassifierModel(NliModel):
-    """A sequence classifier of a text pair, or of one text, always in float32."""
+    """A sequence classifier of a text pair, or of one text, in float32, or float64."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
         labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
@@ -98,7 +104,8 @@ class ClassifierModel(NliModel):
                 f"{', '.join(labels.values())}; say which one in a --judge-profile"
             )
         self._positions = getattr(config, "max_position_embeddings", None)
-        super().__init__(settings, self._load(settings, config), "float32")
+        dtype = "float64" if settings.dtype == "float64" else "float32"
+        super().__init__(settings, self._load(settings, config), dtype)
         self._fast: BatchScorer | None = None
         if settings.openvino is not None:
             openvino = require_openvino(settings.device, "--runtime openvino")
@@ -140,7 +147,9 @@ class ClassifierModel(NliModel):
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
         extra = {} if types is None else {"token_type_ids": types}
         inputs = {"input_ids": ids, "attention_mask": mask, **extra}
-        return self.model(**inputs).logits.float() if self._fast is None else self._fast(inputs)
+        if self._fast is not None:
+            return self._fast(inputs)
+        return at_least_float32(self.model(**inputs).logits)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
@@ -287,7 +296,7 @@ class CausalJudge(NliModel):
             input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False,
             logits_to_keep=1,
         )  # fmt: skip
-        logits = output.logits[:, -1].float()
+        logits = at_least_float32(output.logits[:, -1])
         if self._no:
             return self._among(logits)
         return self._above(logits.softmax(dim=1)[:, self._yes])

@@ -1,5 +1,6 @@
 """Judge models of Hugging Face, asked as their profiles say."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,10 +17,19 @@ from citeforge.engines.judge.profiles import (
     profile_of_model,
     prompt_version,
 )
-from citeforge.engines.judge.records import CLOSE_CALL, Decision, JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.records import (
+    CLOSE_CALL,
+    FINER,
+    Decision,
+    JudgeFailure,
+    Keep,
+    Pair,
+    Verdict,
+)
 from citeforge.engines.models.compute import device_of
 from citeforge.engines.models.files import Located, find_model, loading_errors, model_title
 from citeforge.engines.models.parallel import one_thread_each
+from citeforge.engines.plugins import warn
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Runtime
@@ -38,7 +48,8 @@ class HfOptions:
             CPU's caches); halved when memory runs out.
         threshold: least probability of support; None for the profile's.
         max_tokens: longest input; None for the profile's, or the model's own limit.
-        dtype: ``float32`` or ``bfloat16`` of a T5; None for bfloat16 on a GPU that has it.
+        dtype: ``bfloat16``, ``float32`` or ``float64``; None for bfloat16 of a T5 on a GPU that has
+            it, else float32.
         profile: how the model is asked: a name of ours, or a ``.yaml`` file; None for the one that
             is declared for the model.
         runtime: ``torch``, or ``openvino`` for a classifier on a CPU: the same float32, faster.
@@ -126,9 +137,13 @@ class HfJudge:
         ))  # fmt: skip
 
     @cached_property
-    def _exact(self) -> "HfJudge":
-        """The same model in float32, for what a rougher type cannot tell."""
-        return HfJudge(self.name, replace(self.options, dtype="float32"))
+    def _finer(self) -> "HfJudge":
+        """The same model in finer numbers, for what these cannot tell; float64 on the CPU, which
+        every device has beside it."""
+        dtype = FINER[self._model.dtype]
+        device = "cpu" if dtype == "float64" else self.options.device
+        options = replace(self.options, dtype=dtype, device=device, runtime="torch")
+        return HfJudge(self.name, options)
 
     @property
     def signature(self) -> str:
@@ -144,7 +159,7 @@ class HfJudge:
             "prompt": prompt_version(self.profile),
             "dtype": model.dtype,
             "max_tokens": model.limit,
-            **({} if model.dtype == "float32" else {"close_calls": "float32"}),
+            "close_calls": "float64",
             **({"threshold": model.settings.threshold} if self._has_threshold else {}),
             **({} if self._foundation is None else {"foundation": self._foundation.identity}),
             **({} if model.engine is None else {"engine": model.engine}),
@@ -168,10 +183,23 @@ class HfJudge:
         def keep_close(decisions: Sequence[tuple[int, Decision]]) -> None:
             keep([(close[at], decision) for at, decision in decisions])
 
-        if dtype == "float32":
+        if again and not self._has_room():
+            warn(
+                f"{len(again)} verdicts of {model_title(self.name)} are near its border, and "
+                "float64, which would decide them, needs more memory than there is; they stand by "
+                f"{dtype}"
+            )
             self._decide(again, 1, 0.0, keep_close)
         elif again:
-            self._exact.decide(again, keep_close)
+            self._finer.decide(again, keep_close)
+
+    def _has_room(self) -> bool:
+        """Whether the model in finer numbers fits into this machine's memory."""
+        if self._model.dtype != "float32" or not hasattr(os, "sysconf"):
+            return True
+        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        needed: int = 10 * sum(p.numel() for p in self._model.model.parameters())
+        return needed < memory
 
     def _decide(self, pairs: Sequence[Pair], size: int, least: float, keep: Keep) -> list[int]:
         """Decide pairs in batches of so many parts.

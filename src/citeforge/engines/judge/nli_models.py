@@ -63,6 +63,13 @@ class Encoded:
     truncated: bool
 
 
+def at_least_float32(logits: Any) -> Any:
+    """Logits in numbers that hold the margins of any model: float64 stays."""
+    import torch
+
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
 class NliModel(ABC):
     """Common ground of all architectures.
 

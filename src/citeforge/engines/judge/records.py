@@ -6,11 +6,13 @@ from typing import Any, NamedTuple, Protocol
 
 from citeforge.engines.io.files import digest
 
-CLOSE_CALL = {"float32": 1e-4, "bfloat16": 0.25}
-"""A verdict with a smaller margin may depend on its batch: how far a margin moves with the batch is
-a property of the numbers computed in (measured on a two-layer T5 with margins up to 10: 4e-6 with
-the batch in float32; 0.1 away from float32 in bfloat16). In bfloat16 it is asked again in float32;
-in float32 alone, and that one stands (docs/definitions.md#judge)."""
+CLOSE_CALL = {"bfloat16": 0.25, "float32": 1e-4, "float64": 0.0}
+"""A verdict with a smaller margin may depend on its batch, and on the processor: how far a margin
+moves is a property of the numbers computed in (measured on a two-layer T5 with margins up to 10:
+4e-6 with the batch in float32; 0.1 away from float32 in bfloat16). It is asked again in the next
+finer numbers (docs/definitions.md#judge)."""
+FINER = {"bfloat16": "float32", "float32": "float64"}
+"""What decides where these numbers leave a verdict open."""
 
 
 class Pair(NamedTuple):

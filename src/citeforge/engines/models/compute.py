@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from citeforge.engines import plugins
-from citeforge.engines.embedding.embedder import Prefixes, Quantizable
+from citeforge.engines.embedding.embedder import Quantizable
+from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.models.files import Located
 from citeforge.schemas.errors import UsageError, require
 from citeforge.schemas.recipes.base import Chosen, Compute
@@ -46,7 +47,7 @@ class Accelerator:
     """
 
     version: Callable[[], str]
-    embedder: Callable[[str, Callable[[], Located], Prefixes], Quantizable]
+    embedder: Callable[[str, Callable[[], Located], Prefixes | None], Quantizable]
     classifier: Compiler
     cross_encoder: Compiler
 
@@ -68,15 +69,15 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
     if compute == "int8":
         require_openvino(device, "--compute int8")
         return "int8"
-    if compute == "fp32":
-        return "fp32"
+    if compute in ("fp32", "fp64"):
+        return compute
     if _has_bfloat16(device):
         return "bf16"
     if compute == "bf16":
         raise UsageError(
             f"--compute bf16: this {'processor' if on_cpu else device} has no bfloat16 arithmetic "
-            "(AVX512-BF16 or AMX); use --compute fp32, which runs anywhere; a build that was "
-            "begun in bf16 resumes only where it began, or restarts with another --out",
+            "(AVX512-BF16 or AMX); use --compute fp32, which runs anywhere and gives the same "
+            "benchmark",
             code="unsupported",
         )
     return "int8" if on_cpu and cpu_has_vnni() and _has_openvino() else "fp32"

@@ -1,6 +1,6 @@
-"""Dense retrieval: the highest cosines, exactly, in float64 to 6 decimals; ties by id."""
+"""Dense retrieval: the highest cosines, as exact arithmetic would order them; ties by id."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -8,73 +8,40 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from citeforge.engines.embedding.embedder import Embedder
-from citeforge.engines.embedding.vectors import SHARD_ROWS, VectorShard, ensure_shards, unit_vectors
-from citeforge.engines.io.corpus import embedding_texts, names_at
-from citeforge.engines.io.progress import progress
-from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.embedding.embedder import model_of
+from citeforge.engines.io.corpus import names_at
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
-from citeforge.engines.search.exact import (
-    NOMINATION_ERROR,
-    FirstStage,
-    rescore,
-    retrieve_candidates,
-)
+from citeforge.engines.search.certain import TIE, CertainSearch
+from citeforge.engines.search.corpus import CorpusModel
 
 _RESERVE_NOMINATIONS = 6
 """Nominations beyond what is asked, so that most queries are settled in one pass."""
-_MATRIX_ENTRIES = 1 << 23
+_MATRIX_ENTRIES = 1 << 21
 """Entries of a nomination matrix (queries times nominations) that are held at once."""
+DECIMALS = 3
+"""Digits of a cosine that a ranking keeps; each is that of exact arithmetic."""
 
 
 class DenseCorpus:
     """Search by embeddings over a corpus of Parquet shards (schema CORPUS)."""
 
-    def __init__(
-        self,
-        corpus: list[Path],
-        embedder: Embedder,
-        folder: Path,
-        shard_rows: int = SHARD_ROWS,
-        retrieve_candidates: FirstStage = retrieve_candidates,
-        query_folder: Path | None = None,
-    ) -> None:
-        """Embed the passages that ``folder`` has no vectors of yet.
-
-        Args:
-            corpus: the shards.
-            embedder: turns title and text, and queries, into vectors.
-            folder: where vectors are kept.
-            shard_rows: passages a shard of vectors.
-            retrieve_candidates: what searches them.
-            query_folder: where vectors of queries are kept; None for the same folder, which no
-                other process may then use.
-        """
-        self._nominate = retrieve_candidates
-        self._corpus, self._embedder, self._folder = corpus, embedder, query_folder or folder
-        total = sum(b.num_rows for b in iter_batches(corpus, ["_id"]))
-        with progress("embedding passages", total, "passages") as advance:
-            self.shards = ensure_shards(
-                folder, "passages", embedding_texts(corpus, shard_rows), embedder, "passage",
-                advance,
-            )  # fmt: skip
+    def __init__(self, model: CorpusModel) -> None:
+        """Embed the passages that have no vectors yet."""
+        self._model = model
+        _ = model.passages
 
     def identity(self) -> dict[str, Any]:
         """The embedder's."""
-        return {**self._embedder.fingerprint(), "search": "exact, cosine"}
+        return {**model_of(self._model.embedder.fingerprint()), "search": "exact, cosine"}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
         """The nearest passages; fewer than ``depth`` only when the corpus has fewer."""
         if not queries:
             return {}
-        texts = pa.array(list(queries.values()), pa.string())
-        with progress("embedding queries", len(texts), "queries") as advance:
-            query_shards = ensure_shards(
-                self._folder, "queries", iter([texts]), self._embedder, "query", advance
-            )
-        vectors = unit_vectors(query_shards)
-        positions, scores = nearest(self._corpus, self.shards, vectors, depth, self._nominate)
-        names, _ = names_at(self._corpus, positions.ravel())
+        search = self._model.search(pa.array(list(queries.values()), pa.string()))
+        corpus = self._model.corpus
+        positions, scores = nearest(search, corpus, len(queries), depth)
+        names, _ = names_at(corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()
         return {
             query: ranked(query, zip(ids, values, strict=True))
@@ -83,44 +50,76 @@ class DenseCorpus:
 
 
 def nearest(
-    corpus: list[Path],
-    shards: Sequence[VectorShard],
-    queries: npt.NDArray[np.float32],
-    depth: int,
-    retrieve_candidates: FirstStage = retrieve_candidates,
+    search: CertainSearch, corpus: list[Path], n_queries: int, depth: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Positions and cosines of the nearest passages, best first, ties by id.
+    """Positions of the nearest passages, best first, ties by id, and their rounded cosines.
 
     Args:
+        search: of the queries.
         corpus: Parquet files of the passages.
-        shards: their vectors, in order.
-        queries: unit vectors, shape (n queries, dimension).
-        depth: how many.
-        retrieve_candidates: what searches the vectors.
+        n_queries: how many queries it has.
+        depth: how many passages.
 
     Returns:
         Two arrays of shape (n queries, at most depth).
     """
-    size = sum(s.rows for s in shards)
-    number = min(depth, size)
-    where = np.empty((len(queries), number), np.int64)
-    cosines = np.empty((len(queries), number), np.float64)
-    rows, k = np.arange(len(queries)), number + _RESERVE_NOMINATIONS
+    number = min(depth, search.size)
+    where = np.empty((n_queries, number), np.int64)
+    cosines = np.empty((n_queries, number), np.float64)
+    rows, k = np.arange(n_queries), number + _RESERVE_NOMINATIONS
     while len(rows) and number:
-        k = min(k, size)
+        k, bounds_before = min(k, search.size), search.bounds.copy()
         step = max(1, _MATRIX_ENTRIES // k)
         settled = np.zeros(len(rows), np.bool_)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            with progress("searching", size, "passages") as advance:
-                floor, positions = retrieve_candidates(queries[part], shards, k, advance)
-            flat, query_rows = positions.ravel(), np.repeat(part, k)
-            exact = rescore(queries, shards, query_rows, flat)
-            _, places = names_at(corpus, flat)
-            order = np.lexsort((places, -exact, query_rows)).reshape(-1, k)[:, :number]
-            where[part], cosines[part] = flat[order], exact[order]
-            # Beyond the weakest nomination anything may lie; what scores above it is certain.
-            certain = cosines[part, -1] > floor[:, -1] + NOMINATION_ERROR
-            settled[start : start + step] = certain | (k == size)
-        rows, k = rows[~settled], 4 * k
+            others, positions = search.nominate(part, k)
+            where[part], cosines[part], low = _ordered(search, corpus, part, positions, number)
+            settled[start : start + step] = low > others + search.bounds[0]
+        # Lists stand by the bounds: where these have grown, all are looked at again.
+        grown = bool((search.bounds > bounds_before).any())
+        rows, k = np.arange(n_queries) if grown else rows[~settled], 4 * k
     return where, cosines
+
+
+def _ordered(
+    search: CertainSearch,
+    corpus: list[Path],
+    queries: npt.NDArray[np.int64],
+    positions: npt.NDArray[np.int64],
+    number: int,
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """The best of what was nominated, in an order that nothing can change: positions, rounded
+    cosines, and what the last of each list scores at least."""
+    shape = positions.shape
+    rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
+    _, places = names_at(corpus, flat)
+    while True:
+        scores, bounds = search.scores(queries[rows], flat)
+        order = np.lexsort((places, -scores, rows)).reshape(shape)
+        falling = scores[order]
+        steps = np.diff(falling, axis=1, prepend=falling[:, :1]) < -TIE
+        groups = np.cumsum(steps, axis=1)
+        order = order.ravel()[np.lexsort((places[order.ravel()], groups.ravel(), rows))]
+        order = order.reshape(shape)
+        values, widths = scores[order], bounds[order]
+        low, high = values - widths, values + widths
+        highest_after = np.maximum.accumulate(high[:, ::-1], axis=1)[:, ::-1]
+        lowest_before = np.minimum.accumulate(low, axis=1)
+        is_open = np.zeros(shape, np.bool_)
+        is_open[:, : shape[1] - 1] |= low[:, :-1] <= highest_after[:, 1:]
+        is_open[:, 1:] |= high[:, 1:] >= lowest_before[:, :-1]
+        # Behind the list only what may belong to it matters.
+        is_open[:, number:] = high[:, number:] >= lowest_before[:, number - 1 : number]
+        digits = 10**DECIMALS * values[:, :number]
+        to_edge = np.abs(digits - np.floor(digits) - 0.5)
+        is_open[:, :number] |= to_edge <= 10**DECIMALS * widths[:, :number]
+        is_open &= widths > 0
+        # What is known least is made out first: it may be all that the others overlap with.
+        is_open &= widths >= np.where(is_open, widths, 0).max(axis=1, keepdims=True)
+        if not is_open.any():
+            best = order[:, :number]
+            rounded = np.round(values[:, :number], DECIMALS) + 0.0  # no negative zero
+            return flat[best], rounded, low[:, :number].min(axis=1)
+        chosen = order[is_open]
+        search.refine(queries[rows[chosen]], flat[chosen])

@@ -10,10 +10,12 @@ from citeforge.engines.registry import Registry, expected
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.records import Retriever
+from citeforge.engines.search.corpus import CorpusModel
 from citeforge.engines.search.exact import FirstStage, retrieve_candidates
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import RETRIEVERS as CHOICES
 from citeforge.schemas.models.choices import Choice
+from citeforge.schemas.recipes.base import Compute
 
 
 def _no_embedder() -> Embedder:
@@ -28,15 +30,17 @@ class RetrieverSettings:
         corpus: Parquet shards (schema CORPUS) of what is searched.
         embedder: makes the embedder of dense retrieval, when it is needed.
         folder: where its vectors are kept.
+        compute: numbers that all passages are embedded in.
         shard_rows: passages a shard of vectors.
-        retrieve_candidates: what searches them.
+        first_stage: what searches them.
     """
 
     corpus: list[Path]
     embedder: Callable[[], Embedder] = _no_embedder
     folder: Path = field(default_factory=Path)
+    compute: Compute = "fp32"
     shard_rows: int = SHARD_ROWS
-    retrieve_candidates: FirstStage = retrieve_candidates
+    first_stage: FirstStage = retrieve_candidates
 
 
 RETRIEVERS: Registry[Choice, Retriever] = Registry(
@@ -46,7 +50,7 @@ RETRIEVERS: Registry[Choice, Retriever] = Registry(
     {
         "bm25": lambda s: Bm25.of(s.corpus),
         "dense": lambda s: DenseCorpus(
-            s.corpus, s.embedder(), s.folder, s.shard_rows, s.retrieve_candidates
+            CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
         ),
     },
     "identity rank",

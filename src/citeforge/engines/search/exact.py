@@ -1,8 +1,8 @@
 """Exact nearest-neighbour search over vectors on disk.
 
 FAISS or matrix products retrieve candidates, in blocks; scores in float32 change with threads and
-blocking. Each pair is then rescored in float64 in a fixed order and rounded, and only that score
-decides: which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
+blocking. Each pair is then rescored in float64 in a fixed order, and only that score decides:
+which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
 """
 
 import sys
@@ -206,12 +206,12 @@ def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> Bl
 
 
 def rescore(
-    queries: Floats,
+    queries: npt.NDArray[np.floating],
     shards: Sequence[VectorShard],
     rows: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Cosines of (query row, passage position) pairs, float64, rounded to 6 decimals.
+    """Cosines of (query row, passage position) pairs, in float64.
 
     Each pair is computed by itself in one order of operations, so that the result depends on
     nothing but the two vectors.
@@ -222,9 +222,8 @@ def rescore(
     for start in range(0, len(rows), _PAIRS):
         part = slice(start, start + _PAIRS)
         left = queries[rows[part]].astype(np.float64)
-        right = vectors[inverse[part]].astype(np.float64)
+        right = vectors[inverse[part]]
         dots = (left * right).sum(axis=1)
         norms = np.sqrt((left * left).sum(axis=1) * (right * right).sum(axis=1))
         scores[part] = np.divide(dots, norms, out=np.zeros_like(dots), where=norms > 0)
-    rounded: npt.NDArray[np.float64] = np.round(scores, 6) + 0.0  # no negative zero
-    return rounded
+    return scores

@@ -201,17 +201,20 @@ def _embedded(
     from huggingface_hub import cached_assets_path, constants
 
     from citeforge.engines.embedding.embed import make_embedder
+    from citeforge.engines.embedding.embedder import model_of
     from citeforge.engines.retrieval.dense import DenseCorpus
+    from citeforge.engines.search.corpus import CorpusModel
 
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):
         home = cached_assets_path(
             "citeforge", "vectors", benchmark_hash, assets_dir=constants.HF_ASSETS_CACHE
         )
     model = make_embedder(embedder)
-    vectors = home / digest(model.fingerprint())[:16]
+    vectors = home / digest(model_of(model.fingerprint()))[:16]
     scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
     corpus = Benchmark(folder).corpus
-    return DenseCorpus(corpus, model, vectors, query_folder=Path(scratch.name)), scratch
+    searched = CorpusModel(model, corpus, vectors, query_folder=Path(scratch.name))
+    return DenseCorpus(searched), scratch
 
 
 def _options(tools: Tools, protocol: str) -> str:

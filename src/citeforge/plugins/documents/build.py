@@ -14,9 +14,8 @@ from citeforge.builders.rage.build import drop_negatives, write_rage_tables
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import RageSources, settle_compute
+from citeforge.builders.rage.sources import RageSources, recipe_embedder
 from citeforge.builders.stages.build import Build, building
-from citeforge.builders.stages.shards import EMBEDDINGS
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.files import sha256_file, write_text
 from citeforge.engines.io.folders import beside
@@ -27,6 +26,7 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.runner import make_runner
+from citeforge.engines.search.corpus import CorpusModel
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
@@ -99,26 +99,27 @@ def build_documents(
         if (finished := build.finished(draft)) is not None:
             return finished
         info, corpus, tables = read_documents(recipe, source, build.workspace)
-        folder = run.embeddings or build.workspace.stage(EMBEDDINGS)
-        first_stage = make_runner(run).first_stage(run.device)
+        folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
-        search = DenseCorpus(corpus, models.embedder, folder, run.shard_rows, first_stage)
+        model = CorpusModel(
+            models.embedder, corpus, folder, "fp32" if run.compute == "auto" else run.compute,
+            run.shard_rows, make_runner(run).first_stage(run.device), folder / "ranking",
+        )  # fmt: skip
+        search = DenseCorpus(model)
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
         _require_some(recipe, questions, beside(run.folder, ".questions.jsonl"))
         counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, *_tables(questions, counts), counts, [info], corpus)
-        mappings, mined_by = make_mappings(material, build.workspace, recipe.seed)
-        judged = mappings[RELEVANT]
+        made = make_mappings(material, build.workspace, recipe.seed)
+        judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
         material.relevant = sure
         writer = build.package()
         writer.add("mapping", UNSURE, unsure.cast(MAPPING))
-        stats, learnt = write_rage_tables(
-            writer, material, drop_negatives(material, {**mappings, RELEVANT: sure}), recipe.seed,
-            _one_size,
-        )  # fmt: skip
+        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
+        stats, learnt = write_rage_tables(writer, material, mappings, recipe.seed, _one_size)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
             writer.add(name, "all", table)
@@ -130,7 +131,13 @@ def build_documents(
             "tokens of replies": models.asker.tokens[1],
         }
         return build.finish(
-            draft, writer, stats, sources=[info], models=draft.models | mined_by, **learnt
+            draft,
+            writer,
+            stats,
+            sources=[info],
+            models=draft.models | made.models,
+            computed=made.computed,
+            **learnt,
         )
 
 
@@ -183,9 +190,7 @@ def _models(
     llm = llm or make_llm(recipe.llm, store=store, options=client_options(run))
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = checked(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
-    settled, embedder = settle_compute(rage, run, build.workspace, None, may_choose_int8=False)
-    assert embedder is not None
-    return Models(PromptedLlm(llm), judge, settled, embedder)
+    return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:

@@ -1,6 +1,7 @@
 """The embedded LLM, the served embedder, and perplexity by models, as entry points name them."""
 
 from citeforge.engines.embedding.embed import EmbedderSettings
+from citeforge.engines.embedding.prefixes import prefixes_of
 from citeforge.engines.llm.writers import LlmSettings
 from citeforge.plugins.offline_models.causal import hub_or_folder, offline_model
 from citeforge.plugins.offline_models.endpoint import EndpointModel
@@ -14,7 +15,8 @@ def _llm(settings: LlmSettings) -> OfflineLlm:
 
 
 def _embedder(model: str, settings: EmbedderSettings) -> OpenAiEmbedder:
-    return OpenAiEmbedder(model, settings.prefixes_of(model), settings.options, settings.store)
+    prefixes = settings.prefixes or prefixes_of(model)
+    return OpenAiEmbedder(model, prefixes, settings.options, settings.store)
 
 
 LLM = choice_made_by(LLMS, "offline", _llm)

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
+from citeforge.engines.embedding.embedder import Kind, Vectors
+from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
@@ -87,8 +88,7 @@ class OpenAiEmbedder:
             "name": f"openai:{self.model}",
             "endpoint": self._endpoint.options.endpoint,
             "batch_size": _BATCH,
-            "query_prefix": self.prefixes.query,
-            "passage_prefix": self.prefixes.passage,
+            **self.prefixes.facts(),
         }
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:

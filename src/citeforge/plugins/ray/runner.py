@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from citeforge.engines.embedding.embedder import Embedder, Prefixes
+from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.runner import Runner
 from citeforge.plugins.ray.options import RayOptions
@@ -29,13 +29,11 @@ class RayRunner(Runner):
 
         require_reachable(self.settings)
 
-    def embedder(
-        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, compute: Compute
-    ) -> Embedder:
+    def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
         from citeforge.plugins.ray.work import ClusterEmbedder, FastClusterEmbedder
 
         maker = FastClusterEmbedder if compute == "int8" else ClusterEmbedder
-        return maker(make, prefixes, device, self.settings)
+        return maker(make, device, self.settings)
 
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
         from citeforge.plugins.ray.work import ClusterJudge

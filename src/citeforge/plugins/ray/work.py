@@ -12,7 +12,6 @@ from citeforge.engines.embedding.embedder import (
     Embedder,
     FailedShard,
     Kind,
-    Prefixes,
     Quantizable,
     Vectors,
 )
@@ -23,7 +22,6 @@ from citeforge.engines.search.exact import Best, Floats, choose_first_stage
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import Loaded, Pool
 from citeforge.schemas.errors import FailuresError
-from citeforge.schemas.recipes.base import Chosen
 
 _PAIRS = 128
 """Pairs per piece: batches of 8 and of 32 are cut in it where they would be cut here."""
@@ -46,17 +44,9 @@ class ClusterEmbedder:
     A shard is embedded by one worker as it would be here: the same texts in the same batches.
     """
 
-    def __init__(
-        self, make: Callable[[], Embedder], prefixes: Prefixes, device: str, options: RayOptions
-    ) -> None:
-        self.prefixes = prefixes
+    def __init__(self, make: Callable[[], Embedder], device: str, options: RayOptions) -> None:
         self._make, self._device, self._options = make, device, options
         self._pool = Pool(options, device, partial(_embedding, make))
-
-    @property
-    def compute(self) -> Chosen:
-        """``fp32`` or ``bf16``, as the workers' processors can."""
-        return "bf16" if self.fingerprint()["dtype"] == "bfloat16" else "fp32"
 
     def fingerprint(self) -> dict[str, Any]:
         """Return the fingerprint of the workers, which all have the same."""
@@ -82,14 +72,12 @@ class ClusterEmbedder:
 
 
 class FastClusterEmbedder(ClusterEmbedder):
-    """A cluster embedder in two numbers: float32 that decides, and int8 that nominates."""
-
-    compute: Chosen = "int8"
+    """A cluster embedder that can be made faster in int8."""
 
     def quantized(self, calibration: Sequence[str]) -> ClusterEmbedder:
         """Return the same in int8; each worker quantises the model for itself."""
         make = partial(_quantized, self._make, calibration)
-        return ClusterEmbedder(make, self.prefixes, self._device, self._options)
+        return ClusterEmbedder(make, self._device, self._options)
 
 
 Found = tuple[Floats, npt.NDArray[np.int64]]
@@ -99,7 +87,7 @@ def _searching(queries: Floats, k: int, device: str, work: float) -> Loaded:
     # Arrays out of Ray's memory cannot be written to, which torch warns of.
     search = choose_first_stage(queries.copy(), work, device)
 
-    def do(piece: npt.NDArray[np.float16]) -> Found:
+    def do(piece: npt.NDArray[np.floating]) -> Found:
         block = unit_rows(piece.astype(np.float32))
         return search(block, min(k, len(block)))
 

@@ -40,13 +40,17 @@ SECRET = "secret.hex"
 """Of a package built with ``--hidden``: what its draws and ids are keyed by. It is never public."""
 
 
+MEASURED = "cosines/"
+"""Tables that say what a processor computed on the way; two may differ in the last digits."""
+
+
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """sha256 over the sorted ``sha256  path`` lines of all Parquet files, and of the secret where
-    there is one: scores name this hash, and nobody may try out labels on it."""
+    """sha256 over the sorted ``sha256  path`` lines of all Parquet files but those of MEASURED, and
+    of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
     lines = sorted(
         f"{sha}  {name}\n"
         for name, sha in files.items()
-        if name.endswith(".parquet") or name == SECRET
+        if (name.endswith(".parquet") and not name.startswith(MEASURED)) or name == SECRET
     )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -104,9 +108,11 @@ class Manifest(MaybeOfPlugin, BaseModel):
         counts: numbers of what was kept, merged, skipped or excluded.
         short_mappings: query id to labels with fewer mapped passages than asked.
         empty_tables: tables that have no rows and were not written.
+        computed: what vectors were computed in and by, and how many passages had to be decided in
+            finer numbers. The tables do not depend on it.
         libraries: versions that the tables depend on.
         files: relative file name to sha256, all files but this one.
-        benchmark_hash: sha256 over the sorted ``sha256  path`` lines of the Parquet files.
+        benchmark_hash: see :func:`benchmark_hash`.
         manifest_sha256: sha256 of this manifest with this field empty.
     """
 
@@ -126,6 +132,7 @@ class Manifest(MaybeOfPlugin, BaseModel):
     counts: dict[str, int] = {}
     short_mappings: dict[str, dict[str, int]] = {}
     empty_tables: list[str] = []
+    computed: dict[str, Any] = {}
     libraries: dict[str, str] = {}
     files: dict[FileName, Sha256] = {}
     benchmark_hash: str = ""

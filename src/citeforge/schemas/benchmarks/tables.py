@@ -25,8 +25,17 @@ MAPPING = pa.schema(
     [
         *required(TEXT, "query-id", "corpus-id"),
         ("short_answers", TEXT),  # a JSON list of strings
-        ("score", pa.float64()),  # relevant: the judgement; seemingly relevant: cosine
-        ("rank", pa.int32()),  # 1-based, seemingly relevant only
+        ("score", pa.float64()),  # relevant: the judgement; of a run: its score
+        ("rank", pa.int32()),  # 1-based, of a run only
+    ]
+)
+
+COSINES = pa.schema(
+    [
+        # How near a mined passage is, as far as it had to be known; not part of the hash.
+        *required(TEXT, "query-id", "corpus-id"),
+        *required(pa.float64(), "cosine"),
+        *required(pa.int32(), "rank"),  # 1-based among the candidates
     ]
 )
 
@@ -98,6 +107,7 @@ BY_CONFIG = {
     "corpus": CORPUS,
     "queries": QUERIES,
     "mapping": MAPPING,
+    "cosines": COSINES,
     "contexts": CONTEXTS,
     "gold": GOLD,
     "twins": TWINS,

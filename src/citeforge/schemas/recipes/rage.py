@@ -13,8 +13,6 @@ from citeforge.schemas.recipes.base import (
     LOCAL_JUDGE,
     RUNNER,
     SECRET,
-    SHARDED,
-    Compute,
     Hideable,
     Judging,
     Licensed,
@@ -59,7 +57,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     kind: ClassVar[str] = "rage"
     run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *SHARDED, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
+        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
     )  # fmt: skip
 
     source: Annotated[str, Option(input=True)]
@@ -82,13 +80,10 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """What turns texts into vectors."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
-    compute: Compute = "auto"
-    """Numbers that a local embedder computes in (auto: by the processor); int8 nominates, float32
-    decides."""
     query_prefix: str | None = None
-    """Put before queries (default: the model family's)."""
+    """Put before queries (default: the model's own prompt, or its family's)."""
     passage_prefix: str | None = None
-    """Put before passages (default: the model family's)."""
+    """Put before passages (likewise)."""
     vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
         None
     )

@@ -44,7 +44,7 @@ def random_classifier(folder: Path) -> Path:
     return folder
 
 
-def test_a_classifier_gives_torchs_verdicts_and_asks_near_ties_alone(tmp_path: Path) -> None:
+def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_path: Path) -> None:
     folder = random_classifier(tmp_path)
     rng = random.Random(3)
     asked = [Pair(*make_pair(rng, rng.randint(2, 30))[:2]) for _ in range(60)]
@@ -61,17 +61,15 @@ def test_a_classifier_gives_torchs_verdicts_and_asks_near_ties_alone(tmp_path: P
         assert one.margin == pytest.approx(other.margin, abs=1e-5)
     assert judges[1].identity()["engine"].startswith("openvino ")
     assert judges[0].identity() != judges[1].identity()
-    # A threshold on a pair's own probability: its margin is nothing, and it is asked alone.
+    # A threshold on a pair's own probability: its margin is nothing, and torch decides it.
     tie = asked[0]
     own = torch[tie].margin + 0.5  # type: ignore[union-attr, operator]
     options = HfOptions(device="cpu", runtime="openvino", threshold=own, batch_size=4)
     judge = HfJudge(str(folder), options)
-    sizes: list[int] = []
-    margins = judge._model.margins
-    judge._model.margins = lambda batch: (sizes.append(len(batch)), margins(batch))[1]
     result = JudgeSession(judge).ask(asked[:8])
     assert abs(result[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
-    assert 1 in sizes
+    assert judge._finer._model.dtype == "float64"
+    assert judge._finer._model.engine is None
 
 
 def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:

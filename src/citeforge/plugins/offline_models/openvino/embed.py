@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.embedding.embed import TransformerEmbedder
-from citeforge.engines.embedding.embedder import Kind, Prefixes, Vectors
+from citeforge.engines.embedding.embedder import Kind, Vectors
+from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.progress import Advance
 from citeforge.engines.models.compute import cpu_has_bfloat16
@@ -42,14 +43,13 @@ class FastEmbedder(TransformerEmbedder):
     """
 
     compute: Chosen = "int8"
-    dtype = "float32"
     batch_size = 1
 
-    def __init__(self, name: str, locate: Callable[[], Located], prefixes: Prefixes) -> None:
+    def __init__(self, name: str, locate: Callable[[], Located], prefixes: Prefixes | None) -> None:
         super().__init__(name, locate, "cpu", prefixes, "int8")
 
-    def fingerprint(self) -> dict[str, Any]:
-        return {**super().fingerprint(), "engine": engine_name()}
+    def computed(self) -> dict[str, Any]:
+        return {**super().computed(), "engine": engine_name()}
 
     def quantized(self, calibration: Sequence[str]) -> "RoughEmbedder":
         """The same model in int8.
@@ -113,7 +113,6 @@ class FastEmbedder(TransformerEmbedder):
 class RoughEmbedder(FastEmbedder):
     """The int8 model of a :class:`FastEmbedder`; its vectors only nominate."""
 
-    dtype = "int8"
     batch_size = 4
 
     def __init__(
@@ -124,11 +123,11 @@ class RoughEmbedder(FastEmbedder):
         self._exact, self._texts, self._files = exact, calibration, files
         self._calibration = [self.prefixes.passage + text for text in calibration]
 
-    def fingerprint(self) -> dict[str, Any]:
+    def computed(self) -> dict[str, Any]:
         # What int8 leaves over; see Compiled.
         rest = "bfloat16" if cpu_has_bfloat16() else "float32"
         own = {"nncf": version("nncf"), "calibration_sha256": digest(self._calibration)}
-        return {**super().fingerprint(), **own, "rest": rest}
+        return {**super().computed(), **own, "rest": rest}
 
     def files(self) -> Files:
         """The int8 model, for where it is not to be made again."""

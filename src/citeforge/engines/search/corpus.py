@@ -1,0 +1,177 @@
+"""Vectors of a corpus and of queries by one embedder, and the search over them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.embedding.embedder import (
+    CALIBRATION,
+    Embedder,
+    Kind,
+    Quantizable,
+    Refinable,
+)
+from citeforge.engines.embedding.vectors import (
+    SHARD_ROWS,
+    VectorShard,
+    ensure_shards,
+    gather,
+    unit_vectors,
+)
+from citeforge.engines.io.corpus import embedding_texts, take_rows, titled
+from citeforge.engines.io.progress import progress
+from citeforge.engines.io.tables import iter_batches
+from citeforge.engines.search.certain import CertainSearch, Rows
+from citeforge.engines.search.exact import FirstStage, retrieve_candidates
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Compute
+
+_FINER: dict[str, tuple[Compute, ...]] = {"float64": (), "float32": ("fp64",)}
+"""Numbers of the first vectors to those that decide what these leave open."""
+
+
+@dataclass(frozen=True)
+class CorpusModel:
+    """An embedder over a corpus: what makes a :class:`CertainSearch`.
+
+    Attributes:
+        embedder: turns texts into vectors.
+        corpus: Parquet files of the passages (schema CORPUS).
+        folder: where vectors of passages are kept.
+        compute: numbers that all passages are embedded in; the lists do not depend on it.
+        shard_rows: texts a shard of vectors.
+        first_stage: what searches vectors in float32.
+        query_folder: where all other vectors are kept; None for ``folder``, which no other process
+            may then use.
+    """
+
+    embedder: Embedder
+    corpus: list[Path]
+    folder: Path
+    compute: Compute = "fp32"
+    shard_rows: int = SHARD_ROWS
+    first_stage: FirstStage = retrieve_candidates
+    query_folder: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Look at what it may compute in.
+
+        Raises:
+            UsageError: it is asked for numbers, and does not compute here.
+        """
+        if not isinstance(self.embedder, Refinable) and self.compute not in ("auto", "fp32"):
+            name = self.embedder.fingerprint()["name"]
+            raise UsageError(
+                f"--compute {self.compute}: {name} does not compute here; leave it out",
+                code="option-without-effect",
+            )
+
+    @cached_property
+    def size(self) -> int:
+        """Passages."""
+        return sum(b.num_rows for b in iter_batches(self.corpus, ["_id"]))
+
+    @cached_property
+    def _first(self) -> Embedder:
+        """What embeds all passages."""
+        if not isinstance(self.embedder, Refinable):
+            return self.embedder
+        first = self.embedder.at(self.compute)
+        return first.quantized(self._calibration()) if isinstance(first, Quantizable) else first
+
+    @cached_property
+    def passages(self) -> list[VectorShard]:
+        """Vectors of all passages."""
+        dtype = self._first.fingerprint().get("computed", {}).get("dtype")
+        stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
+        texts = embedding_texts(self.corpus, self.shard_rows)
+        with progress(stage, self.size, "passages") as advance:
+            return ensure_shards(
+                self.folder,
+                f"passages-{dtype or 'given'}",
+                texts,
+                self._first,
+                "passage",
+                advance,
+                self._name_of,
+            )
+
+    def computed(self) -> dict[str, Any]:
+        """What all passages are embedded in and by; empty where it is not computed here."""
+        facts: dict[str, Any] = self._first.fingerprint().get("computed", {})
+        return facts
+
+    def search(self, queries: pa.Array) -> CertainSearch:
+        """The search for some queries; it takes the place of one for others."""
+        embedder = self.embedder
+        if not isinstance(embedder, Refinable):
+            vectors = unit_vectors(self._stored("queries", queries, embedder, "query"))
+            return self._search.ask(vectors)
+        vectors = unit_vectors(self._stored("queries", queries, embedder.at("fp32"), "query"))
+        exact = embedder.at("fp64")
+
+        def embed_queries(rows: Rows) -> npt.NDArray[np.float64]:
+            texts = queries.take(pa.array(rows))
+            return gather(
+                self._stored("exact-queries", texts, exact, "query"), np.arange(len(rows))
+            )
+
+        return self._search.ask(vectors, embed_queries)
+
+    @cached_property
+    def _search(self) -> CertainSearch:
+        search = CertainSearch(self.passages, self.first_stage)
+        embedder = self.embedder
+        if isinstance(embedder, Refinable):
+            first = str(self.computed().get("dtype"))
+            finer = [embedder.at(compute) for compute in _FINER.get(first, ("fp32", "fp64"))]
+
+            def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
+                return self._stored(name, texts, finer[level - 1], "passage")
+
+            search.refine_by(self.corpus, len(finer) + 1, embed_passages)
+        return search
+
+    def count_cut(self, queries: pa.Array) -> dict[str, int]:
+        """Texts that the model does not read to their end, by their names in manifests."""
+        if not isinstance(self.embedder, Refinable):
+            return {}
+        counts = {}
+        texts: dict[Kind, Iterator[pa.Array]] = {
+            "passage": embedding_texts(self.corpus, self.shard_rows),
+            "query": iter([queries]),
+        }
+        for kind, pieces in texts.items():
+            if (found := self.embedder.count_cut(pieces, kind)) is not None:
+                n_cut, limit = found
+                plural = {"passage": "passages", "query": "queries"}[kind]
+                counts[f"{plural} cut by the embedder after {limit} tokens"] = n_cut
+        return counts
+
+    def _stored(
+        self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
+    ) -> list[VectorShard]:
+        folder = self.query_folder or self.folder
+        stage = {"query": "embedding queries", "passage": "deciding what is near"}[kind]
+        pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))
+        with progress(stage, len(texts), "texts") as advance:
+            return ensure_shards(
+                folder, name, pieces, embedder, kind, advance, lambda i: str(texts[i])[:60]
+            )
+
+    def _calibration(self) -> list[str]:
+        """Passages drawn at random, to calibrate int8 on."""
+        drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
+        positions = np.sort(np.array(drawn, np.int64))
+        texts: list[str] = titled(take_rows(self.corpus, positions, ["title", "text"])).to_pylist()
+        return texts
+
+    def _name_of(self, position: int) -> str:
+        return str(take_rows(self.corpus, np.array([position]), ["_id"])["_id"][0])

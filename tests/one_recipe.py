@@ -1,0 +1,107 @@
+"""One recipe gives one hash: build the same benchmarks in every kind of arithmetic that is here.
+
+``python -m one_recipe`` prints a hash for each benchmark, or all of them where they differ, and
+then ends with 1. `make processors` runs it in every setting, and compares what they print. With
+``CITEFORGE_REAL_DATA`` a part of HAGRID's passages is built, too.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from citeforge.builders.build import build
+from citeforge.engines.embedding.embed import TransformerEmbedder
+from citeforge.engines.models.compute import cpu_has_bfloat16
+from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
+from citeforge.schemas.recipes.base import Compute
+from citeforge.schemas.recipes.records import RageRecipe, RunOptions
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+_HAGRID_PASSAGES, _HAGRID_QUERIES = 150, 30
+Build = Callable[[RunOptions], str]
+
+
+def computes() -> list[tuple[Compute, int]]:
+    """Numbers that this processor computes in, and batch sizes."""
+    found: list[tuple[Compute, int]] = [("auto", 32), ("fp32", 5)]
+    if cpu_has_bfloat16():
+        found.append(("bf16", 7))
+    if all(map(find_spec, ("openvino", "nncf"))):
+        found.append(("int8", 32))
+    return found
+
+
+def benchmarks(scratch: Path) -> Iterator[tuple[str, Build]]:
+    """Names of benchmarks, and what builds each and gives its hash."""
+    yield "facts", lambda run: rage(EXAMPLES / "facts", run)
+    yield "asqa", asqa
+    if real := os.environ.get("CITEFORGE_REAL_DATA"):
+        part = copy_part(Path(real) / "beir_hagrid", scratch / "hagrid")
+        yield "hagrid", lambda run: rage(part, run, "dev")
+
+
+def rage(folder: Path, run: RunOptions, split: str | None = None) -> str:
+    """Build a RAGE benchmark of a BEIR folder; its hash."""
+    recipe = RageRecipe(source=f"beir:{folder}", split=split, embedder="offline", name="b")
+    return build(recipe, run).benchmark_hash
+
+
+def asqa(run: RunOptions) -> str:
+    """Build ASQA's examples with dense rankings of the facts; the hash."""
+    recipe = AlceRecipe(
+        source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", corpus=f"beir:{EXAMPLES / 'facts'}",
+        retrieving=Retrieving(retrievers=("dense",), depth=50), name="b",
+    )  # fmt: skip
+    return build(recipe, run).benchmark_hash
+
+
+def copy_part(folder: Path, out: Path) -> Path:
+    """A BEIR folder with the first queries of another, their passages, and some more."""
+    (out / "qrels").mkdir(parents=True)
+    judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
+    rows = [line.split("\t") for line in judged[1:]]
+    queries = list(dict.fromkeys(query for query, *_ in rows))[:_HAGRID_QUERIES]
+    kept = [row for row in rows if row[0] in queries]
+    (out / "qrels" / "dev.tsv").write_text(
+        "\n".join([judged[0], *("\t".join(row) for row in kept)]) + "\n"
+    )
+    wanted = {passage for _, passage, _ in kept}
+    for name, ids, most in (("queries", set(queries), 0), ("corpus", wanted, _HAGRID_PASSAGES)):
+        lines = (folder / f"{name}.jsonl").read_text().splitlines()
+        chosen = [x for i, x in enumerate(lines) if json.loads(x)["_id"] in ids or i < most]
+        (out / f"{name}.jsonl").write_text("\n".join(chosen) + "\n")
+    return out
+
+
+def hashes() -> dict[str, dict[str, str]]:
+    """Benchmark to (numbers and batch size, to its hash)."""
+    found: dict[str, dict[str, str]] = {}
+    usual = TransformerEmbedder.batch_size
+    with TemporaryDirectory() as folder:
+        for name, make in benchmarks(Path(folder)):
+            for number, (compute, size) in enumerate(computes()):
+                TransformerEmbedder.batch_size = size
+                run = RunOptions(out=Path(folder) / f"{name}-{number}", compute=compute)
+                found.setdefault(name, {})[f"{compute}/{size}"] = make(run)[:8]
+    TransformerEmbedder.batch_size = usual
+    return found
+
+
+def main() -> int:
+    """Print the hashes; 1 where a benchmark has several."""
+    found = hashes()
+    agree = {name: len(set(of.values())) == 1 for name, of in found.items()}
+    words = [
+        f"{name}@{next(iter(of.values()))}" if agree[name] else f"{name}: {of}"
+        for name, of in found.items()
+    ]
+    print("hashes", *words)
+    return 0 if all(agree.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
