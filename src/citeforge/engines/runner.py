@@ -1,4 +1,4 @@
-"""Runners: what spreads embedding, judging, searching and answering over processes or machines.
+"""Runners: what spreads embedding, judging and searching over processes or machines.
 
 A plugin declares a class that inherits from :class:`Runner` as an entry point of the group
 ``citeforge.runners``.
@@ -6,7 +6,7 @@ A plugin declares a class that inherits from :class:`Runner` as an entry point o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from citeforge.engines import plugins
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.llm.records import Llm, Request, Result
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Compute, Part, RunOptions
 from citeforge.schemas.recipes.flags import Flag, flags_of
@@ -26,15 +25,13 @@ if TYPE_CHECKING:
     from citeforge.engines.search.exact import FirstStage
 
 GROUP = "runners"
-Answers = Callable[[Mapping[str, Request]], Iterator[tuple[str, Result]]]
-"""Answers to requests by their keys, as they come."""
 
 
 class Runner:
     """Runs everything in this process; a plugin's class overrides what it spreads.
 
     Results must be those of this class, whatever else runs and however many workers there are.
-    What is stored (vectors, verdicts, answers) is written by the process that asks.
+    What is stored (vectors, verdicts) is written by the process that asks.
 
     Attributes:
         name: how ``--engine`` names it.
@@ -81,23 +78,6 @@ class Runner:
         from citeforge.engines.search.exact import retrieve_candidates
 
         return partial(retrieve_candidates, device=device)
-
-    def answers(self, make: Callable[[], Llm], rows: int) -> Answers | None:
-        """What answers requests to the LLM that ``make`` makes; None where the caller does.
-
-        Args:
-            make: makes it; can be pickled.
-            rows: requests that it answers together.
-        """
-        return None
-
-    def transport(self, concurrency: int) -> Any:
-        """What sends requests to endpoints (``httpx.AsyncBaseTransport``); None for this process.
-
-        Args:
-            concurrency: requests in flight at most.
-        """
-        return None
 
 
 LOCAL = Runner()

@@ -8,11 +8,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from citeforge.plugins.ray import connection
 from citeforge.plugins.ray.options import RayOptions
 from conftest import ROOT
 
@@ -51,12 +49,12 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     where = f"127.0.0.1:{free_port()}"
     # Ours, not one in the home of whoever runs the tests; commands find out that it is wanted.
     os.environ["RAY_AUTH_TOKEN"] = "0123456789abcdef" * 4
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # on loopback, as the head is
     env = {
         **os.environ,
         "RAY_AUTH_MODE": "token",
         "CITEFORGE_CACHE": str(cache),  # that of another machine, as it were
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
         "RAY_USAGE_STATS_ENABLED": "0",
     }
     words = ["start", "--head", "--block", "--num-cpus=2", "--include-dashboard=false"]
@@ -65,7 +63,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     # Sockets have short names: not below pytest's folder.
     with log.open("wb") as out:
         head = subprocess.Popen(
-            [str(Path(sys.executable).parent / "ray"), *words], stdout=out, stderr=out, env=env
+            [sys.executable, "-m", "ray.scripts.scripts", *words], stdout=out, stderr=out, env=env
         )
     try:
         deadline = time.monotonic() + 180
@@ -84,12 +82,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def cluster(address: str) -> Iterator[RayOptions]:
+def cluster(address: str) -> RayOptions:
     """Two workers of that cluster."""
-    yield RayOptions(address=address, workers=2)
-    from citeforge.plugins.ray import pool
-
-    for one in pool._pools:
-        one.close()
-    pool._pools.clear()
-    assert connection.address_of(RayOptions(address=address)) == address
+    return RayOptions(address=address, workers=2)

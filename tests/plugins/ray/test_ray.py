@@ -9,12 +9,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -28,21 +26,13 @@ from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import LlmReply, Request, Result
-from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.compute import cpu_has_bfloat16
-from citeforge.engines.runner import LOCAL
 from citeforge.engines.search.exact import retrieve_candidates
-from citeforge.plugins.offline_models.offline import OfflineLlm
-from citeforge.plugins.ray.embedding import ClusterEmbedder
-from citeforge.plugins.ray.judging import ClusterJudge
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.runner import RayRunner
-from citeforge.plugins.ray.searching import ClusterSearch
+from citeforge.plugins.ray.work import ClusterEmbedder, ClusterJudge, search_shards
 from conftest import EXAMPLES, content, refused, write_beir
 from servers.dying import BAD, FATAL, ONCE, DyingEmbedder, DyingJudge, UnlikeEmbedder, no_model
-from servers.running import openai_server
 from servers.tiny_embedder import make_embedder_folder, passages
 from servers.tiny_nli import make_pair, make_tokenizer
 
@@ -85,7 +75,7 @@ def finished(process: subprocess.Popen[str]) -> str:
     return error
 
 
-def workers_of(name: bytes = b"ray::Worker") -> list[int]:
+def workers_of(name: bytes = b"ray::MapWorker") -> list[int]:
     """Processes that Ray calls so."""
     result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -172,8 +162,7 @@ def test_a_shard_that_kills_every_worker_is_named_and_the_others_go_on(
     told = str(caught.value)
     assert told.startswith(
         "2 shards have no vectors (passages-00002.vectors, passages-00004.vectors), 4 are kept. "
-        "passages-00002.vectors (texts 4 to 4): 3 workers failed on it, the last one so: The actor "
-        "is dead because its worker process has died"
+        "passages-00002.vectors (texts 4 to 4): 3 workers failed on it, the last one so: it died"
     )
     assert told.endswith("Run again with --resume")
     harmless = [shard for shard in texts if shard[0] not in (FATAL, BAD)]
@@ -283,7 +272,7 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOpt
     made = [_shard(tmp_path / f"{i}.vectors", rows) for i, rows in enumerate(cuts)]
     queries = unit_rows(rng.standard_normal((30, 16)).astype(np.float32))
     done: list[int] = []
-    there = ClusterSearch(cluster, "cpu")(queries, made, 10, lambda n, *_: done.append(n))
+    there = search_shards(cluster, "cpu", queries, made, 10, lambda n, *_: done.append(n))
     here = retrieve_candidates(queries, made, 10, lambda *_: None, device="cpu")
     assert np.allclose(there[0], here[0], atol=1e-6)
     assert (np.sort(there[1] % 200) == np.sort(here[1] % 200)).all()
@@ -293,61 +282,6 @@ def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOpt
 def _shard(path: Path, rows: npt.NDArray[np.float32]) -> VectorShard:
     rows.astype("<f2").tofile(path)
     return VectorShard(path, len(rows), rows.shape[1], path.name)
-
-
-def asked(n: int, **params: Any) -> list[Request]:
-    return [Request((("user", f"Say {i} " + "again " * i),), params) for i in range(n)]
-
-
-def test_the_embedded_llm_on_workers_writes_and_keeps_what_it_does_here(
-    tmp_path: Path, cluster: RayOptions
-) -> None:
-    runner = RayRunner(
-        cluster.model_copy(update={"workers": 1})
-    )  # one more copy of the model to load
-    requests = [*asked(2, max_tokens=3), Request((("user", "long " * 9000),), {"max_tokens": 3})]
-    requests = [replace(request, needs_text=False) for request in requests]
-    stores = [ReplayStore(tmp_path / name) for name in ("there.db", "here.db")]
-    result = OfflineLlm(stores[0], runner).complete(requests)
-    assert result == OfflineLlm(stores[1]).complete(requests)
-    assert "do not fit" in result[2].message
-    there, here = (
-        [msgspec.structs.replace(row, created=0) for row in store.export()] for store in stores
-    )
-    assert there == here
-    assert len(here) == 2
-    with refused("option-without-effect", cf.UsageError):
-        OfflineLlm(None, runner).complete(asked(1, top_k=1))
-
-
-def test_an_endpoint_is_asked_by_workers(
-    tmp_path: Path, cluster: RayOptions, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Store, tries and redaction stay with the driver; a worker's death is a broken connection."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
-    requests = asked(30, max_tokens=50)
-    with openai_server(tmp_path / "log", key="sk-secret-0123456789", faults=0.3,
-                       kinds=["429", "500", "close"], first_only=True) as server:  # fmt: skip
-        options = ClientOptions(base_url=server.url, runner=RayRunner(cluster), concurrency=4)
-        store = ReplayStore(tmp_path / "there.db")
-
-        def kill_one(place: int, _: Result) -> None:
-            if place == 5:
-                os.kill(connections()[0], signal.SIGKILL)
-
-        result = OpenAiLlm("m", store, options).complete(requests, kill_one)
-        log = server.requests()
-        here = OpenAiLlm("m", None, replace(options, runner=LOCAL)).complete(requests)
-    assert result == here
-    assert all(isinstance(one, LlmReply) for one in result)
-    assert {entry["fault"] for entry in log} > {None}
-    assert OpenAiLlm("m", store, replace(options, base_url="http://127.0.0.1:9/v1")).complete(
-        requests
-    ) == here  # fmt: skip
-
-
-def connections() -> list[int]:
-    return workers_of(b"ray::Connections")
 
 
 def test_a_ray_of_our_own_listens_on_loopback_only_and_ends_with_the_driver(

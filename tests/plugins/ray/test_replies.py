@@ -1,143 +1,116 @@
-"""Replies of workers that are wrong; no Ray is started."""
+"""What workers reply, and how the driver reads it; no Ray is started."""
 
 import pickle
-from collections.abc import Iterable, Iterator
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import citeforge as cf
 from citeforge.engines.embedding.embedder import FailedShard
-from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.engines.llm.records import Failure, Request
-from citeforge.plugins.ray import pool as pools
-from citeforge.plugins.ray.judging import ClusterJudge
-from citeforge.plugins.ray.pool import WorkerPool
-from citeforge.plugins.ray.share import Share
-from citeforge.plugins.ray.worker import Raised, Started, Worked, Worker
-from citeforge.plugins.ray.writing import Writers
-from citeforge.schemas.version import __version__
+from citeforge.plugins.ray.pool import Loaded, Pool, Reply, Tries, Worker
 from conftest import refused
 
 
-class _Wrong(WorkerPool[Any, Any]):
-    """A pool whose workers reply to every piece with the same."""
-
-    def __init__(self, reply: Any) -> None:
-        self.share = Share(1, 1, 0)
-        self._reply = reply
-
-    def run(self, pieces: Iterable[Any]) -> Iterator[tuple[int, Any]]:
-        for index, _ in enumerate(pieces):
-            yield index, self._reply
+def pool_of(replies: list[Reply]) -> Pool:
+    """A pool whose workers reply so, piece after piece."""
+    pool = Pool.__new__(Pool)
+    pool._workers, pool._first = 1, None
+    pool._replies = lambda window: enumerate(replies[: len(window)])  # type: ignore[method-assign]
+    return pool
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [([], "0 results"), ([1, 2, 3], "3 results"), (None, "NoneType"), ("ab", "str")],
-)
-def test_a_wrong_number_of_decisions_is_a_failure_of_each_pair(reply: Any, said: str) -> None:
-    judge = ClusterJudge.__new__(ClusterJudge)
-    judge._pool, judge._size = _Wrong(reply), 128
-    pairs = [Pair("premise", "one"), Pair("premise", "two")]
-    assert judge.count_tokens(pairs) is None
-    decisions: dict[int, Decision] = {}
-    judge.decide(pairs, decisions.update)
-    failure = JudgeFailure(f"1 worker failed on it, the last one so: its reply to 1 was {said}")
-    assert decisions == {0: failure, 1: failure}
+def reply_to(do: Callable[[Any], Any], piece: Any = "piece") -> Reply:
+    """The reply of a worker, as it arrives."""
+    worker = Worker(lambda: Loaded(lambda: {"name": "m"}, do), Tries().begin)
+    row = pa.table({"index": [7], "piece": pa.array([pickle.dumps(piece)], pa.large_binary())})
+    (result,) = worker(row).to_pylist()
+    assert result["index"] == 7
+    reply = pickle.loads(result["reply"])
+    assert isinstance(reply, Reply)
+    return reply
 
 
-def test_a_wrong_number_of_answers_is_a_failure_of_each_request() -> None:
-    writers = Writers.__new__(Writers)
-    writers._pool, writers._rows = _Wrong([]), 16
-    requests = {key: Request((("user", key),)) for key in "ab"}
-    failure = Failure("exhausted", str(FailedShard(1, "its reply to 1 was 0 results")))
-    assert dict(writers.answers(requests)) == {"a": failure, "b": failure}
-
-
-def start_raising(error: Exception) -> Raised:
-    """Reply of a worker whose start fails, as it arrives."""
-
-    def fail() -> Worked[Any, Any]:
+def raising(error: Exception) -> Callable[[Any], Any]:
+    def do(_: Any) -> Any:
         raise error
 
-    reply = pickle.loads(pickle.dumps(Worker(fail).start()))
-    assert isinstance(reply, Raised)
-    return reply
+    return do
 
 
 @pytest.mark.parametrize("kind", [cf.InputError, cf.UsageError, cf.FailuresError])
 def test_an_error_that_the_user_can_correct_arrives_whole(kind: type[cf.CiteforgeError]) -> None:
     place = {"path": "m", "line": 3, "field": "text"} if kind is cf.InputError else {}
+    reply = reply_to(raising(kind("is wrong", code="wrong-value", **place)))
     with refused("wrong-value", kind, **place):
-        start_raising(kind("is wrong", code="wrong-value", **place)).raise_for_user()
+        list(pool_of([reply]).run(["piece"]))
 
 
-def test_any_other_error_is_a_failed_try() -> None:
-    reply = start_raising(ValueError("a kernel failed"))
-    reply.raise_for_user()  # nothing is raised: the piece is tried again
-    assert reply == Raised("ValueError: a kernel failed")
+def test_any_other_error_loses_the_piece_and_the_others_go_on() -> None:
+    replies = [reply_to(raising(ValueError("a kernel failed"))), reply_to(str.upper)]
+    lost = FailedShard(1, "ValueError: a kernel failed")
+    assert list(pool_of(replies).run(["a", "b"])) == [(0, lost), (1, "PIECE")]
 
 
-class _Silent:
-    """As much of Ray as a pool needs; nobody replies but, if told so, to a start."""
+def test_a_model_that_cannot_be_loaded_ends_the_run() -> None:
+    def load() -> Loaded:
+        raise RuntimeError("no such kernel")
 
-    class exceptions:
-        RayError = TimeoutError
-
-    def __init__(self, starts: bool) -> None:
-        self.starts = starts
-        self.killed = 0
-
-    def remote(self, _: type) -> Any:
-        call = SimpleNamespace(remote=lambda *_: object())
-        start = SimpleNamespace(remote=lambda: "start" if self.starts else object())
-        actor = SimpleNamespace(start=start, do=call)
-        made = SimpleNamespace(remote=lambda _: actor)
-        return SimpleNamespace(options=lambda **_: made)
-
-    def available_resources(self) -> dict[str, float]:
-        return {"CPU": 1}
-
-    def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
-        return [ref for ref in refs if ref == "start"], []
-
-    def get(self, ref: Any, timeout: float) -> Any:
-        if ref != "start":
-            raise TimeoutError("not ready")
-        return Started("here", __version__, {})
-
-    def kill(self, _: Any) -> None:
-        self.killed += 1
-
-
-@pytest.fixture
-def silent(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """Makes a pool on a cluster that never says anything, and waits for nothing."""
-    monkeypatch.setattr(pools, "_START_SECONDS", -1.0)
-    monkeypatch.setattr(pools, "_PIECE_SECONDS", -1.0)
-
-    def make(starts: bool) -> tuple[_Silent, WorkerPool[Any, Any]]:
-        pool: WorkerPool[Any, Any] = WorkerPool.__new__(WorkerPool)
-        pool._ray, pool.share, pool._work = _Silent(starts), Share(1, 1, 0), dict
-        pool._workers, pool._failed_starts, pool._first = [], 0, None
-        return pool._ray, pool
-
-    yield make
-    pools._pools.clear()
-
-
-def test_workers_that_never_start_are_told_of(silent: Any) -> None:
-    ray, pool = silent(starts=False)
     with refused("failed-workers", path="Ray") as caught:
-        pool.identity()
-    assert "last error: it has said nothing of its start for -1 s" in str(caught.value)
-    assert ray.killed == pools.TRIES
+        list(pool_of([Worker(load, Tries().begin).reply(0, None)]).run([None]))
+    assert "RuntimeError: no such kernel" in str(caught.value)
 
 
-def test_a_piece_of_which_nothing_is_heard_is_given_up(silent: Any) -> None:
-    ray, pool = silent(starts=True)
-    silence = "it has said nothing of a piece for -1 s"
-    assert list(pool.run(["piece"])) == [(0, FailedShard(pools.TRIES, silence))]
-    assert (ray.killed, pool._workers) == (pools.TRIES, [])
+def test_a_piece_whose_worker_died_three_times_is_left_out() -> None:
+    begin, done = Tries().begin, []
+    for _ in range(3):  # each of these workers died of it
+        begin(7)
+    worker = Worker(lambda: Loaded(dict, done.append), begin)
+    lost = worker.reply(7, "fatal")
+    worker.reply(8, "harmless")
+    assert done == ["harmless"]
+    ((_, result),) = pool_of([lost]).run(["fatal"])
+    assert str(result).startswith("3 workers failed on it, the last one so: it died")
+
+
+def test_many_lost_pieces_end_the_run_after_those_that_were_done() -> None:
+    """As where a driver of a GPU has crashed: the fault is not the pieces'."""
+    failing = reply_to(raising(RuntimeError("CUDA error")))
+    done = []
+    with refused("failed-workers", path="Ray") as caught:
+        for index, _ in pool_of([reply_to(str.upper), *[failing] * 20]).run("a" * 21):
+            done.append(index)
+    assert done == list(range(12))  # one result, ten that may be lost, and the one too many
+    assert "11 pieces failed, the last one so: RuntimeError: CUDA error" in str(caught.value)
+
+
+def test_a_worker_that_computes_otherwise_is_named() -> None:
+    first = Reply("head", {**reply_to(str.upper).identity, "dtype": "bfloat16"}, "A")
+    with refused("not-comparable", path="node") as caught:
+        list(pool_of([first, Reply("node", {**first.identity, "dtype": "float32"}, "B")]).run("ab"))
+    assert "dtype 'float32' (on head 'bfloat16')" in str(caught.value)
+
+
+def test_a_worker_of_another_version_is_refused() -> None:
+    with refused("not-comparable", path="node") as caught:
+        list(pool_of([Reply("node", {"citeforge": "0.0.1", "name": "m"}, "A")]).run("a"))
+    assert "citeforge '0.0.1'" in str(caught.value)
+
+
+def test_pieces_travel_in_windows_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("citeforge.plugins.ray.pool._WINDOW_BYTES", 200)
+    pool = pool_of([])
+    pool._workers = 2
+    taken: list[str] = []
+
+    def pieces() -> Any:
+        for i in range(5):
+            taken.append(chr(97 + i) * 150)  # pickled, over 150 bytes: three are over 2 * 200
+            yield taken[-1]
+
+    sizes = []
+    for window in pool._windows(pieces()):
+        sizes.append(len(window))
+        assert len(taken) == sum(sizes)  # none is taken before it is needed
+    assert sizes == [3, 2]

@@ -7,9 +7,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.runner import make_runner
-from citeforge.plugins.ray.connection import address_of
+from citeforge.plugins.ray.connection import parse_address
 from citeforge.plugins.ray.options import RayOptions
-from citeforge.plugins.ray.share import Share, share_out
+from citeforge.plugins.ray.pool import share
 from citeforge.schemas import errors
 from conftest import EXAMPLES, Inline, refused
 
@@ -19,25 +19,26 @@ GPUS = [{"CPU": 32.0, "GPU": 4.0}, {"CPU": 16.0, "GPU": 2.0}, {"CPU": 8.0}]
 
 
 @pytest.mark.parametrize(
-    ("options", "device", "nodes", "share"),
+    ("options", "device", "nodes", "shared"),
     [
-        (RayOptions(), "auto", LAPTOP, Share(1, 8, 0)),
-        (RayOptions(workers=3), "auto", LAPTOP, Share(3, 2, 0)),  # 8 // 3
-        (RayOptions(), "auto", TWO, Share(2, 4, 0)),  # one each, with the cores of the smaller
-        (RayOptions(workers=3), "auto", TWO, Share(3, 4, 0)),  # 4, 4 and 4
-        (RayOptions(workers=99), "auto", TWO, Share(12, 1, 0)),
-        (RayOptions(), "auto", GPUS, Share(6, 8, 1)),  # 32 // 4, 16 // 2
-        (RayOptions(), "cpu", GPUS, Share(3, 8, 0)),
-        (RayOptions(gpus=0.5), "cuda", GPUS, Share(12, 4, 0.5)),
-        (RayOptions(gpus=4), "cuda", GPUS, Share(1, 32, 4)),
-        (RayOptions(workers=2), "cuda", GPUS, Share(2, 8, 1)),
-        (RayOptions(gpus=0), "auto", GPUS, Share(3, 8, 0)),
+        (RayOptions(), "auto", LAPTOP, (1, 8, 0)),
+        (RayOptions(workers=3), "auto", LAPTOP, (3, 2, 0)),  # 8 // 3
+        (RayOptions(), "auto", TWO, (2, 4, 0)),  # 8 // 4, 4 // 4
+        (RayOptions(workers=3), "auto", TWO, (3, 4, 0)),  # 4, 4 and 4
+        (RayOptions(workers=99), "auto", TWO, (12, 1, 0)),
+        (RayOptions(), "auto", GPUS, (6, 8, 1)),  # 32 // 4, 16 // 2
+        (RayOptions(), "cpu", GPUS, (3, 16, 0)),  # 2 and 1; none on the smallest
+        (RayOptions(gpus=0.5), "cuda", GPUS, (12, 4, 0.5)),
+        (RayOptions(gpus=4), "cuda", GPUS, (1, 32, 4)),
+        (RayOptions(workers=2), "cuda", GPUS, (2, 16, 1)),  # 32 // 16, 16 // 16
+        (RayOptions(workers=9), "cuda", GPUS, (6, 8, 1)),
+        (RayOptions(gpus=0), "auto", GPUS, (3, 16, 0)),
     ],
 )
 def test_shares(
-    options: RayOptions, device: str, nodes: list[dict[str, float]], share: Share
+    options: RayOptions, device: str, nodes: list[dict[str, float]], shared: tuple[int, int, float]
 ) -> None:
-    assert share_out(options, device, nodes) == share
+    assert share(options, device, nodes) == shared
 
 
 @pytest.mark.parametrize(
@@ -52,20 +53,20 @@ def test_what_no_machine_has(
     options: RayOptions, nodes: list[dict[str, float]], lacking: str
 ) -> None:
     with refused("no-cluster", path="Ray") as caught:
-        share_out(options, "auto", nodes)
+        share(options, "auto", nodes)
     assert lacking in str(caught.value)
 
 
 def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
-    assert address_of(RayOptions()) is None
-    assert address_of(RayOptions(address="local")) is None
-    assert address_of(RayOptions(address="head:6379")) == "head:6379"
+    assert parse_address(RayOptions()) is None
+    assert parse_address(RayOptions(address="local")) is None
+    assert parse_address(RayOptions(address="head:6379")) == "head:6379"
     monkeypatch.setenv("RAY_ADDRESS", "10.0.0.1:6379")
-    assert address_of(RayOptions()) == "10.0.0.1:6379"
+    assert parse_address(RayOptions()) == "10.0.0.1:6379"
     for wrong in ("head", "ray://head:10001", "head:", ":6379", "head:port", "head:0", "h:99999"):
         with refused("bad-option", cf.UsageError):
-            address_of(RayOptions(address=wrong))
+            parse_address(RayOptions(address=wrong))
 
 
 def test_a_cluster_that_does_not_answer_is_told_before_any_work(

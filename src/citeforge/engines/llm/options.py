@@ -61,7 +61,7 @@ class ClientOptions:
         price: to show and limit costs.
         max_cost: stop before the total of all runs passes this.
         give_up_after: stop when so many calls have ended and all of them failed.
-        runner: what makes the calls.
+        runner: what runs a local embedder or judge.
     """
 
     base_url: str | None = None
@@ -124,7 +124,7 @@ def make_client(options: ClientOptions) -> Any:
         base_url=url,
         max_retries=0,
         timeout=options.timeout,
-        http_client=bounded_client(options.timeout, options.runner.transport(options.concurrency)),
+        http_client=bounded_client(options.timeout),
     )
 
 
@@ -140,19 +140,16 @@ class UnboundedReplyError(Exception):
     """A reply that is too long, or whose length cannot be known before it is unpacked."""
 
 
-def bounded_client(timeout: float, transport: Any = None) -> Any:
+def bounded_client(timeout: float) -> Any:
     """An HTTP client for the OpenAI SDK that reads replies of bounded size only.
 
     Args:
         timeout: seconds before a silent connection counts as broken.
-        transport: what carries requests; None for connections of this process.
     """
     from openai import DefaultAsyncHttpxClient
 
-    carried = {} if transport is None else {"transport": transport}
     return DefaultAsyncHttpxClient(
         timeout=timeout,
-        **carried,
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_bound]},
     )

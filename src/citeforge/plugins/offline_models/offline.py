@@ -5,7 +5,7 @@ It shows the way that any model takes through citeforge; it is no contender.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -23,7 +23,6 @@ from citeforge.engines.llm.records import (
 )
 from citeforge.engines.llm.replay import ReplayStore, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
-from citeforge.engines.runner import LOCAL, Answers, Runner
 from citeforge.plugins.offline_models import smollm
 from citeforge.plugins.offline_models.choice import ChosenToken, TokenChooser
 from citeforge.plugins.offline_models.prefill import prefill_many
@@ -73,17 +72,16 @@ Tell = Callable[[int, list[ChosenToken]], None]
 
 
 class OfflineLlm:
-    """SmolLM2-135M-Instruct in this process, or in the workers of a runner, in float32.
+    """SmolLM2-135M-Instruct in this process, in float32.
 
     An answer depends on its request alone: a row whose choice of a token was nearer than the
     shape of a batch can move is written again by itself. Samples are drawn by the request's own
     seed. Another make of processor may decide a near tie otherwise.
     """
 
-    def __init__(self, store: ReplayStore | None = None, runner: Runner = LOCAL) -> None:
+    def __init__(self, store: ReplayStore | None = None) -> None:
         self.model = smollm.NAME
         self.store = store
-        self._runner = runner
 
     def identity(self) -> dict[str, Any]:
         return smollm.identity()
@@ -126,15 +124,7 @@ class OfflineLlm:
             self.store.keep(question.key, payload, question.request.sample, settled)
         return settled
 
-    @cached_property
-    def _elsewhere(self) -> Answers | None:
-        return self._runner.answers(OfflineLlm, ROWS)
-
     def _answer_all(self, waiting: dict[str, Request], end: End) -> None:
-        if self._elsewhere is not None:
-            for key, result in self._elsewhere(waiting):
-                end(_Asked(key, waiting[key], []), result)
-            return
         fitting = []
         for question in map(self._read, waiting, waiting.values()):
             if question.room <= self.window:

@@ -1,4 +1,4 @@
-"""Runs models and searches vectors by the workers of a Ray cluster; the driver writes what is kept.
+"""Runs models and searches vectors in a Ray cluster, by actors of Ray Data; the driver writes.
 
-Reaches the core through ``engines`` and ``cli.command``. Begin at `runner`, then `pool`.
+Reaches the core through ``engines``. Begin at `runner`, then `pool`.
 """

@@ -1,6 +1,7 @@
 """One connection of this process to a Ray cluster, or to a Ray of its own on this machine."""
 
 import contextlib
+import logging
 import os
 import socket
 from pathlib import Path
@@ -10,16 +11,46 @@ from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import InputError, UsageError, extras_named, require
 
 ADDRESS_VARIABLE = "RAY_ADDRESS"
-STORE_BYTES = 512 << 20
-"""Memory for what is on its way between processes of a Ray of our own; more goes to disk."""
-_ANSWER_SECONDS = 5.0
 _HOW = "start one with: ray start --head, or leave --ray-address out for a Ray on this machine"
+_OWN: dict[str, Any] = {  # "local": else Ray takes the latest that was started on this machine
+    "address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False,
+    "object_store_memory": 512 << 20,
+}  # fmt: skip
+"""A Ray of our own: on loopback only; what does not fit its memory goes to disk."""
+_connected: list[str | None] = []
 
-_connected: dict[str, str | None] = {}
+
+def parse_address(options: RayOptions) -> str | None:
+    """Read ``HOST:PORT`` of the cluster from options or environment; None for a Ray of our own.
+
+    Raises:
+        UsageError: an address of another form.
+    """
+    place = options.address or os.environ.get(ADDRESS_VARIABLE) or "local"
+    host, _, port = place.rpartition(":")
+    if place == "local":
+        return None
+    if place.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
+        source = "--ray-address" if options.address else ADDRESS_VARIABLE
+        raise UsageError(
+            f"{source} {place!r}: expected HOST:PORT of the cluster's head, as printed by `ray "
+            "start --head` (run citeforge on a machine of the cluster; ray:// is not supported)",
+            code="bad-option",
+        )
+    return place
 
 
-def require_reachable(options: RayOptions) -> None:
-    """Stop before work is done that a cluster is needed for later; Ray is not imported.
+def is_listening(address: str) -> bool:
+    """Return whether something takes connections at ``HOST:PORT`` within 5 s."""
+    host, _, port = address.rpartition(":")
+    with contextlib.suppress(OSError):
+        socket.create_connection((host.strip("[]"), int(port)), 5).close()
+        return True
+    return False
+
+
+def require_reachable(options: RayOptions) -> str | None:
+    """Return the address of a cluster that answers; Ray is not imported.
 
     Raises:
         MissingExtraError: Ray is not installed.
@@ -27,112 +58,49 @@ def require_reachable(options: RayOptions) -> None:
         InputError: nothing answers there.
     """
     require("ray")
-    address = address_of(options)
-    # Ray itself would go on trying for minutes, and end the process then.
-    if address is not None and not is_listening(address):
-        raise InputError(
-            f"no Ray cluster answers within {_ANSWER_SECONDS:g} s", path=address, allowed=_HOW,
-            code="no-cluster"
-        )  # fmt: skip
+    address = parse_address(options)
+    if address is not None and not is_listening(address):  # Ray itself would try for minutes
+        reason = "no Ray cluster answers within 5 s"
+        raise InputError(reason, path=address, allowed=_HOW, code="no-cluster")
+    return address
 
 
 def connect(options: RayOptions) -> Any:
-    """The module ``ray``, connected.
+    """Connect, and return the module ``ray`` with ``ray.data``.
 
-    A Ray of our own has the cores that this process may use, listens on loopback only, has no
-    dashboard and sends no usage statistics; it ends with this process, however that ends.
+    A Ray of our own has the cores that this process may use and sends no usage statistics; it ends
+    with this process, however that ends.
 
     Raises:
-        MissingExtraError: Ray is not installed.
-        InputError: no cluster answers there, or one of another version.
+        CiteforgeError: see :func:`require_reachable`.
+        InputError: a cluster of another version, or this process is connected to another one.
     """
-    address = address_of(options)
-    if address is None or _is_on_loopback_only(address):
-        # Read when Ray is imported: it would take this machine's address in its network otherwise.
+    address = require_reachable(options)
+    if address is None:  # else Ray would listen in the network; read when Ray is imported
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    if _has_token():
-        # As `ray start` does; a cluster without tokens does not look at it.
-        os.environ.setdefault("RAY_AUTH_MODE", "token")
+    token = Path.home() / ".ray" / "auth_token"
+    if token.is_file() or {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys():
+        os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does
     with extras_named():
         import ray
-    if ray.is_initialized():
-        connected = _connected.get("address", address)
-        if connected != address:
-            raise UsageError(
-                f"this process is connected to {connected or 'a Ray of its own'} already; "
-                "one process works with one cluster",
-                code="conflicting-options",
-            )
+        import ray.data
+    for handler in logging.getLogger("ray.data").handlers:
+        if isinstance(handler, logging.StreamHandler):  # Ray's file of logs has everything
+            handler.setLevel(logging.CRITICAL)
+    if ray.is_initialized() and address in _connected:
         return ray
-    quiet = {"log_to_driver": False, "logging_level": "ERROR"}
-    require_reachable(options)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    place = {"address": address} if address else {**_OWN, "num_cpus": cores}
     try:
-        if address is None:
-            ray.init(
-                address="local",  # else the latest that somebody started here is taken
-                num_cpus=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
-                include_dashboard=False,
-                object_store_memory=STORE_BYTES,
-                _node_ip_address="127.0.0.1",
-                **quiet,
-            )
-        else:
-            ray.init(address=address, **quiet)
+        ray.init(**place, log_to_driver=False, logging_level="ERROR")
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-        first_line = (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-        what = address or "a Ray on this machine"
-        raise InputError(
-            f"cannot be used: {first_line}", path=what, allowed=_HOW, code="no-cluster"
-        ) from error
-    _connected["address"] = address
+        reason, path = f"cannot be used: {first_line(error)}", address or "a Ray on this machine"
+        raise InputError(reason, path=path, allowed=_HOW, code="no-cluster") from error
+    _connected[:] = [address]
     return ray
 
 
-def address_of(options: RayOptions) -> str | None:
-    """``HOST:PORT`` of the cluster; None for a Ray of our own.
-
-    Raises:
-        UsageError: an address of another form.
-    """
-    place = options.address or os.environ.get(ADDRESS_VARIABLE) or None
-    if place is None or place == "local":
-        return None
-    host, _, port = place.rpartition(":")
-    if place.startswith("ray://") or not host or not port.isdigit() or not 0 < int(port) < 65536:
-        source = "--ray-address" if options.address else ADDRESS_VARIABLE
-        raise UsageError(
-            f"{source} {place!r}: expected HOST:PORT of the cluster's head, as printed by "
-            "`ray start --head` (run citeforge on a machine of the cluster; ray:// is not "
-            "supported)",
-            code="bad-option",
-        )
-    return place
-
-
-def is_listening(address: str) -> bool:
-    """Whether something takes connections there."""
-    host, _, port = address.rpartition(":")
-    with contextlib.suppress(OSError):
-        socket.create_connection((host.strip("[]"), int(port)), _ANSWER_SECONDS).close()
-        return True
-    return False
-
-
-def _has_token() -> bool:
-    """Whether there is a token to show to the cluster, where Ray looks for it."""
-    token = os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH")
-    return bool(token) or (Path.home() / ".ray" / "auth_token").is_file()
-
-
-def _is_on_loopback_only(address: str) -> bool:
-    """Whether a head that is named by loopback does not listen in the network, too."""
-    host, _, port = address.rpartition(":")
-    if host not in ("localhost", "127.0.0.1"):
-        return False
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # sends nothing: asks which address would be used
-        except OSError:
-            return True
-        return not is_listening(f"{probe.getsockname()[0]}:{port}")
+def first_line(error: BaseException) -> str:
+    """Shorten an error of Ray, which takes pages, to at most 300 characters of one line."""
+    return next((s for line in str(error).splitlines() if (s := line.strip())), repr(error))[:300]

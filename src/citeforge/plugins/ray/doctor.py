@@ -1,9 +1,9 @@
-"""What ``citeforge doctor`` says of Ray."""
+"""The line of ``citeforge doctor`` on Ray."""
 
 from importlib.metadata import PackageNotFoundError, version
 
 from citeforge.engines.doctor import Examination, Finding
-from citeforge.plugins.ray.connection import ADDRESS_VARIABLE, address_of, is_listening
+from citeforge.plugins.ray.connection import ADDRESS_VARIABLE, is_listening, parse_address
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.errors import UsageError
 
@@ -15,7 +15,7 @@ def _look(ask_network: bool) -> Finding:
         advice = "pip install 'citeforge[ray]'"
         return Finding("Ray", None, "not installed; only --engine ray needs it", advice)
     try:
-        address = address_of(RayOptions())
+        address = parse_address(RayOptions())
     except UsageError as error:
         return Finding("Ray", False, str(error), f"unset {ADDRESS_VARIABLE}, or set it right")
     if address is None:

@@ -1,297 +1,259 @@
-"""Workers that stay loaded, and pieces that outlive them.
+"""Pieces of work done by an actor pool of Ray Data: results as they come, lost pieces by number.
 
-Ray Data's actors repeat a block without end when it kills them; its ``max_errored_blocks`` leaves
-out blocks that raise, and no others. Here a piece has three tries, is named then, and the others
-go on. A worker has one piece at a time, so that its death tells which piece is to blame. Every
-wait ends: who says nothing for too long is taken for dead.
+Ray Data places actors, and repeats a piece whose worker dies, without end. So the tries of each
+piece are counted; at the fourth one it is left out, and the others go on.
 """
 
+import pickle
+import socket
 import sys
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Generic, TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any, NamedTuple
+
+import pyarrow as pa
 
 from citeforge.engines.embedding.embedder import FailedShard
-from citeforge.plugins.ray.connection import connect
+from citeforge.plugins.ray.connection import connect, first_line
 from citeforge.plugins.ray.options import RayOptions
-from citeforge.plugins.ray.share import Share, alive, share_out
-from citeforge.plugins.ray.worker import Raised, Started, Work, Worker
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.version import __version__
 
-T = TypeVar("T")
-R = TypeVar("R")
-
-TRIES = 3
-"""Workers that a piece may take with it, and starts that may fail one after another."""
-_LOOK_SECONDS = 5.0
-"""Seconds between looks at a cluster that says nothing."""
-_PATIENCE_SECONDS = 30.0
-"""Seconds without any worker after which that is told."""
-_START_SECONDS = 900.0
-"""Longest that a worker may take to be placed, to load, and to fetch its model."""
-_PIECE_SECONDS = 7200.0
-"""Longest that a worker may be silent over a piece."""
+_TRIES = 3
+"""Workers that may die of a piece before it is left out."""
+_MOST_LOST = 10
+"""Pieces that may be left out; where more fail, the fault is hardly theirs, and the run ends."""
+_PATIENCE = 30
+"""Seconds for which room in a full cluster is awaited without a message."""
+_SILENCE_SECONDS = 7200.0
+"""Longest time without any result."""
+_WINDOW_BYTES = 64 << 20
+"""Bytes of pieces per worker that Ray holds at a time; with the next ones, workers start anew."""
 
 
-@dataclass(eq=False)
-class _Piece(Generic[T]):
-    index: int
-    content: T
-    tries: int = 0
+class Loaded(NamedTuple):
+    """A model in a worker: what results depend on, and what turns a piece into its result."""
+
+    identity: Callable[[], dict[str, Any]]
+    do: Callable[[Any], Any]
 
 
-@dataclass(eq=False)
-class WorkerHandle(Generic[T]):
-    """A worker as the driver sees it.
+class Reply(NamedTuple):
+    """Result of a piece as it travels back; errors are values, because many cannot be sent."""
 
-    Attributes:
-        actor: Ray's.
-        reply: what it is to reply: to its start, or to its piece; None while it is idle.
-        piece: what it does; None while it starts, or is idle.
-        since: when it was last told something.
-    """
-
-    actor: Any
-    reply: Any
-    piece: _Piece[T] | None = None
-    since: float = field(default_factory=time.monotonic)
-
-    @property
-    def silence(self) -> str:
-        """That it has said nothing for too long; empty while that may still be."""
-        longest = _START_SECONDS if self.piece is None else _PIECE_SECONDS
-        is_late = time.monotonic() - self.since > longest
-        what = "its start" if self.piece is None else "a piece"
-        return f"it has said nothing of {what} for {longest:g} s" if is_late else ""
+    host: str
+    identity: dict[str, Any]
+    result: Any
 
 
-class WorkerPool(Generic[T, R]):
-    """Workers of one sort on a cluster; they are started when there is something to do."""
+class Tries:
+    """An actor that outlives workers: it counts those that began each piece."""
 
-    def __init__(self, options: RayOptions, device: str, work: Work[T, R]) -> None:
+    def __init__(self) -> None:
+        self._begun: Counter[int] = Counter()
+
+    def begin(self, index: int) -> int:
+        """Count one more; return how many have begun the piece."""
+        self._begun[index] += 1
+        return self._begun[index]
+
+
+class Worker:
+    """The class of the actors; the first piece loads the model."""
+
+    def __init__(self, load: Callable[[], Loaded], begin: Callable[[int], int]) -> None:
+        self._load, self._begin = load, begin
+
+    @cached_property
+    def _loaded(self) -> Loaded:
+        return self._load()
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        """Replace the piece of a table of one row by its reply."""
+        (index,), (piece,) = batch["index"].to_pylist(), batch["piece"].to_pylist()
+        reply = pickle.dumps(self.reply(index, pickle.loads(piece)))
+        return pa.table({"index": [index], "reply": pa.array([reply], pa.large_binary())})
+
+    def reply(self, index: int, piece: Any) -> Reply:
+        """Do a piece; None is one that only loads the model."""
+        identity, result, loaded = {"citeforge": __version__}, None, None
+        if self._begin(index) > _TRIES:
+            return Reply("", {}, FailedShard(_TRIES, "it died; see: ray logs"))
+        try:
+            loaded = self._loaded
+            identity |= loaded.identity()
+            result = None if piece is None else loaded.do(piece)
+        except CiteforgeError as error:
+            result = error
+        except Exception as error:  # whatever a model's code may raise; the driver reports it
+            lost = FailedShard(1, f"{type(error).__name__}: {error}")
+            result = _ended(f"a worker cannot start: {lost}") if loaded is None else lost
+        return Reply(socket.gethostname(), identity, result)
+
+
+class Pool:
+    """Actors of one sort; they start with each :meth:`run` and end with it."""
+
+    def __init__(self, options: RayOptions, device: str, load: Callable[[], Loaded]) -> None:
         """Connect.
 
         Args:
             options: which cluster, and how much of it.
             device: where workers compute, ``auto``, ``cpu``, ``cuda``, …
-            work: what they are told at their start.
+            load: loads the model in a worker; can be pickled.
 
         Raises:
-            MissingExtraError: Ray is not installed.
-            InputError: no cluster answers, or it has no room for a worker at all.
+            CiteforgeError: see :func:`~citeforge.plugins.ray.connection.connect` and :func:`share`.
         """
         self._ray = connect(options)
-        self.share: Share = share_out(options, device, alive(self._ray))
-        self._work = work
-        self._workers: list[WorkerHandle[T]] = []
-        self._failed_starts = 0
-        self._first: Started | None = None
+        nodes = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+        self._workers, self._cpus, self._gpus = share(options, device, nodes)
+        self._load = load
+        self._first: Reply | None = None
 
     def identity(self) -> dict[str, Any]:
-        """What results of the workers depend on; starts one when there is none.
+        """Return what results of the workers depend on; the first call starts a worker.
 
         Raises:
-            InputError: no worker can be started.
+            InputError: none can be started.
         """
-        while self._first is None:
-            if not self._workers:
-                self._start()
-            for worker in self._wait():
-                self._take_start(self._take(worker))
-        return self._first.identity
+        if self._first is None:
+            for _, lost in self.run([None]):
+                if lost is not None:
+                    raise _ended(f"a worker cannot start: {lost}")
+        assert self._first is not None
+        return {k: v for k, v in self._first.identity.items() if k != "citeforge"}
 
-    def run(self, pieces: Iterable[T]) -> Iterator[tuple[int, R | FailedShard]]:
-        """Results as they come: (index of the piece, result, or why there is none).
+    def run(self, pieces: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """Yield (index of a piece, its result or a ``FailedShard``) as they come.
 
         Args:
-            pieces: taken one by one, a few ahead of the work.
+            pieces: taken window by window, so that memory stays bounded.
 
         Raises:
-            InputError: workers cannot be started, or a piece is wrong in itself.
+            CiteforgeError: a piece is wrong in itself, workers cannot start, differ, or lose too
+                many pieces.
         """
-        coming = (_Piece(index, content) for index, content in enumerate(pieces))
-        ready: deque[_Piece[T]] = deque()
-        try:
-            while True:
-                ready.extend(islice(coming, max(0, self.share.workers - len(ready))))
-                for worker in self._workers:
-                    if ready and worker.reply is None:
-                        worker.piece = ready.popleft()
-                        worker.reply = worker.actor.do.remote(worker.piece.content)
-                        worker.since = time.monotonic()
-                n_pieces = len(ready) + sum(w.piece is not None for w in self._workers)
-                while len(self._workers) < min(self.share.workers, n_pieces):
-                    self._start()
-                if not n_pieces:
-                    return
-                for worker in self._wait():
-                    piece, reply = worker.piece, self._take(worker)
-                    if piece is None:
-                        self._take_start(reply)
-                    elif not isinstance(reply, Raised):
-                        yield piece.index, reply
-                    else:
-                        reply.raise_for_user()
-                        piece.tries += 1
-                        if piece.tries < TRIES:
-                            ready.append(piece)
-                        else:
-                            yield piece.index, FailedShard(piece.tries, reply.text)
-        finally:  # nobody waits for what is still being done
-            for worker in [w for w in self._workers if w.piece is not None]:
-                self._let_go(worker)
+        n_lost = 0
+        for window in self._windows(pieces):
+            for index, reply in self._replies(window):
+                yield index, self._checked(reply)
+                if isinstance(reply.result, FailedShard) and (n_lost := n_lost + 1) > _MOST_LOST:
+                    raise _ended(f"{n_lost} pieces failed, the last one so: {reply.result.reason}")
 
-    def run_splitting(
-        self, pieces: list[T], split: Callable[[T], list[T]]
-    ) -> Iterator[tuple[T, R | FailedShard]]:
-        """(piece, result); a piece that is lost is done again in parts, so that one is named.
+    def _windows(self, pieces: Iterable[Any]) -> Iterator[list[dict[str, Any]]]:
+        window, size = list[dict[str, Any]](), 0
+        for index, piece in enumerate(pieces):
+            window.append({"index": index, "piece": pickle.dumps(piece)})
+            size += len(window[-1]["piece"])
+            if size >= _WINDOW_BYTES * self._workers:
+                yield window
+                window, size = [], 0
+        if window:
+            yield window
 
-        Args:
-            pieces: all of them.
-            split: the parts of a piece, one for each result that it must have.
-        """
-        while pieces:
-            parts: list[T] = []
-            for index, result in self.run(pieces):
-                each = split(pieces[index])
-                result = of_each(result, len(each))
-                if isinstance(result, FailedShard) and len(each) > 1:
-                    parts.extend(each)
-                else:
-                    yield pieces[index], result
-            pieces = parts
-
-    def close(self) -> None:
-        """Let the workers go."""
-        for worker in list(self._workers):
-            self._let_go(worker)
-
-    def _let_go(self, worker: WorkerHandle[T]) -> None:
-        self._workers.remove(worker)
-        with suppress(self._ray.exceptions.RayError):
-            self._ray.kill(worker.actor)
-
-    def _start(self) -> None:
-        # At every start: a call of another sort may have filled the cluster meanwhile.
-        make_room(self._ray, self, self.share)
-        remote = self._ray.remote(Worker).options(
-            **self.share.resources, scheduling_strategy="SPREAD"
+    def _replies(self, window: list[dict[str, Any]]) -> Iterator[tuple[int, Reply]]:
+        self._await_room()
+        data = self._ray.data
+        tries = self._ray.remote(num_cpus=0, max_restarts=-1, max_task_retries=-1)(Tries).remote()
+        rows = data.from_items(window, override_num_blocks=len(window))
+        rows.context.enable_progress_bars = False
+        rows.context.execution_no_progress_timeout_s = _SILENCE_SECONDS
+        size = min(self._workers, len(window))
+        replies = rows.map_batches(
+            Worker,
+            fn_constructor_args=(self._load, partial(_begin, tries)),
+            batch_size=1,
+            batch_format="pyarrow",
+            compute=data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
+            num_cpus=self._cpus,
+            num_gpus=self._gpus,
         )
-        actor = remote.remote(self._work)
-        self._workers.append(WorkerHandle(actor, actor.start.remote()))
-
-    def _wait(self) -> list[WorkerHandle[T]]:
-        """Workers that have replied, or have been silent for too long."""
-        begun, has_warned = time.monotonic(), False
-        waiting = {w.reply: w for w in self._workers if w.reply is not None}
-        while True:
-            done, _ = self._ray.wait(list(waiting), num_returns=1, timeout=_LOOK_SECONDS)
-            settled = [w for reply, w in waiting.items() if reply in done or w.silence]
-            if settled:
-                return settled
-            nobody = all(w.reply is not None and w.piece is None for w in self._workers)
-            if nobody and not has_warned and time.monotonic() - begun > _PATIENCE_SECONDS:
-                has_warned = True
-                sys.stderr.write(
-                    f"waiting for the cluster: a worker takes {self.share.cpus} cores and "
-                    f"{self.share.gpus:g} GPUs; see: ray status\n"
-                )
-
-    def _take(self, worker: WorkerHandle[T]) -> Any:
-        """What a worker replied, or how it died; a dead one, or one that did not start, goes."""
-        reply: Any
+        errors = data.exceptions
         try:
-            reply = self._ray.get(worker.reply, timeout=_PATIENCE_SECONDS)
-        except self._ray.exceptions.RayError as error:
-            reply = Raised(worker.silence or reason_of(error))
-            self._let_go(worker)
-        else:
-            if worker.piece is None and isinstance(reply, Raised):
-                self._let_go(worker)
-        worker.reply = worker.piece = None
-        return reply
+            for table in replies.iter_batches(batch_size=None, batch_format="pyarrow"):
+                for row in table.to_pylist():
+                    yield row["index"], pickle.loads(row["reply"])
+        except (
+            self._ray.exceptions.RayError, errors.SystemException, errors.ExecutionTimeoutError
+        ) as error:  # fmt: skip
+            raise _ended(f"the workers failed: {first_line(error)}") from error
 
-    def _take_start(self, start: Started | Raised) -> None:
-        if isinstance(start, Started):
-            self._failed_starts = 0
-            self._first = self._first or start
-            _require_alike(self._first, start)
-            return
-        self._failed_starts += 1
-        start.raise_for_user()
-        if self._failed_starts >= TRIES:
+    def _await_room(self) -> None:
+        for _ in range(_PATIENCE):
+            free = self._ray.available_resources()
+            if free.get("CPU", 0) >= self._cpus and free.get("GPU", 0) >= self._gpus:
+                return
+            time.sleep(1)
+        size = f"{self._cpus} cores and {self._gpus:g} GPUs"
+        sys.stderr.write(f"waiting for the cluster: a worker takes {size}; see: ray status\n")
+
+    def _checked(self, reply: Reply) -> Any:
+        """Return the result of a worker that computes the same bytes as the first one."""
+        if isinstance(reply.result, CiteforgeError):
+            raise reply.result
+        if isinstance(reply.result, FailedShard):
+            return reply.result
+        self._first = self._first or reply
+        mine = {**self._first.identity, "citeforge": __version__}
+        differences = ", ".join(
+            f"{key} {reply.identity.get(key)!r} (on {self._first.host} {mine.get(key)!r})"
+            for key in sorted(mine | reply.identity)
+            if reply.identity.get(key) != mine.get(key)
+        )
+        if differences:
             raise InputError(
-                f"{TRIES} workers could not be started; the last error: {start.text}",
-                path="Ray",
-                allowed="the same citeforge, libraries and models on every machine, and room for "
-                "a worker (see: ray status)",
-                code="failed-workers",
-            )
+                f"computes differently: {differences}", path=reply.host, code="not-comparable",
+                allowed="the same citeforge on machines of one sort, or --device and the model's "
+                "revision set",
+            )  # fmt: skip
+        return reply.result
 
 
-def _require_alike(first: Started, other: Started) -> None:
-    """Workers that would give other bytes are no help.
+def _begin(tries: Any, index: int) -> int:
+    import ray
+
+    return int(ray.get(tries.begin.remote(index)))
+
+
+def _ended(message: str) -> InputError:
+    allowed = "the same citeforge, libraries and models on every machine, and room for a worker "
+    return InputError(
+        message, path="Ray", allowed=f"{allowed}(see: ray status). Run again with --resume",
+        code="failed-workers",
+    )  # fmt: skip
+
+
+def share(
+    options: RayOptions, device: str, nodes: Sequence[dict[str, float]]
+) -> tuple[int, int, float]:
+    """Share machines out: (workers, cores of each, as many as can be, GPUs of each).
+
+    Args:
+        options: what was asked for.
+        device: ``cpu`` takes no GPU.
+        nodes: resources of each machine, as Ray names them (``CPU``, ``GPU``).
 
     Raises:
-        InputError: names what differs, and where.
+        InputError: no machine can hold a worker.
     """
-    if other.version != __version__:
+    gpus = options.gpus
+    if gpus is None:
+        gpus = float(not device.startswith("cpu") and any(n.get("GPU") for n in nodes))
+
+    def room(cpus: int) -> int:
+        by_gpus = [int(n.get("GPU", 0) / gpus) if gpus else sys.maxsize for n in nodes]
+        return sum(map(min, by_gpus, (int(n.get("CPU", 0)) // cpus for n in nodes)))
+
+    usual = room(1) if gpus else sum(n.get("CPU", 0) >= 1 for n in nodes)
+    workers = min(options.workers or usual, room(1))
+    if not workers:
         raise InputError(
-            f"has citeforge {other.version}, and this is {__version__}",
-            path=other.host,
-            allowed="the same citeforge on every machine",
-            code="wrong-version",
-        )
-    mine, theirs = first.identity, other.identity
-    differences = ", ".join(
-        f"{key} {theirs.get(key)!r} (on {first.host} {mine.get(key)!r})"
-        for key in sorted(mine | theirs)
-        if mine.get(key) != theirs.get(key)
-    )
-    if differences:
-        raise InputError(
-            f"computes differently: {differences}",
-            path=other.host,
-            allowed="machines of one sort, or --device and the model's revision set",
-            code="not-comparable",
-        )
-
-
-def of_each(result: R | FailedShard, n: int) -> R | FailedShard:
-    """The reply to a piece of n things, a list of as many; a failure where it is anything else."""
-    if isinstance(result, FailedShard) or (isinstance(result, list) and len(result) == n):
-        return result
-    replied = f"{len(result)} results" if isinstance(result, list) else type(result).__name__
-    return FailedShard(1, f"its reply to {n} was {replied}")
-
-
-_pools: list[WorkerPool[Any, Any]] = []
-
-
-def make_room(ray: Any, pool: WorkerPool[Any, Any], share: Share) -> None:
-    """Let idle workers of other pools of this process go while the cluster is too full for one."""
-
-    def has_room() -> bool:
-        free = ray.available_resources()
-        return bool(free.get("CPU", 0) >= share.cpus and free.get("GPU", 0) >= share.gpus)
-
-    if pool not in _pools:
-        _pools.append(pool)
-    for other in [p for p in _pools if p is not pool]:
-        if has_room():
-            return
-        other.close()
-        _pools.remove(other)
-
-
-def reason_of(error: Exception) -> str:
-    """One line of one of Ray's errors, which are pages."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    ended = [line for line in lines if line.startswith("The actor is dead because")]
-    last = [line for line in lines[-1:] if "Error" in line]
-    return (ended or last or lines or [type(error).__name__])[0][:200]
+            f"no machine of the cluster has {gpus:g} GPUs" if gpus else "no machine has a core",
+            path="Ray", allowed="fewer --ray-gpus, or a cluster that has them (see: ray status)",
+            code="no-cluster",
+        )  # fmt: skip
+    most = max(int(n.get("CPU", 0)) for n in nodes)
+    return workers, next(c for c in range(most, 0, -1) if room(c) >= workers), gpus

@@ -1,15 +1,14 @@
-"""``--engine ray``: each kind of work by workers of a cluster, which are started when it begins."""
+"""``--engine ray``: each kind of work by workers of a cluster, which start when it begins."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.llm.records import Llm
-from citeforge.engines.runner import Answers, Runner
+from citeforge.engines.runner import Runner
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.schemas.recipes.base import Compute
 
@@ -26,41 +25,23 @@ class RayRunner(Runner):
     settings: RayOptions
 
     def require(self) -> None:
-        """Stop where no cluster can be reached; Ray is not imported.
-
-        Raises:
-            MissingExtraError: Ray is not installed.
-            UsageError: an address of another form.
-            InputError: nothing answers there.
-        """
         from citeforge.plugins.ray.connection import require_reachable
 
         require_reachable(self.settings)
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        from citeforge.plugins.ray.embedding import ClusterEmbedder, FastClusterEmbedder
+        from citeforge.plugins.ray.work import ClusterEmbedder, FastClusterEmbedder
 
         maker = FastClusterEmbedder if compute == "int8" else ClusterEmbedder
         return maker(make, device, self.settings)
 
     def judge(self, make: Callable[[HfOptions], Judge], options: HfOptions) -> Judge:
-        from citeforge.plugins.ray.judging import ClusterJudge
+        from citeforge.plugins.ray.work import ClusterJudge
 
-        return ClusterJudge(
-            partial(make, options), options.device, self.settings, options.batch_size
-        )
+        load = partial(make, options)
+        return ClusterJudge(load, options.device, self.settings, options.batch_size)
 
     def first_stage(self, device: str) -> FirstStage:
-        from citeforge.plugins.ray.searching import ClusterSearch
+        from citeforge.plugins.ray.work import search_shards
 
-        return ClusterSearch(self.settings, device)
-
-    def answers(self, make: Callable[[], Llm], rows: int) -> Answers:
-        from citeforge.plugins.ray.writing import Writers
-
-        return Writers(self.settings, make, rows).answers
-
-    def transport(self, concurrency: int) -> Any:
-        from citeforge.plugins.ray.calling import ClusterTransport
-
-        return ClusterTransport(self.settings, concurrency)
+        return partial(search_shards, self.settings, device)
