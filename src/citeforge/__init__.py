@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
+    from citeforge.library.gates import GateResult as GateResult
+    from citeforge.library.gates import gate as gate
     from citeforge.library.reading import parse_citations as parse_citations
     from citeforge.library.reading import split_statements as split_statements
     from citeforge.library.reports import Comparisons as Comparisons
@@ -43,11 +45,13 @@ if TYPE_CHECKING:
     from citeforge.publish.export import export as export
     from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
+    from citeforge.schemas.errors import EvidenceError as EvidenceError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError
     from citeforge.schemas.errors import MissingExtraError as MissingExtraError
     from citeforge.schemas.errors import UnknownValueError as UnknownValueError
     from citeforge.schemas.errors import UsageError as UsageError
+    from citeforge.schemas.gate import GatePolicy as GatePolicy
     from citeforge.schemas.recipes.records import AlceRecipe as AlceRecipe
     from citeforge.schemas.recipes.records import AuthorshipRecipe as AuthorshipRecipe
     from citeforge.schemas.recipes.records import HagridRecipe as HagridRecipe
