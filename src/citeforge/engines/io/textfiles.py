@@ -197,7 +197,9 @@ def record_error(
     message, code = first["msg"].removeprefix("Value error, "), field_code(kind)
     name = str(place[-1]) if place else ""
     has_field = owner is not None and name in owner.model_fields
-    allowed = docstring(owner, name) or None if owner is not None and has_field else None
+    allowed = docstring(owner, name) if owner is not None and has_field else ""
+    if allowed[1:2].islower():
+        allowed = allowed[0].lower() + allowed[1:]
     if kind == "extra_forbidden":
         names = [] if owner is None else list(owner.model_fields)
         message = f"is not a field of {what}{suggestion(name, names)}"
@@ -210,7 +212,9 @@ def record_error(
     if root is not None:
         line = line_of_place(root, place) or root.start_mark.line + 1
     field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, place))[:200]
-    return InputError(message, path=path, line=line, field=field, allowed=allowed, code=code)
+    return InputError(
+        message, path=path, line=line, field=field, allowed=allowed or None, code=code
+    )
 
 
 def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:

@@ -33,7 +33,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.gate import GatePolicy, Margin, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-_POWER = 0.8
+_POWER = 0.9
 _TINY = 1e-9
 
 
@@ -111,8 +111,8 @@ def decide(
     verdict = next(v for v in (FAIL, OPEN, PASS) if v in verdicts)
     signatures = [t.new.signature for t in tests if t.tier != "advisory"]
     return Decision(
-        verdict, rows, _names(new), _names(baseline), _notes(pairs, tests),
-        list(dict.fromkeys(signatures)),
+        verdict, rows, _names(new), _names(p.old for p in pairs if p.old is not None),
+        _notes(pairs, tests), list(dict.fromkeys(signatures)),
     )  # fmt: skip
 
 
@@ -146,19 +146,20 @@ class _Test:
     Attributes:
         tier: of the measure.
         new: the new system's entry.
-        gain: difference, corrected where labels allow it.
-        low: lower end of its 95 % interval, by the verdicts that are worst where the judge failed.
-        high: upper end, by those that are best.
+        low: lower end of the difference's 95 % interval, corrected where labels allow it, and by
+            the worst verdicts where the judge failed.
+        high: upper end, by the best verdicts.
         p: two-sided p of no difference.
+        is_corrected: whether the difference is corrected by labels.
         row: as far as it is known without the tests of other rows.
     """
 
     tier: Tier
     new: MeasureScore
-    gain: float
     low: float
     high: float
     p: float
+    is_corrected: bool
     row: Row
 
 
@@ -203,8 +204,6 @@ def _test(
         )
     if d.n < policy.least_queries:
         return undecided(f"{name}: {d.n:,} queries are too few; {policy.least_queries:,} needed.")
-    if math.isnan(d.low):
-        return undecided(f"{name} has no interval.")
     sign = -1 if direction(name) is False else 1
     if (c := d.corrected) is not None:
         value, ends, p = c.value, (c.low, c.high), c.p
@@ -214,12 +213,15 @@ def _test(
         value, ends, p = d.difference, (d.low, d.high), d.p_permutation
         before, after = old.value, new.value
         doubts = _judge_doubts(old, new, sign)
-    low, high = sorted(sign * end for end in ends)
+    if math.isnan(ends[0]):
+        return undecided(f"{name} has no interval.")
     row = Row(
         name, tier, OPEN, "", pair.place, before, after, value, *ends,
         allowed=policy.allowed_drop(margin, before or 0.0), n=d.n,
     )  # fmt: skip
-    return _Test(tier, new, sign * value, low - doubts[0], high + doubts[1], p, row)
+    low, high = sorted(sign * end for end in ends)
+    ends = low - doubts[0], high + doubts[1]
+    return _Test(tier, new, *ends, p, c is not None, row)
 
 
 def _defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
@@ -259,7 +261,7 @@ def _decided(test: _Test, p: float) -> Row:
     if test.tier == "advisory":
         text, verdict = f"{row.what}: {found}.", PASS
         return replace(row, verdict=verdict, sentence=text, allowed=None)
-    row = replace(row, p=p)
+    row = replace(row, p=None if math.isnan(p) else p)
     if test.low >= -allowed - _TINY:
         word = "better" if test.low > 0 else f"not worse by more than {allowed:.2f}"
         return replace(row, verdict=PASS, sentence=f"{row.what} is {word}: {found}.")
@@ -277,7 +279,7 @@ def _decided(test: _Test, p: float) -> Row:
 
 
 def _queries_needed(test: _Test, allowed: float) -> int | None:
-    """Queries that show in 80 of 100 benchmarks that nothing changed, if that is so.
+    """Queries that show in 90 of 100 benchmarks that nothing changed, if that is so.
 
     None where no number does: the margin is 0, or they are fewer than there are.
     """
@@ -296,12 +298,16 @@ def _notes(pairs: Sequence[Pair], tests: Sequence[_Test]) -> list[str]:
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}
     notes = caution_lines(files, names) + run_lines(files, names)
+    raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
+    if raw:
+        notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")
     for pair in pairs:
         notes += [f"{pair.new.system}: {text}" for text in pair.new.warnings]
-        if pair.old is not None and pair.old.submission_sha256 == pair.new.submission_sha256:
-            notes.append(
-                f"{pair.new.system} and the baseline {pair.old.system} are the same answers"
-            )
-        if pair.old is not None and pair.old.is_control:
+        if pair.old is None:
+            continue
+        if pair.old.submission_sha256 == pair.new.submission_sha256:
+            both = f"{pair.new.system} and the baseline {pair.old.system}"
+            notes.append(f"{both} are scores of the same answers")
+        if pair.old.is_control:
             notes.append(f"the baseline {pair.old.system} is a reference line, not a system")
     return list(dict.fromkeys(notes))

@@ -36,7 +36,7 @@ class Row:
         allowed: largest drop that the policy allows.
         p: two-sided p of no difference, after Holm over the critical and supporting rows.
         n: queries that both define.
-        n_needed: queries that would show in 80 of 100 benchmarks that nothing changed.
+        n_needed: queries that would show in 90 of 100 benchmarks that nothing changed.
     """
 
     what: str
