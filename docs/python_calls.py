@@ -23,6 +23,7 @@ CALLS = {
     "labels plan-queries": "citeforge.plugins.labels.planning.plan_queries",
     "labels calibrate": "citeforge.plugins.labels.correction.calibration.calibrate",
     "report": "citeforge.report",
+    "gate": "citeforge.gate",
     "labels export": "citeforge.plugins.labels.annotation.sheets.export_sheet",
     "labels plan": "citeforge.plugins.labels.planning.plan_labelling",
     "labels import": "citeforge.plugins.labels.annotation.labels.import_sheets",

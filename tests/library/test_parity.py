@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 import citeforge as cf
+from citeforge.cli.gating import gate
 from citeforge.cli.options import field_options
 from citeforge.cli.scoring import compare, report, score
 from citeforge.evaluator.statistics.compare import compare_many
@@ -22,6 +23,7 @@ RECORDS: tuple[type[BaseModel], ...] = (cf.ScoreOptions, cf.AuditOptions, cf.Run
 CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
     (compare, cf.compare, set()),
     (report, cf.report, set()),
+    (gate, cf.gate, set()),
     # What is printed, and the exit code after failures of the judge.
     (score, cf.score_files, {"verbose", "allow_judge_failures"}),
     (audit, cf.audit, {"folder"}),  # its one argument: `benchmark` in Python

@@ -71,7 +71,7 @@ class CountBounds(Part):
     """Expected answers without a line: a number such as 3, or a share such as 1%."""
     judge_failed: int = Field(0, ge=0, strict=True)
     """Pairs on which the judge failed, such as 0."""
-    truncated: Bound = 0.05
+    truncated: Bound = Field("5%", validate_default=True)
     """Answers that were cut at the token limit: a number, or a share such as 5%; empty for any."""
     empty: Bound = None
     """Answers without text: a number, or a share such as 1%."""
@@ -81,7 +81,7 @@ class CountBounds(Part):
     """Answers without a citation: a number, or a share such as 10%."""
     out_of_range: Bound = None
     """Answers that cite a passage that was not shown: a number, or a share such as 1%."""
-    undefined: Share = 0.1
+    undefined: Share = Field("10%", validate_default=True)
     """Queries that define a measure for the baseline and not for the new system, such as 10%."""
 
     def exceeded(self, counts: Counts) -> Iterator[tuple[str, int, int]]:
@@ -128,7 +128,17 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-Margins = Annotated[dict[str, Margin], BeforeValidator(_by_name)]
+def _with_names(schema: dict[str, Any]) -> None:
+    """Add to a JSON schema what :func:`_by_name` reads."""
+    del schema["type"]
+    margin = {"anyOf": [schema.pop("additionalProperties"), {"type": "null"}]}
+    names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    schema["anyOf"] = [{"type": "object", "additionalProperties": margin}, names]
+
+
+Margins = Annotated[
+    dict[str, Margin], BeforeValidator(_by_name), Field(json_schema_extra=_with_names)
+]
 
 
 class GatePolicy(Part):
@@ -138,7 +148,7 @@ class GatePolicy(Part):
     """Version of the format: 1."""
     margin: Points = 3.0
     """Largest drop allowed, in points as displayed, such as 2."""
-    relative: Share = 0.2
+    relative: Share = Field("20%", validate_default=True)
     """Largest drop allowed as a share of the baseline's value, such as 20%; it holds where it is
     smaller than the margin, which is where the baseline is low."""
     critical: Margins = {}

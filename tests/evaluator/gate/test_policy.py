@@ -1,16 +1,18 @@
 """Policies: what they say, and what is wrong in them."""
 
+import re
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
+import yaml
 
 import citeforge as cf
 from citeforge.evaluator.gate.policy import read_policy
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.gate import GatePolicy, Margin
 from citeforge.schemas.scores import Counts
-from conftest import refused
+from conftest import ROOT, refused
 
 
 def written(folder: Path, text: str) -> Path:
@@ -130,3 +132,18 @@ def test_a_policy_in_python() -> None:
         cf.gate([], policy={"critical": ["CiteF2"]})
     with refused("unknown-name", InputError, path="policy", field="critical.CiteF2"):
         cf.gate([], policy=GatePolicy(critical={"CiteF2": Margin()}))
+
+
+def test_the_policy_and_the_workflow_of_the_docs(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "gate.md").read_text()
+    policies = re.findall(r"<<'END'\n(.*?)END\n", page, re.DOTALL)
+    for text in policies:
+        assert list(read_policy(written(tmp_path, text)).policy.critical) == [
+            "CiteF1@query",
+            "CiteR",
+        ]
+    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    steps = yaml.safe_load(block)["jobs"]["gate"]["steps"]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert used and all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one) for one in used)
+    assert f'pip install "citeforge[scores]=={cf.__version__}"' in block

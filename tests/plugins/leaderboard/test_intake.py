@@ -260,7 +260,7 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 0, (step, done.stderr)
     assert (root / "called").read_text().splitlines() == [
-        "pip install citeforge", "pip install citeforge",
+        *[f"pip install citeforge=={cf.__version__}"] * 2,
         "hf upload org/board public . --repo-type space --delete *",
     ]  # fmt: skip
     assert "systems/" not in (board / "site" / "index.html").read_text()[:200]
