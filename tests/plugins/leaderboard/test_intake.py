@@ -22,7 +22,7 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import LOCK, add_submissions
-from citeforge.publish.hidden import split_package
+from citeforge.publishing.hidden import split_package
 from conftest import EXAMPLES, Cli, Inline, content, refused
 
 SYSTEMS = ("random", "echo-relevant", "top-1")
