@@ -23,8 +23,8 @@ from citeforge.builders.packaging.hiding import write_secret
 from citeforge.builders.packaging.verify import verify
 from citeforge.package.kinds import find_kind
 from citeforge.package.package import Package
-from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.hub import Publisher
+from citeforge.publishing.hidden import join_package, split_package
+from citeforge.publishing.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.recipes.answers import Retrieving
 from citeforge.schemas.recipes.base import Hideable

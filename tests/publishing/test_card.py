@@ -19,7 +19,7 @@ from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.changes import command_of
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
-from citeforge.publish.card import write_card
+from citeforge.publishing.card import write_card
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from conftest import EXAMPLES, Inline, refused

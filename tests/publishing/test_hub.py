@@ -18,10 +18,11 @@ from citeforge.builders.packaging.package import manifest_digest, render_manifes
 from citeforge.builders.packaging.verify import verify
 from citeforge.builders.recipes.derive import Base
 from citeforge.package.manifest import load_intact, read_stats
-from citeforge.publish.card import write_card
-from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.hub import Publisher, parse_hub
-from citeforge.publish.hub_errors import hub_errors
+from citeforge.publishing.card import write_card
+from citeforge.publishing.hidden import join_package, split_package
+from citeforge.publishing.hub import Publisher, parse_hub
+from citeforge.publishing.hub_changes import PublishPlan
+from citeforge.publishing.hub_errors import hub_errors
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from conftest import Inline, content, refused, write_beir
@@ -79,6 +80,16 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
 
 def publisher(hub: Hub) -> Publisher:
     return Publisher(hub.url, hub.token)
+
+
+def test_publishing_from_python(small: Path, hub: Hub) -> None:
+    plan = cf.publish(small, REPO, dry_run=True)
+    assert isinstance(plan.package, PublishPlan)
+    assert {c.state for c in plan.package.changes} == {"new"}
+    assert hub.repos == {}
+    done = cf.publish(small, REPO, private=True)
+    assert (done.package, done.gold) == (publisher(hub).publish(small, REPO), None)
+    assert hub.repos[REPO].private
 
 
 def test_publish_and_publish_again(small: Path) -> None:

@@ -13,8 +13,8 @@ from citeforge.engines.io.tables import write_table
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.publish.hidden import join_package, split_package
-from citeforge.publish.hub import Publisher
+from citeforge.publishing.hidden import join_package, split_package
+from citeforge.publishing.hub import Publisher
 from citeforge.schemas.benchmarks.manifest import benchmark_hash
 from citeforge.schemas.benchmarks.tables import CONTEXTS
 from conftest import refused

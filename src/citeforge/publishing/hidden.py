@@ -29,8 +29,8 @@ from citeforge.package.manifest import (
     pretty_json,
 )
 from citeforge.package.package import Package
-from citeforge.publish.card import EVALS, render_evals
-from citeforge.publish.hub import copy_files
+from citeforge.publishing.card import EVALS, render_evals
+from citeforge.publishing.hub import copy_files
 from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest, Sha256
 from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
 from citeforge.schemas.errors import InputError, UsageError

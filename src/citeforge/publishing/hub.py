@@ -12,13 +12,18 @@ from citeforge.builders.packaging.licences import conflicts
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io.files import sha256_file
 from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
-from citeforge.publish.hub_changes import (
+from citeforge.publishing.hub_changes import (
     LocalFile,
     Published,
     PublishPlan,
     changes_of,
 )
-from citeforge.publish.hub_errors import HubConnectionError, hub_error_words, hub_errors, is_network
+from citeforge.publishing.hub_errors import (
+    HubConnectionError,
+    hub_error_words,
+    hub_errors,
+    is_network,
+)
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
 from citeforge.schemas.errors import InputError, UsageError
 

@@ -11,7 +11,7 @@ import pytest
 import citeforge as cf
 from citeforge.cli.main import cli
 from citeforge.engines.io import folders
-from citeforge.publish.export import Export, export, write_export
+from citeforge.publishing.export import Export, export, write_export
 from citeforge.schemas.recipes.base import Part
 from conftest import EXAMPLES, content, refused
 
