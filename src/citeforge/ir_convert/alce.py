@@ -14,7 +14,14 @@ from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.source import FileSource, Place, ReadOptions, empty_text, merged_passages
+from citeforge.ir_convert.source import (
+    FileSource,
+    Place,
+    PlacedPassage,
+    ReadOptions,
+    empty_text,
+    placed_passages,
+)
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
@@ -206,12 +213,12 @@ class AlceSource(FileSource):
         )
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        rows = (
-            (Place(self.path, number), passage_id(doc), doc.title, doc.text, None)
-            for number, item in enumerate(self._all, 1)
-            for doc in item.docs
-        )
-        return merged_passages(rows, self.source.counts, self.options.skip_empty)
+        return placed_passages(self._documents, self.source.counts, self.options.skip_empty)
+
+    def _documents(self) -> Iterator[PlacedPassage]:
+        for number, item in enumerate(self._all, 1):
+            for doc in item.docs:
+                yield Place(self.path, number), passage_id(doc), doc.title, doc.text, None
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]

@@ -28,9 +28,9 @@ _HEADER = ["query-id", "corpus-id", "score"]
 
 
 class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line of ``corpus.jsonl``."""
+    """A line of ``corpus.jsonl``; an id that is a number becomes its digits."""
 
-    id: str = msgspec.field(name="_id")
+    id: str | int = msgspec.field(name="_id")
     text: str = msgspec.field()
     title: str | None = ""
     metadata: msgspec.Raw = _NO_JSON
@@ -39,7 +39,7 @@ class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A line of ``queries.jsonl``."""
 
-    id: str = msgspec.field(name="_id")
+    id: str | int = msgspec.field(name="_id")
     text: str = msgspec.field()
     metadata: msgspec.Raw = _NO_JSON
 
@@ -86,18 +86,23 @@ class BeirSource(JudgedSource):
     def queries(self) -> pa.Table:
         self.topics = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
-        lines: dict[str, int] = {}
+        rows: dict[str, tuple[int, str]] = {}
+        n_repeats = 0
         for line, row in read_known_fields(
             path, BeirQuery, self.options.extra_fields, self.source.counts, "queries"
         ):
-            check_id(row.id, path, line)
-            if row.id in lines:
-                raise duplicate_id(row.id, Place(path, lines[row.id]), Place(path, line))
-            lines[row.id] = line
-            if row.id in judged:
-                self.texts[row.id] = line, row.text
+            name = str(row.id)
+            check_id(name, path, line)
+            first, text = rows.setdefault(name, (line, row.text))
+            if text != row.text:
+                raise duplicate_id(name, Place(path, first), Place(path, line))
+            n_repeats += first != line
+            if name in judged and first == line:
+                self.texts[name] = line, row.text
                 if metadata := metadata_text(row.metadata, path, line):
-                    self.metadata[row.id] = metadata
+                    self.metadata[name] = metadata
+        if n_repeats:
+            self.source.counts["repeated queries, merged"] = n_repeats
         return super().queries()
 
 
@@ -157,7 +162,7 @@ def read_corpus(
     """
     for line, row in read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages"):
         metadata = metadata_text(row.metadata, path, line)
-        yield Place(path, line), row.id, row.title or "", row.text, metadata
+        yield Place(path, line), str(row.id), row.title or "", row.text, metadata
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
@@ -172,7 +177,7 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
     """
     judged = Judgements(str(path), skip_contradictions=skip_contradictions)
     for number, raw in raw_lines(path):
-        if not raw.strip() and raw != b"\r":
+        if not raw.strip():
             continue
         fields = decode_text(path, number, raw).split("\t")
         if len(fields) != 3 or not all(fields):
