@@ -1,5 +1,6 @@
 """Corpora as people have them: titles without texts, repeated rows, numbers as ids, line ends."""
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -170,3 +171,54 @@ def test_repeats_are_found_wherever_they_are() -> None:
         assert finder.suspects() == {hash(ids[at])}
     assert DuplicateFinder().add(["a", "b", "a"]) is True
     assert np.all([not DuplicateFinder().add(some) for some in ([], ["a"])])
+
+
+def test_one_of_several_data_sets_in_an_archive(tmp_path: Path) -> None:
+    for name in ("android", "gis/small"):
+        write_beir(tmp_path / "cq" / name, {"p": f"On {name}."}, {"q": "?"}, [("q", "p", 1)])
+    archive = tmp_path / "cq.zip"
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in (tmp_path / "cq").rglob("*.*"):
+            file.write(path, path.relative_to(tmp_path))
+    options = ReadOptions(workdir=tmp_path / "w")
+    for where in (archive, tmp_path / "cq"):
+        with refused("missing-option", path=where) as caught:
+            open_source(f"beir:{where}", None, options)
+        message = str(caught.value)
+        assert "2 data sets: android, gis/small" in message and f"beir:{where}#android" in message
+        source = open_source(f"beir:{where}#gis/small", None, options)
+        assert passages(source) == {"p": ("", "On gis/small.")}
+        assert source.info().spec == f"beir:{where}#gis/small"
+        with refused("unknown-name", value="wiki", known=["android", "gis/small"]):
+            open_source(f"beir:{where}#wiki", None, options)
+    assert passages(open_source(f"beir:{tmp_path / 'cq' / 'android'}", None, options))
+    (tmp_path / "none").mkdir()
+    with refused("missing-file", path=tmp_path / "none" / "corpus.jsonl"):
+        open_source(f"beir:{tmp_path / 'none'}", None, options)
+
+
+@pytest.mark.parametrize("form", ["{}-{}", "{1}-{0}", "{}_{}"])
+def test_configs_of_a_language(tmp_path: Path, form: str) -> None:
+    judged = {"query-id": "q1", "corpus-id": "p0", "score": 1}
+    files = ""
+    for language in ("hi", "ta"):
+        rows = [{**row, "text": f"{row['text']} {language}"} for row in ROWS]
+        query = {"_id": "q1", "text": f"Word {language}?"}
+        for name, content in (("corpus", rows), ("queries", [query]), ("qrels", [judged])):
+            config = form.format(language, name)
+            write_jsonl(tmp_path / "m" / f"{config}.jsonl", content)
+            files += f"- config_name: {config}\n  data_files:\n"
+            files += f"  - split: dev\n    path: {config}.jsonl\n"
+    (tmp_path / "m" / "README.md").write_text(f"---\nconfigs:\n{files}---\n")
+    spec = f"mteb:{tmp_path / 'm'}"
+    for wrong in (spec, f"{spec}#de"):
+        with refused("missing-field", path=tmp_path / "m") as caught:
+            open_source(wrong, "dev", ReadOptions())
+        message = str(caught.value)
+        assert form.format("hi", "corpus") in message and f"{tmp_path / 'm'}#hi" in message
+    source = open_source(f"{spec}#ta", "dev", ReadOptions())
+    assert passages(source)["p0"] == ("", "Word 0. ta")
+    assert source.queries()["text"].to_pylist() == ["Word ta?"]
+    assert source.relevant().num_rows == 1
+    alone = open_source(f"{spec}#hi", None, ReadOptions(passages_only=True))
+    assert passages(alone)["p0"] == ("", "Word 0. hi")

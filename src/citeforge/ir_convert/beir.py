@@ -45,25 +45,51 @@ class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSource":
-    """Open ``beir:PATH``, a folder or a zip file of one.
+    """Open ``beir:PATH[#NAME]``, a folder or a zip file; NAME is one of several data sets in it.
 
     Raises:
-        InputError: nothing there, or the zip is unsafe.
-        UnknownValueError: the folder has no such split.
+        InputError: nothing there, the zip is unsafe, or there are several data sets.
+        UnknownValueError: no such data set, or the data set has no such split.
     """
-    path = Path(argument)
-    if path.is_file() and path.suffix == ".zip":
+    path, _, name = (argument, "", "") if Path(argument).exists() else argument.partition("#")
+    folder = Path(path)
+    if folder.is_file() and folder.suffix == ".zip":
         # A build may read two archives: each has a folder of its own.
-        folder = options.workdir / f"unpacked-{digest(str(path.resolve()))[:12]}"
-        return BeirSource(unpack_zip(path, folder), argument, split, options)
-    if not path.is_dir():
+        unpacked = options.workdir / f"unpacked-{digest(str(folder.resolve()))[:12]}"
+        folder = unpack_zip(folder, unpacked)
+    if not folder.is_dir():
         raise InputError(
             "is not a folder",
             path=path,
             allowed="a BEIR folder with corpus.jsonl, or a .zip of it",
             code="not-a-folder",
         )
-    return BeirSource(path, argument, split, options)
+    return BeirSource(_data_set(folder, path, name), argument, split, options)
+
+
+def _data_set(folder: Path, path: str, name: str) -> Path:
+    """The folder of a data set: the folder itself, or one below it.
+
+    Raises:
+        InputError: it has several, and none is named.
+        UnknownValueError: it has none of that name.
+    """
+    if not name and any((folder / f"corpus.jsonl{gz}").is_file() for gz in ("", ".gz")):
+        return folder
+    corpora = sorted({*folder.rglob("corpus.jsonl"), *folder.rglob("corpus.jsonl.gz")})
+    found = {corpus.parent.relative_to(folder).as_posix(): corpus.parent for corpus in corpora}
+    if name:
+        if name not in found:
+            raise UnknownValueError(f"data set of {path}", name, found)
+        return found[name]
+    if len(found) > 1:
+        raise InputError(
+            f"contains {len(found)} data sets: {', '.join(found)}",
+            path=path,
+            allowed=f"name one of them: beir:{path}#{min(found)}",
+            code="missing-option",
+        )
+    return next(iter(found.values()), folder)
 
 
 class BeirSource(JudgedSource):
