@@ -4,9 +4,12 @@ JSON objects in which a name stands twice are refused here, too: parsers differ 
 they take.
 """
 
+import bz2
 import codecs
 import gzip
+import io
 import json
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -104,7 +107,14 @@ def require_unique_names(
 LONGEST_LINE = 1 << 26
 """Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
 LARGEST_UNPACKED = 1 << 28
-"""Bytes that a .gz file may hold where it is read whole."""
+"""Bytes that a compressed file may hold where it is read whole."""
+_MAGIC_BYTES = 10
+_COMPRESSED: tuple[tuple[re.Pattern[bytes], Callable[[IO[bytes]], Any]], ...] = (
+    (re.compile(rb"\x1f\x8b"), lambda file: gzip.GzipFile(fileobj=file)),
+    (re.compile(rb"BZh[1-9]1AY&SY"), bz2.BZ2File),
+    (re.compile(rb"\xfd7zXZ\0"), lzma.LZMAFile),
+)
+"""First bytes of compressed files, and what opens them."""
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
@@ -113,17 +123,18 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a plain or gzip file (by its first bytes) for reading.
+    """Open a plain, gzip, bzip2 or xz file (by its first bytes) for reading.
 
     Raises:
         InputError: the file cannot be read.
     """
     try:
         file = path.open("rb")
-        is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+        start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
     except OSError as error:
         raise read_error(error, path) from error
-    return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
+    opener = next((o for magic, o in _COMPRESSED if magic.match(start)), None)
+    return file if opener is None else cast(IO[bytes], opener(file))
 
 
 def read_rows(
@@ -133,7 +144,7 @@ def read_rows(
     on_error: Callable[[InputError], None] | None = None,
     rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
-    """(1-based line number, row) of a JSON Lines file (plain or .gz), streamed.
+    """(1-based line number, row) of a JSON Lines file (plain or compressed), streamed.
 
     One JSON object per line, UTF-8; a byte order mark and CR before LF are no part of a line, and
     blank lines are passed over. Memory grows with the longest line only.
@@ -203,14 +214,14 @@ def _whole(path: Path, number: int, line: bytes) -> bytes:
 
 
 def read_all(path: Path) -> bytes:
-    """Whole content of a small plain or gzip file, without a byte order mark.
+    """Whole content of a small plain or compressed file, without a byte order mark.
 
     Raises:
-        InputError: it cannot be read, or the gzip data is damaged or unpacks to more than
+        InputError: it cannot be read, or compressed data is damaged or unpacks to more than
             ``LARGEST_UNPACKED``.
     """
     with open_bytes(path) as file, read_errors(path):
-        if not isinstance(file, gzip.GzipFile):
+        if isinstance(file, io.BufferedReader):
             return file.read().removeprefix(codecs.BOM_UTF8)
         content = file.read(LARGEST_UNPACKED + 1)
     if len(content) > LARGEST_UNPACKED:
@@ -225,20 +236,20 @@ def read_all(path: Path) -> bytes:
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first bytes of a plain or gzip file, at most ``size``, without a byte order mark.
+    """The first bytes of a plain or compressed file, at most ``size``, without a byte order mark.
 
     Raises:
-        InputError: it cannot be read, or the gzip data is damaged.
+        InputError: it cannot be read, or compressed data is damaged.
     """
     with open_bytes(path) as file, read_errors(path):
         return file.read(size).removeprefix(codecs.BOM_UTF8)
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number, line) of a plain or gzip file, streamed; without line ends and byte order mark.
+    """(number, line) of a plain or compressed file, without line ends and byte order mark.
 
     Raises:
-        InputError: it cannot be read, the gzip data is damaged, or a line is longer than
+        InputError: it cannot be read, compressed data is damaged, or a line is longer than
             ``LONGEST_LINE``.
     """
     with open_bytes(path) as file, read_errors(path):
@@ -251,19 +262,26 @@ def read_errors(path: Path) -> Iterator[None]:
     """Around every read of a file that :func:`open_bytes` opened.
 
     Raises:
-        InputError: the gzip data is damaged, or the system cannot read the file.
+        InputError: the compressed data is damaged, or the system cannot read the file.
     """
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"the gzip data is damaged or cut short ({error})",
-            path=path,
-            allowed="fetch or compress the file again",
-            code="bad-archive",
-        ) from error
     except OSError as error:
+        # bz2 says so by an OSError without a number.
+        if error.errno is None:
+            raise _damaged(path, error) from error
         raise read_error(error, path) from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"the compressed data is damaged or cut short ({error})",
+        path=path,
+        allowed="fetch or compress the file again",
+        code="bad-archive",
+    )
 
 
 def decode_line(
