@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_utf8, raw_lines
+from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_text, raw_lines
 from citeforge.schemas.errors import InputError, field_code, read_error, suggestion
 
 M = TypeVar("M", bound=BaseModel)
@@ -22,9 +22,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         InputError: the file cannot be read, or a line is not UTF-8 or has no end.
     """
     for number, line in raw_lines(path):
-        text = decode_utf8(path, number, line)
+        text = decode_text(path, number, line)
         if text.strip():
-            yield number, text.rstrip("\r")
+            yield number, text
 
 
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
