@@ -343,10 +343,34 @@ def _validation_error(
         field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
         code = "missing-field"
     elif unknown:
-        code = "unknown-field"
-    if unknown and not place:
-        field, reason = unknown.group(1), "is not a field of this file"
-        allowed = f"the fields are {names}{suggestion(field, fields)}"
+        name, code, reason = unknown.group(1), "unknown-field", "is not a field of this file"
+        fields = _fields_at(row_type, field) if field else fields
+        field = ".".join(filter(None, (field, name)))
+        allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
         if home := next((name for name in ("metadata", "meta") if name in fields), ""):
             allowed += f"; further data goes into {home}"
     return InputError(reason, path=path, line=number, field=field, allowed=allowed, code=code)
+
+
+def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
+    """Names of the fields of a record that a row contains, such as ``passages[0]``."""
+    kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
+    for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
+        kinds = [
+            inner
+            for kind in kinds
+            for inner in (kind.types if isinstance(kind, msgspec.inspect.UnionType) else [kind])
+        ]
+        if name == "[":
+            kinds = [k.item_type for k in kinds if isinstance(k, msgspec.inspect.ListType)]
+        elif name:
+            kinds = [
+                f.type
+                for k in kinds
+                if isinstance(k, msgspec.inspect.StructType)
+                for f in k.fields
+                if f.encode_name == name
+            ]
+    return tuple(
+        f.encode_name for k in kinds if isinstance(k, msgspec.inspect.StructType) for f in k.fields
+    )
