@@ -136,8 +136,8 @@ def _list_in(content: Any, path: Path, name: str) -> list[Any]:
     Raises:
         InputError: it has none, or several of which none is named.
     """
-    lists = content if isinstance(content, dict) else {}
-    lists = {k: v for k, v in lists.items() if isinstance(v, list) and v and all(map(_is_item, v))}
+    fields: dict[str, Any] = content if isinstance(content, dict) else {}
+    lists = {k: v for k, v in fields.items() if isinstance(v, list) and v and all(map(_is_item, v))}
     if "data" in lists or name in lists:
         return lists[name] if name in lists else lists["data"]
     if lists:
