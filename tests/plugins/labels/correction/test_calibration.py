@@ -64,15 +64,20 @@ def test_a_package_with_a_calibration_corrects(
     assert "sensitivity  0.5000" in shown.stdout
     assert Package(folder).hash == before
     assert inline("verify", "facts").returncode == 0
-    ids = Package(folder).query_ids
-    rows = [{"query_id": q, "output": f"Xylo {i} is so [1]."} for i, q in enumerate(ids)]
+    rows = []
+    for i, query in enumerate(Package(folder).items("mix")):
+        # Every third answer says what its first passage says.
+        said = query.passages[0].text.split(". ")[0] if i % 3 == 0 else f"Xylo {i} is so"
+        rows.append({"query_id": query.query_id, "output": f"{said.rstrip('.')} [1]."})
     path = write_jsonl(tmp_path / "s.jsonl", rows)
     options = cf.ScoreOptions(judge="lexical", measures=("ALCE.CitRec", "ALCE.CitPrec"))
     file = cf.score_files([path], folder, options).scores[0].file
     recall, precision = file.measures
     assert recall.corrected is not None
-    # Nothing is found supported: (0 − 15/120) / (.5 + 105/120 − 1) lies below 0.
-    assert (recall.corrected.value, recall.corrected.method) == (0, "rogan-gladen")
+    # A third is found supported: (1/3 − 15/120) / (.5 + 105/120 − 1).
+    assert recall.value == pytest.approx(100 / 3, abs=0.01)
+    assert recall.corrected.value == pytest.approx(100 * (1 / 3 - 0.125) / 0.375, abs=0.01)
+    assert recall.corrected.method == "rogan-gladen"
     assert "corr:rogan-gladen,n=60" in recall.corrected.signature
     assert precision.corrected is None
     # The judge is wrong with one system alone.

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.statistics.estimates import Floats, harmonic_sample, mean_sample
-from citeforge.plugins.labels.correction.calibration import Rates, rates_of, rogan_gladen
+from citeforge.evaluator.statistics.intervals import Range
+from citeforge.plugins.labels.correction.calibration import (
+    Rates,
+    rates_of,
+    rogan_gladen,
+    why_not_corrected,
+)
 from citeforge.plugins.labels.correction.ppi import Units, power_tuning, powered
 
 SE = 0.9
@@ -134,6 +140,35 @@ def test_rogan_gladen_by_hand() -> None:
     assert result.stderr == pytest.approx(math.sqrt(of_answers + of_rates))
     useless = rogan_gladen(said, np.stack([yes, no]), lambda s: s[..., 0], Rates(0.5, 0.5, 0, 0))
     assert math.isnan(useless.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "rates", "said"),
+    [
+        # With rates of .130 and 1 - .925 a judge finds 7.5 to 13.0 %, and never 37.1 %.
+        (0.371, Rates(0.130, 0.925, 0.01, 0.01), "between 7.5% and 13.0%"),
+        (0.010, Rates(0.130, 0.925, 0.001, 0.001), "between 7.5% and 13.0%"),
+        # .52 + .50 - 1 = .02, with a standard error of .028: nothing to divide by.
+        (0.371, Rates(0.52, 0.50, 0.02, 0.02), "cannot tell the judge from chance"),
+        (0.371, Rates(0.40, 0.50, 0.0, 0.0), "cannot tell the judge from chance"),
+        (0.371, Rates(0.90, 0.90, math.nan, math.nan), "cannot tell the judge from chance"),
+        # A little beyond an end is what chance does to a share near it.
+        (0.89, Rates(0.88, 0.90, 0.03, 0.03), ""),
+        (0.371, Rates(0.88, 0.90, 0.03, 0.03), ""),
+    ],
+)
+def test_a_share_that_the_rates_do_not_allow_is_not_corrected(
+    found: float, rates: Rates, said: str
+) -> None:
+    n = 1000
+    verdicts = np.zeros((n, 1))
+    verdicts[: round(found * n)] = 1
+    extremes = np.stack([np.ones((n, 1)), np.zeros((n, 1))])
+    within = Range(0, 1)
+    estimate = rogan_gladen(verdicts, extremes, lambda s: s[..., 0], rates, within)
+    why = why_not_corrected(estimate, rates, within)
+    assert said in why if said else not why
+
 
 
 def test_rates_by_hand() -> None:

@@ -41,6 +41,46 @@ class Rates:
     specificity_stderr: float
     covariance: float = 0.0
 
+    @property
+    def youden(self) -> float:
+        """Sensitivity + specificity - 1: 0 of a judge that is no better than chance."""
+        return self.sensitivity + self.specificity - 1
+
+    @property
+    def youden_stderr(self) -> float:
+        """Its standard error; NaN of a single answer."""
+        variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
+        return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
+
+    def __str__(self) -> str:
+        return f"sensitivity {self.sensitivity:.3f}, specificity {self.specificity:.3f}"
+
+
+def why_not_corrected(estimate: Powered, rates: Rates, within: Range) -> str:
+    """Why a share corrected by error rates says nothing; empty where it does.
+
+    Args:
+        estimate: of :func:`rogan_gladen`.
+        rates: the judge's.
+        within: values that the measure can have.
+    """
+    if not rates.youden - _Z * rates.youden_stderr > 0:
+        return (
+            f"the benchmark's calibration ({rates}) cannot tell the judge from chance; label more "
+            "answers, or take another judge"
+        )
+    if math.isnan(estimate.value):
+        return "it has no value on these answers"
+    beyond = max(estimate.value - within.high, within.low - estimate.value)
+    if beyond > _Z * estimate.stderr:
+        return (
+            f"with the calibration's error rates ({rates}) the judge would find between "
+            f"{1 - rates.specificity:.1%} and {rates.sensitivity:.1%}, whatever is true; these "
+            "answers are of another kind than those that were labelled: label some of these "
+            "(--labels)"
+        )
+    return ""
+
 
 def rogan_gladen(
     verdicts: Floats,
@@ -64,7 +104,7 @@ def rogan_gladen(
     Returns:
         NaN where the judge is no better than chance (sensitivity + specificity ≤ 1).
     """
-    youden = rates.sensitivity + rates.specificity - 1
+    youden = rates.youden
     n = len(verdicts)
     if youden <= 0 or n < 2:
         return nothing(0)
@@ -116,6 +156,8 @@ def rates_of(answers: Sequence[Sequence[tuple[bool, bool]]]) -> Rates:
     return Rates(rates[0], rates[1], errors[0], errors[1], float(covariance[0, 1]))
 
 
+_Z = 1.959964
+"""Quantile of the normal distribution for 95 % on both sides."""
 DRIFT = 0.05
 """p of equal error rates in all systems below which a drift is told."""
 

@@ -17,7 +17,12 @@ from citeforge.evaluator.statements.inputs import Inputs
 from citeforge.evaluator.statements.reading import Reading
 from citeforge.evaluator.statistics.estimates import Floats, Measured, Sample
 from citeforge.evaluator.submissions.index import Submission
-from citeforge.plugins.labels.correction.calibration import DRIFT, Rates, rogan_gladen
+from citeforge.plugins.labels.correction.calibration import (
+    DRIFT,
+    Rates,
+    rogan_gladen,
+    why_not_corrected,
+)
 from citeforge.plugins.labels.correction.ppi import (
     LEAST_LABELS,
     Powered,
@@ -167,11 +172,8 @@ class RateCorrection(Correction):
             estimate = rogan_gladen(
                 sample.sums.mean(axis=0), extremes, sample.combine, self.rates, row.measure.range
             )
-            if math.isnan(estimate.value):
-                warnings.append(
-                    f"{name} is not corrected: by the benchmark's calibration the judge is no "
-                    "better than chance"
-                )
+            if why := why_not_corrected(estimate, self.rates, row.measure.range):
+                warnings.append(f"{name} is not corrected: {why}")
                 continue
             signed = replace(sign[name], correction=f"{ROGAN_GLADEN},{self.source}")
             entry.corrected = _record(row.measure, estimate, ROGAN_GLADEN, signed)
