@@ -193,8 +193,8 @@ def test_annotate(inline: Inline, package: Path, submission: Path, tmp_path: Pat
     command = ("labels", "export", "s.json", "--task", "utility", "--sample", 3, "--seed", 7)
     assert not inline(*command, "--out", "c.csv").returncode
     options = AnnotationOptions(task="utility", out=tmp_path / "p.csv", sample=3, seed=7)
-    task, count = export_sheet(options, [tmp_path / "s.json"])
-    assert (task.name, count) == ("utility", 3)
+    sheet = export_sheet(options, [tmp_path / "s.json"])
+    assert (sheet.task.name, sheet.n_items, sheet.n_uncited) == ("utility", 3, 0)
     for ending in ("csv", "csv.key.json"):
         assert (tmp_path / f"p.{ending}").read_bytes() == (tmp_path / f"c.{ending}").read_bytes()
     head, *rows = (tmp_path / "p.csv").read_text().splitlines()

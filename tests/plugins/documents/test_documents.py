@@ -212,7 +212,8 @@ def test_people_decide_what_the_models_could_not(tmp_path: Path) -> None:
     built(tmp_path, ErringLlm(errs=False), n_queries=4, shares=SINGLE)
     sheet = tmp_path / "sheet.csv"
     options = AnnotationOptions(task="unsure-relevance", benchmark=tmp_path / "out", out=sheet)
-    task, n = export_sheet(options)
+    sheet_of = export_sheet(options)
+    task, n = sheet_of.task, sheet_of.n_items
     package = Package(tmp_path / "out")
     unsure = package.table("mapping", "unsure").to_pylist()
     assert n == len(unsure) > 1

@@ -272,8 +272,16 @@ def export(scores: tuple[Path, ...], **parameters: Any) -> None:
     from citeforge.plugins.labels.annotation.sheets import export_sheet
 
     options = record_from(AnnotationOptions, parameters)
-    task, count = export_sheet(options, scores)
-    click.echo(f"{options.out}: {count:,} items. {task.instruction} ({', '.join(task.labels)})")
+    sheet = export_sheet(options, scores)
+    task = sheet.task
+    click.echo(
+        f"{options.out}: {sheet.n_items:,} items. {task.instruction} ({', '.join(task.labels)})"
+    )
+    if sheet.n_uncited:
+        click.echo(
+            f"left out: {sheet.n_uncited:,} statements without a citation, which no passage can "
+            "support"
+        )
 
 
 _PLAN = [n for n in LabelPlanOptions.model_fields if n == "judge" or n not in Judging.model_fields]

@@ -80,6 +80,21 @@ def test_cells_cannot_start_a_formula(files: list[Path]) -> None:
     assert not any(cell.startswith("=") for cell in cells)
 
 
+def test_statements_without_a_citation_are_left_out_and_counted(
+    files: list[Path], inline: Inline, tmp_path: Path
+) -> None:
+    file = json.loads(files[0].read_text())
+    statements = [s for answer in file["answers"] for s in answer["statements"]]
+    for statement in statements[:3]:
+        statement["cited"] = []
+    files[0].write_text(json.dumps(file))
+    result = inline("labels", "export", "one.json", "--task", "statement-support", "--out", "a.csv")
+    assert f"a.csv: {len(statements) - 3} items" in result.stdout
+    assert "left out: 3 statements without a citation" in result.stdout
+    with (tmp_path / "a.csv").open(newline="") as sheet:
+        assert len(list(csv.DictReader(sheet))) == len(statements) - 3
+
+
 def annotate_file(path: Path, out: Path, rule: Any) -> None:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))

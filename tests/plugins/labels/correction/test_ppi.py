@@ -170,7 +170,6 @@ def test_a_share_that_the_rates_do_not_allow_is_not_corrected(
     assert said in why if said else not why
 
 
-
 def test_rates_by_hand() -> None:
     # (people, judge): 3 supported, 2 found; 2 not supported, 1 found.
     yes, no = True, False

@@ -6,6 +6,7 @@ import json
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -64,6 +65,21 @@ class AnnotationTask(FrozenRecord):
     def of_benchmark(self) -> bool:
         """Whether the rows come from a benchmark, not from score files."""
         return self.unit not in ("answer", "statement", "citation")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What was written for annotators.
+
+    Attributes:
+        task: what they are asked.
+        n_items: rows.
+        n_uncited: statements that are left out: without a passage nobody can support them.
+    """
+
+    task: AnnotationTask
+    n_items: int
+    n_uncited: int
 
 
 _ROWS = tomllib.loads((Path(__file__).parent / "data" / "tasks.toml").read_text(encoding="utf-8"))
@@ -280,9 +296,7 @@ class _Plan(msgspec.Struct):
     queries: list[str]
 
 
-def export_sheet(
-    options: AnnotationOptions, scores: Sequence[Path] = ()
-) -> tuple[AnnotationTask, int]:
+def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
     """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
 
     Beside it stands the key that tells whose each item is; for Label Studio, its configuration.
@@ -290,9 +304,6 @@ def export_sheet(
     Args:
         options: task, sample, and the file to write.
         scores: score files made with ``--details``, for tasks that look at answers.
-
-    Returns:
-        (task, number of items).
 
     Raises:
         InputError: nothing to annotate, or a score file without answers.
@@ -313,7 +324,11 @@ def export_sheet(
         items = _of_scores(task, [load_scores(p) for p in scores], options)
     key: dict[str, dict[str, object]] = {}
     rows: list[dict[str, str]] = []
+    n_uncited = 0
     for where, columns in items:
+        if columns.get("passages") == "":
+            n_uncited += 1
+            continue
         name = digest([task.name, options.seed, where])[:12]
         key[name] = where
         rows.append({ITEM: name, **columns})
@@ -328,7 +343,7 @@ def export_sheet(
     write_text(
         out.with_name(f"{out.name}.key.json"), json.dumps(content, ensure_ascii=False, indent=1)
     )
-    return task, len(rows)
+    return Sheet(task, len(rows), n_uncited)
 
 
 def _of_scores(
