@@ -10,7 +10,7 @@ from citeforge.schemas.models.choices import EMBEDDERS, LLMS, PERPLEXITY, choice
 
 
 def _llm(settings: LlmSettings) -> OfflineLlm:
-    return OfflineLlm(settings.store, settings.options.runner)
+    return OfflineLlm(settings.store)
 
 
 def _embedder(model: str, settings: EmbedderSettings) -> OpenAiEmbedder:
