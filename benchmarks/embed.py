@@ -1,9 +1,9 @@
 """Embedding passages on CPU, against `SentenceTransformer.encode(batch_size=32)` in float32.
 
 `PASSAGES` in the environment is how many are embedded (default: all 2,789 of beir_hagrid).
-`COMPUTES=int8,int8` times whole builds alone, the second with the model kept by the first; with
-`SAMPLE=300` the peer embeds so many of the passages, and its seconds are multiplied. Seconds
-are those of the wall; processor seconds stand beside them, because others may use the machine.
+`COMPUTES=int8` times whole builds alone; with `SAMPLE=300` the peer embeds so many of the
+passages, and its seconds are multiplied. Seconds are those of the wall; processor seconds stand
+beside them, because others may use the machine.
 """
 
 import json
@@ -163,13 +163,12 @@ def run_build(recipe: Any) -> Any:
 
 
 def builds() -> None:
-    """Print whole builds beside the peer's embedding and search; each model is converted once."""
+    """Print whole builds beside the peer's embedding and search."""
     data = Path(os.environ["CITEFORGE_REAL_DATA"])
     with TemporaryDirectory() as place:
         folder = Path(place) / "beir"
         folder.mkdir()
         larger(data, folder, int(os.environ.get("PASSAGES", 10**9)))
-        os.environ["CITEFORGE_CACHE"] = str(Path(place) / "cache")
         print("load", os.getloadavg(), flush=True)
         peer = measure(prepare_peer, run_peer_build, str(folder), 10**9)
         found, spent = peer.result
@@ -177,7 +176,7 @@ def builds() -> None:
         n = len(read_texts(str(folder), 10**9)[0])
         print(f"{n:,} passages, {QUERIES} queries; encode and faiss.knn: {peer.seconds:.1f} s, "
               f"{spent:.1f} processor seconds", flush=True)  # fmt: skip
-        for compute in os.environ.get("COMPUTES", "int8,int8").split(","):
+        for compute in os.environ.get("COMPUTES", "int8").split(","):
             made = measure(prepare_build, run_build, str(folder), compute)
             lists, seconds, counts, margin = made.result
             exact = counts.get("passages embedded in float32", "all")
