@@ -36,7 +36,7 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge verify $(OUT)
 	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl
 	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl
-	$(BIN)/citeforge run rage --llm offline --limit 10 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl
+	$(BIN)/citeforge run rage --llm offline --limit 5 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl
 	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT)
 	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT)
 	$(BIN)/citeforge llm import out/twins.replay.db examples/twins/replay.jsonl

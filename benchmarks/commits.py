@@ -24,7 +24,7 @@ build authorship --twins twins --k 5 --out authorship
 build kalma --kg file:examples/people/graph.ttl --pairs-from-kg spouse,father,child --licence cc0-1.0 --out kalma
 run random --benchmark facts --out random.jsonl
 run echo-relevant --benchmark facts --out echo-relevant.jsonl
-run rage --llm offline --limit 10 --max-answer 48 --benchmark facts --out smollm.jsonl
+run rage --llm offline --limit 5 --max-answer 48 --benchmark facts --out smollm.jsonl
 run label-blind --benchmark authorship --out label-blind.jsonl
 run label-follower --benchmark authorship --out label-follower.jsonl
 run random --benchmark kalma --out kalma-random.jsonl

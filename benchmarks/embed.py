@@ -178,13 +178,12 @@ def run_build(state: Any) -> Any:
 
 
 def builds() -> None:
-    """Print whole builds beside the peer's embedding and search; each model is converted once."""
+    """Print whole builds beside the peer's embedding and search."""
     data = Path(os.environ["CITEFORGE_REAL_DATA"])
     with TemporaryDirectory() as place:
         folder = Path(place) / "beir"
         folder.mkdir()
         larger(data, folder, int(os.environ.get("PASSAGES", 10**9)))
-        os.environ["CITEFORGE_CACHE"] = str(Path(place) / "cache")
         print("load", os.getloadavg(), flush=True)
         peer = measure(prepare_peer, run_peer_build, str(folder), 10**9)
         found, spent = peer.result

@@ -1,4 +1,4 @@
-"""The embedded language model: the same answers as transformers' own, whatever is asked beside."""
+"""The embedded language model: the answers of transformers' own greedy search."""
 
 import importlib
 import importlib.util
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -16,8 +15,7 @@ import citeforge as cf
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
-from citeforge.plugins.offline_models import smollm
-from citeforge.plugins.offline_models.choice import TokenChooser
+from citeforge.plugins.offline_models import offline, smollm
 from citeforge.plugins.offline_models.offline import OfflineLlm
 from conftest import ROOT, refused
 
@@ -94,11 +92,6 @@ def test_equal_to_transformers_own_greedy_search(llm: OfflineLlm) -> None:
         assert "".join(t.token for t in result.logprobs) == result.text
 
 
-def test_an_answer_depends_on_its_request_alone(llm: OfflineLlm) -> None:
-    requests = [request(q, max_tokens=3) for q in QUESTIONS]
-    assert llm.complete(requests) == [llm.complete([r])[0] for r in requests]
-
-
 def asked_together() -> list[Request]:
     kinds = ((0.9, {}), (0.0, {"stop": ["in"]}), (0.0, {"logprobs": True}))
     first, second = QUESTIONS
@@ -121,7 +114,7 @@ def test_an_answer_depends_on_no_thread_and_no_order(
     llm: OfflineLlm, together: list[Result]
 ) -> None:
     requests = asked_together()
-    assert [llm.complete([r])[0] for r in requests[:2]] == together[:2]
+    assert [text_of(llm.complete([r])[0]) for r in requests[:2]] == [*map(text_of, together[:2])]
     torch.set_num_threads(3)
     assert llm.complete(list(reversed(requests))) == list(reversed(together))
 
@@ -142,7 +135,9 @@ def test_another_processor_writes_the_same(together: list[Result]) -> None:
 
 def test_samples_differ(llm: OfflineLlm) -> None:
     samples = [request(QUESTIONS[1], n, temperature=1.5, max_tokens=4) for n in range(2)]
-    assert len({text_of(r) for r in llm.complete(samples)}) == 2
+    results = llm.complete(samples)
+    assert len({text_of(r) for r in results}) == 2
+    assert llm.complete(samples[1:]) == results[1:]
 
 
 def test_ends_where_it_is_told_to(llm: OfflineLlm) -> None:
@@ -183,28 +178,23 @@ def test_a_store_answers_without_the_model(
     assert replay.identity() == OfflineLlm().identity() == smollm.identity()
 
 
-def test_what_has_ended_is_stored_while_the_rest_of_its_batch_is_written(
+def test_a_batch_is_stored_before_the_next_is_asked(
     llm: OfflineLlm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps: list[int] = []
-    written = TokenChooser.__call__
+    requests = [request(q, max_tokens=2) for q in QUESTIONS]
+    written = offline._generate
+    monkeypatch.setattr(offline, "ROWS", 1)
 
-    def counted(self: TokenChooser, *given: Any) -> Any:
-        steps.append(len(self.rows))
-        return written(self, *given)
+    def fail_later(batch: list[offline._Prompt]) -> list[LlmReply]:
+        if batch[0].request == requests[0]:  # the shorter prompt, so the second batch
+            raise OSError
+        return written(batch)
 
-    monkeypatch.setattr(TokenChooser, "__call__", counted)
-    stored: list[tuple[int, int]] = []
-
-    class Watched(ReplayStore):
-        def keep(self, key: str, payload: Any, sample: int, result: Result) -> None:
-            super().keep(key, payload, sample, result)
-            stored.append((len(steps), result.completion_tokens))
-
-    with Watched(tmp_path / "s.db") as store:
-        OfflineLlm(store).complete([request(QUESTIONS[0], max_tokens=n) for n in (3, 1, 2)])
-    assert steps == [3] * 3  # one batch of three rows, three tokens long
-    assert stored == [(1, 1), (2, 2), (3, 3)]
+    monkeypatch.setattr(offline, "_generate", fail_later)
+    with ReplayStore(tmp_path / "s.db") as store:
+        with pytest.raises(OSError):
+            OfflineLlm(store).complete(requests)
+        assert store.stats().models == {smollm.NAME: 1}
 
 
 def test_a_parameter_that_it_does_not_take(llm: OfflineLlm) -> None:

@@ -45,7 +45,6 @@ def free_port() -> int:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """``HOST:PORT`` of a cluster with two cores; this process connects when it needs to."""
     log = tmp_path_factory.mktemp("ray") / "log"
-    cache = tmp_path_factory.mktemp("cache")
     where = f"127.0.0.1:{free_port()}"
     # Ours, not one in the home of whoever runs the tests; commands find out that it is wanted.
     os.environ["RAY_AUTH_TOKEN"] = "0123456789abcdef" * 4
@@ -53,7 +52,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     env = {
         **os.environ,
         "RAY_AUTH_MODE": "token",
-        "CITEFORGE_CACHE": str(cache),  # that of another machine, as it were
         "PYTHONPATH": f"{ROOT / 'src'}:{ROOT / 'tests'}",
         "RAY_USAGE_STATS_ENABLED": "0",
     }

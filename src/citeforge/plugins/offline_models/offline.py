@@ -3,9 +3,9 @@
 It shows the way that any model takes through citeforge; it is no contender.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from threading import Lock
 from typing import Any
@@ -18,30 +18,24 @@ from citeforge.engines.llm.records import (
     Request,
     Result,
     Token,
-    before,
     settle,
 )
 from citeforge.engines.llm.replay import ReplayStore, Take, ask_once
 from citeforge.engines.models.parallel import one_thread_each
 from citeforge.plugins.offline_models import smollm
-from citeforge.plugins.offline_models.choice import ChosenToken, TokenChooser
-from citeforge.plugins.offline_models.prefill import prefill_many
 from citeforge.schemas.errors import UsageError
 
-ROWS = 16
-"""Most answers that are written at a time by one thread."""
-MOST_TOKENS = 8_192
-"""Most tokens of a batch: they are kept, with 46 kB each."""
+ROWS, BATCH_TOKENS = 8, 8_192
+"""Most answers of a batch, and most tokens, prompts included: each keeps 46 kB."""
+_drawing = Lock()
+"""Held while a sample is drawn: torch has one generator for all threads."""
 _DEFAULT_TOKENS = 512
-_TIE = 5e-4
-"""Margin of logits within which the shape of a batch could decide between two tokens; shapes move
-logits by less than a tenth of it."""
 _ADVICE = "fewer or shorter passages, or a smaller limit of the answer"
 _TAKEN = {"temperature", "max_tokens", "logprobs", "stop", "seed", "response_format"}
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Prompt:
     """A request as the model reads it."""
 
     key: str
@@ -59,24 +53,20 @@ class _Asked:
         return len(self.ids) + self.most
 
     @property
-    def alone(self) -> bool:
-        """Whether its probabilities are told: their last bits depend on the shape of a batch."""
+    def temperature(self) -> float:
+        return float(self.request.params.get("temperature") or 0.0)
+
+    @property
+    def wants_logprobs(self) -> bool:
         return bool(self.request.params.get("logprobs"))
 
 
-End = Callable[[_Asked, Result], None]
-"""Told of each answer as soon as it is whole, by whichever thread wrote it."""
-
-Tell = Callable[[int, list[ChosenToken]], None]
-"""Told of a row of a batch, and of all its tokens, as soon as it has ended."""
-
-
 class OfflineLlm:
-    """SmolLM2-135M-Instruct in this process, in float32.
+    """SmolLM2-135M-Instruct in this process, by transformers' ``generate`` in float32.
 
-    An answer depends on its request alone: a row whose choice of a token was nearer than the
-    shape of a batch can move is written again by itself. Samples are drawn by the request's own
-    seed. Another make of processor may decide a near tie otherwise.
+    At temperature 0, requests of equal parameters are answered in batches; another batch, or
+    another processor, may decide a near tie otherwise. Samples, and answers with log probabilities,
+    are written one by one. A sample is drawn by the key of its request.
     """
 
     def __init__(self, store: ReplayStore | None = None) -> None:
@@ -93,164 +83,120 @@ class OfflineLlm:
 
     def count_tokens(self, text: str) -> int:
         """Tokens of a prompt that consists of one message, with what the model puts around it."""
-        return len(self._read("", Request((("user", text),))).ids)
+        return len(_read("", Request((("user", text),))).ids)
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """One result a request, in order; equal requests are answered once.
+        """One result per request, in order; equal requests are answered once.
 
         Raises:
             UsageError: a parameter that it does not take.
         """
-        lock = Lock()
 
         def ask(waiting: dict[str, Request], take: Take) -> None:
             with progress("LLM", len(waiting), "answers") as advance:
-
-                def end(question: _Asked, answer: Result) -> None:
-                    with lock:
-                        take(question.key, self._keep(question, answer))
-                        advance(1)
-
-                self._answer_all(waiting, end)
+                for prompt, result in self._answer(waiting):
+                    take(prompt.key, self._keep(prompt, result))
+                    advance(1)
 
         return ask_once(requests, smollm.NAME, self.store, settle, ask)
 
-    def _keep(self, question: _Asked, result: Result) -> Result:
+    def _keep(self, prompt: _Prompt, result: Result) -> Result:
         if isinstance(result, Failure):
             return result
-        settled = settle(question.request, result)
+        settled = settle(prompt.request, result)
         if self.store is not None:
-            payload = question.request.payload(smollm.NAME)
-            self.store.keep(question.key, payload, question.request.sample, settled)
+            payload = prompt.request.payload(smollm.NAME)
+            self.store.keep(prompt.key, payload, prompt.request.sample, settled)
         return settled
 
-    def _answer_all(self, waiting: dict[str, Request], end: End) -> None:
+    def _answer(self, waiting: Mapping[str, Request]) -> Iterator[tuple[_Prompt, Result]]:
         fitting = []
-        for question in map(self._read, waiting, waiting.values()):
-            if question.room <= self.window:
-                fitting.append(question)
+        for prompt in map(_read, waiting, waiting.values()):
+            if prompt.room <= self.window:
+                fitting.append(prompt)
                 continue
-            sizes = f"{len(question.ids):,} tokens and {question.most:,} for the answer"
+            sizes = f"{len(prompt.ids):,} tokens and {prompt.most:,} for the answer"
             message = f"a prompt of {sizes} do not fit into {self.window:,}: {_ADVICE}"
-            end(question, Failure("refused", message))
-        batches = _batches(fitting, _rows(len(fitting)))
-        for _ in one_thread_each(partial(self._write, end), batches):
-            pass
+            yield prompt, Failure("refused", message)
+        batches = list(_batches(fitting))
+        for batch, replies in zip(batches, one_thread_each(_generate, batches), strict=True):
+            yield from zip(batch, replies, strict=True)
 
-    def _read(self, key: str, request: Request) -> _Asked:
-        strange = sorted(set(request.params) - _TAKEN)
-        if strange:
-            raise UsageError(
-                f"--llm offline does not support {', '.join(strange)}", code="option-without-effect"
-            )
-        tokenizer = smollm.loaded()[0]
-        messages = [{"role": role, "content": content} for role, content in request.messages]
-        prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
-        return _Asked(key, request, tokenizer(prompt)["input_ids"])
 
-    def _write(self, end: End, group: list[_Asked]) -> None:
-        """Answers of a batch; one with a near tie is written by itself, behind the others."""
-        again: list[_Asked] = []
-
-        def ended(row: int, tokens: list[ChosenToken]) -> None:
-            if len(group) > 1 and any(token.lead < _TIE for token in tokens):
-                again.append(group[row])
-            else:
-                end(group[row], self._answer(group[row], tokens))
-
-        self._generate(group, ended)
-        for question in again:
-            self._write(end, [question])
-
-    def _generate(self, group: list[_Asked], tell: Tell) -> None:
-        """Write a batch, and tell of each row when it ends."""
-        import torch
-
-        # Padded by hand: a tokeniser that pads may not do so in several threads at once.
-        tokenizer, model = smollm.loaded()
-        width = max(len(a.ids) for a in group)
-        ids = torch.full((len(group), width), tokenizer.pad_token_id)
-        mask = torch.zeros_like(ids)
-        for row, question in enumerate(group):
-            ids[row, width - len(question.ids) :] = torch.tensor(question.ids)
-            mask[row, width - len(question.ids) :] = 1
-        choice = TokenChooser(
-            [a.request for a in group], [a.key for a in group], tokenizer.eos_token_id
+def _read(key: str, request: Request) -> _Prompt:
+    strange = sorted(set(request.params) - _TAKEN)
+    if strange:
+        raise UsageError(
+            f"--llm offline does not support {', '.join(strange)}", code="option-without-effect"
         )
-        with torch.inference_mode():
-            model.generate(
-                ids,
-                attention_mask=mask,
-                past_key_values=prefill_many(model, [a.ids[:-1] for a in group]),
-                max_new_tokens=max(a.most for a in group),
-                do_sample=False,
-                logits_processor=[choice],
-                stopping_criteria=[self._ended(group, choice, tell)],
-                pad_token_id=tokenizer.pad_token_id,
-            )
-
-    def _ended(self, group: list[_Asked], choice: TokenChooser, tell: Tell) -> Any:
-        """Says after each step, as transformers asks, which rows have said all that is wanted."""
-        import torch
-
-        reported = [False] * len(group)
-
-        def ended(input_ids: Any, scores: Any, **_: Any) -> Any:
-            for row, (question, tokens) in enumerate(zip(group, choice.rows, strict=True)):
-                # Its neighbours go on where it has ended, and a row is written to with them.
-                if not reported[row] and self._is_whole(question, tokens):
-                    reported[row] = True
-                    tell(row, list(tokens))
-            return torch.tensor(reported)
-
-        return ended
-
-    def _is_whole(self, question: _Asked, tokens: list[ChosenToken]) -> bool:
-        if len(tokens) >= question.most or tokens[-1].token == smollm.loaded()[0].eos_token_id:
-            return True
-        text = self._text(tokens) if question.request.stop else ""
-        return any(stop in text for stop in question.request.stop)
-
-    def _text(self, tokens: Sequence[ChosenToken]) -> str:
-        text: str = smollm.loaded()[0].decode([c.token for c in tokens], skip_special_tokens=True)
-        return text
-
-    def _answer(self, question: _Asked, tokens: list[ChosenToken]) -> LlmReply:
-        tokenizer = smollm.loaded()[0]
-        ended = tokens[-1].token == tokenizer.eos_token_id
-        whole = self._text(tokens)
-        text = before(whole, question.request.stop)
-        logprobs = None
-        if question.alone:
-            visible = [c for n, c in enumerate(tokens) if len(self._text(tokens[:n])) < len(text)]
-            logprobs = tuple(Token(tokenizer.decode([c.token]), c.log) for c in visible)
-        return LlmReply(
-            text,
-            len(question.ids),
-            len(tokens),
-            smollm.MODEL,
-            logprobs,
-            None if ended or text != whole else TRUNCATED,
-        )
+    messages = [{"role": role, "content": content} for role, content in request.messages]
+    tokens = smollm.loaded()[0].apply_chat_template(
+        messages, add_generation_prompt=True, return_dict=True
+    )
+    return _Prompt(key, request, tokens["input_ids"])
 
 
-def _rows(n: int) -> int:
-    """Rows a batch, so that every thread has one."""
+def _batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
+    """Cut prompts into batches of equal parameters and of similar length, the longest first."""
+
+    def kind(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
+        is_alone = prompt.temperature > 0 or prompt.wants_logprobs
+        return prompt.most, prompt.request.stop, prompt.key if is_alone else ""
+
+    ordered = sorted(prompts, key=lambda p: (*kind(p), -len(p.ids), p.key))
+    for _, same in groupby(ordered, kind):
+        rest = list(same)
+        while rest:
+            size = max(1, min(ROWS, BATCH_TOKENS // rest[0].room))
+            yield rest[:size]
+            rest = rest[size:]
+
+
+def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
+    """Answer a batch, whose requests have equal parameters."""
     import torch
 
-    return max(1, min(ROWS, -(-n // torch.get_num_threads())))
+    tokenizer, model = smollm.loaded()
+    first = batch[0]
+    tokens = tokenizer.pad(
+        {"input_ids": [p.ids for p in batch]}, padding_side="left", return_tensors="pt"
+    )
+    options: dict[str, Any] = {"do_sample": False, "max_new_tokens": first.most}
+    if first.temperature > 0:  # of all tokens, as other endpoints do
+        options |= {"do_sample": True, "temperature": first.temperature, "top_k": 0, "top_p": 1.0}
+    if first.request.stop:
+        options |= {"stop_strings": list(first.request.stop), "tokenizer": tokenizer}
+    options |= {"output_logits": first.wants_logprobs, "return_dict_in_generate": True}
+    with torch.inference_mode(), _seeded(first) if first.temperature > 0 else nullcontext():
+        output = model.generate(**tokens, **options)
+    written = output.sequences[:, tokens["input_ids"].shape[1] :].tolist()
+    return [_reply(p, row, output.logits or ()) for p, row in zip(batch, written, strict=True)]
 
 
-def _batches(questions: list[_Asked], rows: int) -> Iterator[list[_Asked]]:
-    """Requests of like length, as many as memory allows."""
-    ordered = sorted(questions, key=lambda a: (a.alone, -len(a.ids), a.key))
-    for alone, same in groupby(ordered, key=lambda a: a.alone):
-        batch: list[_Asked] = []
-        for one in same:
-            widest = max(a.room for a in [*batch, one])
-            full = alone or len(batch) == rows or widest * (len(batch) + 1) > MOST_TOKENS
-            if full and batch:
-                yield batch
-                batch = []
-            batch.append(one)
-        yield batch
+@contextmanager
+def _seeded(prompt: _Prompt) -> Iterator[None]:
+    """Draw by the key of a request; the generator's state is restored."""
+    import torch
+
+    with _drawing, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(prompt.key[:15], 16))
+        yield
+
+
+def _reply(prompt: _Prompt, row: list[int], logits: Sequence[Any]) -> LlmReply:
+    """Read an answer; a row that has ended is filled up with the token that ends it."""
+    tokenizer = smollm.loaded()[0]
+    end = tokenizer.eos_token_id
+    tokens = row[: row.index(end)] if end in row else row
+    text = tokenizer.decode(tokens, skip_special_tokens=True)
+    ended = end in row or any(stop in text for stop in prompt.request.stop)
+    steps = zip(tokens, logits, strict=False)
+    logprobs = [Token(tokenizer.decode([t]), float(x[0].log_softmax(0)[t])) for t, x in steps]
+    return LlmReply(
+        text,
+        len(prompt.ids),
+        len(tokens),
+        smollm.MODEL,
+        tuple(logprobs) if prompt.wants_logprobs else None,
+        None if ended else TRUNCATED,
+    )

@@ -8,7 +8,6 @@ from typing import Any
 
 from citeforge.engines.io.files import remove_tree, sha256_file, storage_errors
 from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
-from citeforge.plugins.offline_models.packed import pack_linears
 from citeforge.schemas.errors import InputError, UsageError, require
 
 NAME = "offline"
@@ -116,8 +115,6 @@ def load_causal(folder: Path, device: str) -> tuple[Any, Any]:
     transformers = quiet_transformers()
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
     model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder)
-    if device == "cpu":
-        pack_linears(model)
     return tokenizer, model.to(device).eval()
 
 
