@@ -4,12 +4,12 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_text, raw_lines
-from citeforge.schemas.errors import InputError, field_code, read_error
+from citeforge.schemas.errors import InputError, field_code, read_error, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -166,6 +166,11 @@ def validated(
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
         field = ".".join(filter(None, (place, *parts)))[:200]
         message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            message, allowed = (
+                "is not a field",
+                allowed or _fields_text(record, str(first["loc"][0])),
+            )
         line = None if place else yaml_line(path, first["loc"])
         raise InputError(
             message,
@@ -175,6 +180,22 @@ def validated(
             allowed=allowed,
             code=field_code(first["type"]),
         ) from error
+
+
+def _fields_text(record: type[BaseModel], name: str) -> str:
+    """What would be right in place of an unknown field: a like one, or one of an inner record."""
+    fields = record.model_fields
+    inner = next(
+        (
+            f"{field}.{name}"
+            for field, info in fields.items()
+            for kind in (info.annotation, *get_args(info.annotation))
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and name in kind.model_fields
+        ),
+        None,
+    )
+    hint = suggestion(name, fields) if inner is None else f"; there is {inner}"
+    return f"the fields are {', '.join(fields)}{hint}"
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
