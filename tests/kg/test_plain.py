@@ -159,3 +159,15 @@ def test_a_date_is_shown_as_far_as_it_is_known_or_is_none(text: str) -> None:
         rendered = render_date(*result)
         assert rendered is not None
         assert rendered[1] in ("day", "month", "year")
+
+
+def test_a_language_beside_the_mapping_is_refused_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(f"language: en\n{DOMAIN.read_text()}")
+    with refused("unknown-field", path=path, line=1, field="language") as caught:
+        open_graph(f"file:{GRAPH}", str(path), ("en",), cf.RunOptions())
+    assert "there is plain.language" in str(caught.value)
+    path.write_text(f"clases: x\n{DOMAIN.read_text()}")
+    with refused("unknown-field", path=path, line=1, field="clases") as caught:
+        open_graph(f"file:{GRAPH}", str(path), ("en",), cf.RunOptions())
+    assert "the fields are name, model" in str(caught.value)

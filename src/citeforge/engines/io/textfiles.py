@@ -166,6 +166,11 @@ def validated(
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
         field = ".".join(filter(None, (place, *parts)))[:200]
         message = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
+            message, allowed = (
+                "is not a field",
+                allowed or _fields_text(record, str(first["loc"][0])),
+            )
         line = None if place else yaml_line(path, first["loc"])
         raise InputError(
             message,
@@ -227,6 +232,22 @@ def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[Base
         elif args := get_args(inner):  # a mapping to records, or a list of them
             inner = args[-1] if args[-1] is not Ellipsis else args[0]
     return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
+
+
+def _fields_text(record: type[BaseModel], name: str) -> str:
+    """What would be right in place of an unknown field: a like one, or one of an inner record."""
+    fields = record.model_fields
+    inner = next(
+        (
+            f"{field}.{name}"
+            for field, info in fields.items()
+            for kind in (info.annotation, *get_args(info.annotation))
+            if isinstance(kind, type) and issubclass(kind, BaseModel) and name in kind.model_fields
+        ),
+        None,
+    )
+    hint = suggestion(name, fields) if inner is None else f"; there is {inner}"
+    return f"the fields are {', '.join(fields)}{hint}"
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:

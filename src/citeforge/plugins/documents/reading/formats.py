@@ -2,8 +2,8 @@
 
 import codecs
 import logging
-import re
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,8 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import raw_lines
 from citeforge.ir_convert.corpus import PassageRow
+from citeforge.plugins.documents.reading.outline import Break, read_outline
+from citeforge.plugins.documents.reading.pages import Page, whole_pages
 from citeforge.schemas.errors import InputError
 
 EMPTY = "empty"
@@ -22,7 +24,11 @@ NO_TEXT = "without text, such as scans"
 _SAMPLE_BYTES = 1 << 18
 """Bytes by which an encoding is guessed."""
 _BOMS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[a-zß-ÿ])")
+_HIDDEN = [
+    "//nav", "//noscript", "//*[@hidden]",
+    "//*[contains(translate(@style, ' ', ''), 'display:none')]",
+]  # fmt: skip
+"""What a browser does not show, or what leads to other pages."""
 
 
 class UnreadableError(Exception):
@@ -44,17 +50,25 @@ class DocumentPage(NamedTuple):
         number: of the page or line, from 1; None for a whole file.
         text: what offsets count in.
         title: of the document; empty for none.
-        has_headings: whether lines of it may be headings of Markdown.
+        breaks: headings, and what else is no text of a passage, in order.
     """
 
     number: int | None
     text: str
     title: str = ""
-    has_headings: bool = False
+    breaks: tuple[Break, ...] = ()
 
 
 class Notes(list[str]):
-    """What is odd about a file that was read all the same."""
+    """What is odd about a file that was read all the same.
+
+    Attributes:
+        counts: what readers changed in a file, and how often.
+    """
+
+    def __init__(self, notes: Iterable[str] = ()) -> None:
+        super().__init__(notes)
+        self.counts = Counter[str]()
 
 
 DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
@@ -66,8 +80,13 @@ def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Likewise, with headings."""
-    yield DocumentPage(None, _decoded(path.read_bytes(), notes), has_headings=True)
+    """A Markdown file; its title is that of its front matter."""
+    yield _markdown_page(_decoded(path.read_bytes(), notes))
+
+
+def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
+    outline = read_outline(markdown)
+    return DocumentPage(None, outline.text, outline.title or title, outline.breaks)
 
 
 def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
@@ -77,16 +96,24 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     data = path.read_bytes()
     try:
         text = trafilatura.extract(
-            data, output_format="markdown", include_comments=False, favor_recall=True
+            data,
+            output_format="markdown",
+            include_comments=False,
+            favor_recall=True,
+            prune_xpath=_HIDDEN,
         ) or trafilatura.html2txt(data)
         about = trafilatura.extract_metadata(data)
     except Exception as error:  # lxml and its users fail on wild pages in many ways
-        raise UnreadableError(BROKEN, _first_line(error)) from error
-    yield DocumentPage(None, text or "", (about and about.title) or "", has_headings=True)
+        raise UnreadableError(BROKEN, first_line(error)) from error
+    yield _markdown_page(text or "", (about and about.title) or "")
 
 
 def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """The pages of a PDF; a word that was hyphenated at the end of a line is whole again."""
+    """The pages of a PDF without running headers and footers.
+
+    A word that was hyphenated at the end of a line is whole again; a sentence over two pages is on
+    the first of them.
+    """
     import pypdf
 
     logging.getLogger("pypdf").setLevel(logging.ERROR)
@@ -99,16 +126,19 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     except UnreadableError:
         raise
     except Exception as error:  # a damaged file fails inside pypdf in many ways
-        raise UnreadableError(BROKEN, _first_line(error)) from error
+        raise UnreadableError(BROKEN, first_line(error)) from error
+    pages = []
     for number in range(1, n_pages + 1):
         try:
             text = reader.pages[number - 1].extract_text()
         except Exception as error:  # likewise
-            notes.append(f"page {number} is broken ({_first_line(error)})")
+            notes.append(f"page {number} is broken ({first_line(error)})")
             continue
         if not text.strip():
             notes.append(f"page {number} has no text")
-        yield DocumentPage(number, _HYPHEN.sub("", text), title)
+        pages.append(Page(number, text))
+    for page in whole_pages(pages, notes.counts):
+        yield DocumentPage(page.number, page.text, title)
 
 
 def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
@@ -120,7 +150,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             try:
                 row = msgspec.json.decode(line, type=PassageRow)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                notes.append(f"line {number} is not a row ({_first_line(error)})")
+                notes.append(f"line {number} is not a row ({first_line(error)})")
                 continue
             if not row.body.strip():
                 notes.append(f"line {number} has no text")
@@ -129,7 +159,8 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         raise UnreadableError(BROKEN, error.message) from error
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """The first line of what an error says, with its type."""
     first = (str(error).splitlines() or [""])[0][:160]
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
@@ -154,20 +185,3 @@ def _decoded(data: bytes, notes: Notes) -> str:
     if "\0" in text:
         raise UnreadableError(BROKEN, "contains NUL characters, so it is not text")
     return text
-
-
-READERS: dict[str, tuple[str, DocumentReader]] = {
-    ".txt": ("text", read_plain),
-    ".text": ("text", read_plain),
-    ".rst": ("text", read_plain),
-    ".md": ("Markdown", read_markdown),
-    ".markdown": ("Markdown", read_markdown),
-    ".html": ("HTML", read_html),
-    ".htm": ("HTML", read_html),
-    ".xhtml": ("HTML", read_html),
-    ".pdf": ("PDF", read_pdf),
-    ".jsonl": ("JSON Lines", read_json_lines),
-}
-"""Ending to (name of the format, its reader)."""
-IN_LINES = frozenset({".jsonl"})
-"""Endings of files that are read line by line, however large they are."""

@@ -18,20 +18,42 @@ from citeforge.ir_convert.source import ReadOptions, corpus_batches
 from citeforge.plugins.documents.reading.duplicates import RepeatFinder
 from citeforge.plugins.documents.reading.formats import (
     EMPTY,
-    IN_LINES,
     LARGE,
     NO_TEXT,
     OTHER,
-    READERS,
     DocumentPage,
+    DocumentReader,
     Notes,
     UnreadableError,
+    read_html,
+    read_json_lines,
+    read_markdown,
+    read_pdf,
+    read_plain,
 )
+from citeforge.plugins.documents.reading.office import read_docx, read_pptx
 from citeforge.plugins.documents.reading.passages import cut
 from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.benchmarks.sources import Declaration, SourceInfo
 from citeforge.schemas.errors import InputError
 
+READERS: dict[str, tuple[str, DocumentReader]] = {
+    ".txt": ("text", read_plain),
+    ".text": ("text", read_plain),
+    ".rst": ("text", read_plain),
+    ".md": ("Markdown", read_markdown),
+    ".markdown": ("Markdown", read_markdown),
+    ".html": ("HTML", read_html),
+    ".htm": ("HTML", read_html),
+    ".xhtml": ("HTML", read_html),
+    ".pdf": ("PDF", read_pdf),
+    ".docx": ("Word", read_docx),
+    ".pptx": ("PowerPoint", read_pptx),
+    ".jsonl": ("JSON Lines", read_json_lines),
+}
+"""Ending to (name of the format, its reader)."""
+IN_LINES = frozenset({".jsonl"})
+"""Endings of files that are read line by line, however large they are."""
 HIDDEN, LINK = "hidden", "a link"
 """Why a file or folder is not looked at."""
 
@@ -185,6 +207,8 @@ class DocumentFolder(PassagesAlone):
                         continue
                     document.passages += 1
                     title = " > ".join(place.headings) or page.title or Path(document.name).stem
+                    if page.title not in ("", title):
+                        where["document"] = page.title
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _counts(self, finder: RepeatFinder) -> dict[str, int]:
@@ -200,6 +224,8 @@ class DocumentFolder(PassagesAlone):
         odd = [d for d in self.documents if d.notes and d.problem is None]
         if odd:
             counts[f"files read in part, or in another encoding (first: {odd[0].name})"] = len(odd)
+        for document in self.documents:
+            counts.update(document.notes.counts)
         exact = sum(bool(row["exact"]) for row in self.repeats)
         return dict(counts) | {
             "passages that repeat another one, joined": exact,
@@ -238,7 +264,7 @@ def _whole(text: str) -> str:
 
 FOLDER = Declaration(
     name="folder",
-    title="Documents of a folder (text, Markdown, HTML, PDF, JSON Lines)",
+    title="Documents of a folder (text, Markdown, HTML, PDF, Word, PowerPoint, JSON Lines)",
     factory=open_folder,
     argument="folder",
     splits="none",

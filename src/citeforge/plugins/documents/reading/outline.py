@@ -1,0 +1,134 @@
+"""What in Markdown is no text of a passage: headings, front matter, comments, template tags."""
+
+import re
+import tomllib
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import yaml
+from markdown_it import MarkdownIt
+
+_PARSER = MarkdownIt("commonmark")
+_PARSER.core.ruler.enableOnly(["normalize", "block"])  # what is inside a line does not matter here
+_LINE_END = re.compile(r"\r\n|\n|\r")
+_FRONT = re.compile(
+    r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+_YAML_KEY = re.compile(r"\s*(?:#.*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
+_TITLE_LINE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_COMMENT = re.compile(r"(?<!`)<!--.*?-->", re.DOTALL)
+_COMMENTS = re.compile(r"(?:\s*<!--.*?-->)+\s*", re.DOTALL)
+_TEMPLATE_TAGS = re.compile(r"(?:\s*\{%.*?%\})+\s*", re.DOTALL)
+_HIDDEN = {"html_block": _COMMENTS, "paragraph_open": _TEMPLATE_TAGS}
+"""Kind of block to what it is when it is no text."""
+# A definition of a link that leads nowhere is how people write comments.
+_REFERENCE_COMMENT = re.compile(r" {0,3}\[[^\]]*\]:[ \t]+(?:#|<>)(?:[ \t]|\Z)")
+_INLINE = re.compile(r"[*`]+|\b_+|_+\b|!?\[([^\]]*)\]\([^)]*\)|\s*\{[#.:][^}]*\}\s*\Z")
+
+
+class Break(NamedTuple):
+    """A stretch of a text that belongs to no passage.
+
+    Attributes:
+        start: its first character.
+        end: behind its last one.
+        level: of a heading, from 1; 0 for anything else.
+        title: of a heading.
+    """
+
+    start: int
+    end: int
+    level: int = 0
+    title: str = ""
+
+
+class Outline(NamedTuple):
+    """A Markdown text, read.
+
+    Attributes:
+        text: of the same length, comments inside its lines blank.
+        title: of the front matter; empty for none.
+        breaks: in order.
+    """
+
+    text: str
+    title: str
+    breaks: tuple[Break, ...]
+
+
+def read_outline(text: str) -> Outline:
+    """Find headings, front matter, comments and template tags of Markdown (CommonMark)."""
+    front, title = _front_matter(text)
+    lines = [front, *(front + m.end() for m in _LINE_END.finditer(text[front:])), len(text)]
+    characters = list(text)
+    breaks = [Break(0, front)] if front else []
+    inside: set[int] = set()
+    tokens = _PARSER.parse(text[front:])
+    for token, following in zip(tokens, [*tokens[1:], None], strict=False):
+        if token.map is None or token.level:
+            continue
+        start, end = (lines[min(line, len(lines) - 1)] for line in token.map)
+        inside.update(range(*token.map))
+        content = token.content if following is None or token.content else following.content
+        hidden = _HIDDEN.get(token.type)
+        if token.type == "heading_open":
+            breaks.append(Break(start, end, int(token.tag[1:]), plain_title(content)))
+        elif hidden is not None and hidden.fullmatch(content):
+            breaks.append(Break(start, end))
+        elif token.type in ("paragraph_open", "html_block"):
+            for comment in _COMMENT.finditer(text, start, end):
+                characters[slice(*comment.span())] = re.sub(r"[^\r\n]", " ", comment[0])
+    for number, (start, end) in enumerate(pairwise(lines)):
+        if number not in inside and _REFERENCE_COMMENT.match(text[start:end].rstrip()):
+            breaks.append(Break(start, end))
+    return Outline("".join(characters), title, tuple(sorted(breaks)))
+
+
+def plain_title(text: str) -> str:
+    """A heading without marks of emphasis and code, comments, anchors and addresses of links."""
+    return " ".join(_INLINE.sub(lambda m: m[1] or "", _COMMENT.sub("", text)).split())
+
+
+def _front_matter(text: str) -> tuple[int, str]:
+    """Where the text behind the front matter begins, and its title."""
+    match = _FRONT.match(text)
+    if match is None:
+        return 0, ""
+    if match[1] == "+++":
+        try:
+            content = tomllib.loads(match[2].replace("\r\n", "\n"))
+        except tomllib.TOMLDecodeError:
+            return 0, ""
+        return match.end(), _text_of(content.get("title"))
+    if match[2].strip() and not _YAML_KEY.match(match[2]):
+        return 0, ""  # a text between two rules
+    try:
+        content = yaml.safe_load(match[2])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        line = _TITLE_LINE.search(match[2])  # such as `title: Pumps: a manual`
+        return match.end(), line[1].strip("\"'") if line else ""
+    title = content.get("title") if isinstance(content, dict) else None
+    return match.end(), _text_of(title)
+
+
+def _text_of(value: object) -> str:
+    return " ".join(str(value).split()) if isinstance(value, str | int | float) else ""
+
+
+def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Stretches of text between breaks, each with the headings above it, from the highest.
+
+    Args:
+        breaks: in order.
+        end: length of the text.
+    """
+    above: list[Break] = []
+    begin = 0
+    for one in breaks:
+        yield begin, one.start, tuple(heading.title for heading in above)
+        if one.level:
+            above = [*(heading for heading in above if heading.level < one.level), one]
+        begin = one.end
+    yield begin, end, tuple(heading.title for heading in above)

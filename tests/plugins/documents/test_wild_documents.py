@@ -1,0 +1,312 @@
+"""Documents as people have them: front matter, fences, running headers, Word, PowerPoint."""
+
+import json
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.plugins.documents.reading.outline import read_outline
+from citeforge.plugins.documents.reading.pages import Page, whole_pages
+from citeforge.plugins.documents.reading.source import DocumentFolder
+from plugins.documents.pdfs import pdf
+
+PUMP = "Turn the red handle to the left before you open the valve of the pump."
+
+
+def read(folder: Path) -> tuple[DocumentFolder, list[dict[str, Any]]]:
+    source = DocumentFolder(folder, 900)
+    rows = [row for batch in source.passages() for row in batch.to_pylist()]
+    for row in rows:
+        row["document"] = json.loads(row["metadata"]).get("document", row["title"])
+    return source, rows
+
+
+FRONT = [
+    "---\ntitle: Pump manual\ndate: 2024-01-01\ntags: [x]\n---\n",
+    "\ufeff---\r\ntitle: 'Pump manual'\r\n---\r\n",
+    "--- \n# a remark\ntitle: >\n  Pump\n  manual\n...\n",
+    '+++\ntitle = "Pump manual"\n[extra]\nx = 1\n+++\n',
+]
+
+
+@pytest.mark.parametrize("front", FRONT)
+def test_front_matter_is_no_text_and_gives_the_title(tmp_path: Path, front: str) -> None:
+    (tmp_path / "a.md").write_bytes(f"{front}\nBefore all.\n\n# Start\n\n{PUMP}\n".encode())
+    _, rows = read(tmp_path)
+    assert [(r["title"], r["text"], r["document"]) for r in rows] == [
+        ("Pump manual", "Before all.", "Pump manual"),
+        ("Start", PUMP, "Pump manual"),
+    ]
+
+
+def test_front_matter_that_is_no_yaml_is_front_matter_all_the_same() -> None:
+    text = f"---\ntitle: Pumps: a manual\nby: me\n---\n{PUMP}"
+    outline = read_outline(text)
+    assert outline.title == "Pumps: a manual"
+    assert [text[one.end :] for one in outline.breaks] == [PUMP]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nA text between two rules.\n---\n",
+        "Words.\n---\ntitle: no\n---\n",
+        "---\ntitle: never closed\n",
+        "+++\nno TOML\n+++\n",
+    ],
+)
+def test_what_is_no_front_matter_is_text(text: str) -> None:
+    outline = read_outline(text)
+    assert outline.title == "" and all(one.level for one in outline.breaks)
+
+
+HEADINGS = """\
+# Real *title* {#anchor}
+
+````markdown
+```sh
+# install
+```
+# not a heading either
+````
+
+~~~
+```
+# in tilde
+~~~
+
+Setext
+======
+
+```python
+```python
+# a comment
+```
+
+- item
+
+  # in a list
+
+    # code
+
+Two lines
+of one heading
+---
+
+> # quoted
+
+## Closed <!-- a note --> ##
+#nospace
+"""
+
+
+def test_headings_are_those_of_commonmark() -> None:
+    breaks = read_outline(HEADINGS).breaks
+    assert [(one.level, one.title) for one in breaks] == [
+        (1, "Real title"), (1, "Setext"), (2, "Two lines of one heading"), (2, "Closed"),
+    ]  # fmt: skip
+    assert [HEADINGS[one.start : one.end].count("\n") for one in breaks] == [1, 2, 3, 1]
+
+
+def test_line_ends_of_every_kind_are_lines() -> None:
+    text = "# A\r\n\r\nOne.\r\rTwo\u2028three\x0c.\n\nB\r\n=\r\nLast."
+    breaks = read_outline(text).breaks
+    assert [(text[one.start : one.end], one.title) for one in breaks] == [
+        ("# A\r\n", "A"), ("B\r\n=\r\n", "B"),
+    ]  # fmt: skip
+
+
+def test_comments_and_template_tags_are_no_text(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(
+        "# Start\n\n<!-- hidden\n\nwords -->\n\n[//]: # (hidden words)\n[comment]: <> (hidden)\n\n"
+        "{% include hidden.html %}\n\nTurn it <!-- hidden --> left.\n\n```\n<!-- shown -->\n```\n"
+    )
+    _, (row,) = read(tmp_path)
+    assert "hidden" not in row["text"] and "<!-- shown -->" in row["text"]
+    assert " ".join(row["text"].split()).startswith("Turn it left.")
+
+
+MANUAL = (
+    "Pump manual - page 1\nThe pump stands in the cellar.\nTurn the red handle to the",
+    "Pump manual - page 2\nleft before you open the valve. The tank holds ninety litres.",
+    "Pump manual - page 3\nCall the maker when the lamp is red.",
+)
+
+
+def test_running_headers_leave_and_a_sentence_over_two_pages_is_whole(tmp_path: Path) -> None:
+    (tmp_path / "m.pdf").write_bytes(pdf(*MANUAL))
+    source, rows = read(tmp_path)
+    texts = [" ".join(row["text"].split()) for row in rows]
+    assert texts == [
+        "The pump stands in the cellar. Turn the red handle to the left before you open the valve.",
+        "The tank holds ninety litres.",
+        "Call the maker when the lamp is red.",
+    ]
+    assert [json.loads(row["metadata"])["page"] for row in rows] == [1, 2, 3]
+    counts = source.info().counts
+    assert counts["running headers and footers, left out"] == 3
+    assert counts["sentences over two pages, joined"] == 1
+    assert source.documents[0].notes == []
+
+
+def texts(*pages: str, first: int = 1) -> list[str]:
+    rows = [Page(number, text) for number, text in enumerate(pages, first)]
+    return [page.text for page in whole_pages(rows, Counter())]
+
+
+WORDS = ("One is here.", "Two is there.", "Three is gone.", "Four is back.", "Five is last.")
+
+
+@pytest.mark.parametrize(
+    ("top", "bottom"),
+    [
+        ("Annual report 2024", "{n}"),
+        ("", "page {n} of 5"),
+        ("{n} The pump", "confidential\nThe maker, 1999"),
+        ("ACME\n\nChapter 7", "- {m} -"),
+    ],
+)
+def test_running_lines_of_many_kinds(top: str, bottom: str) -> None:
+    pages = [
+        f"{top}\n{word}\n{bottom}".replace("{n}", str(n)).replace("{m}", str(n + 40))
+        for n, word in enumerate(WORDS, 1)
+    ]
+    assert texts(*pages) == list(WORDS)
+
+
+def test_left_and_right_pages_and_chapters_have_their_own() -> None:
+    tops = ("The pump", "Chapter 1", "The pump", "Chapter 1", "The pump", "Chapter 1")
+    words = (*WORDS, "Six is new.")
+    assert texts(*(f"{top}\n{word}" for top, word in zip(tops, words, strict=True))) == list(words)
+
+
+def test_lines_that_do_not_repeat_stay() -> None:
+    pages = ("Turn 10 screws.\nDone.", "Turn 25 screws.\nDone well.", "Turn 70 screws.\nNever.")
+    assert texts(*pages) == list(pages)
+    two = ("Pump manual\nOne.", "Pump manual\nTwo.")
+    assert texts(*two) == list(two)  # two pages prove nothing
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "joined"),
+    [
+        ("It is a trans-", "action. Then it ends.", ("It is a transaction.", "Then it ends.")),
+        ("He said that", "it works! Yes.", ("He said that\nit works!", "Yes.")),
+        ("这座桥很", "长。它很老。", ("这座桥很\n长。", "它很老。")),
+        ("Die Pumpe steht in der Stadt der\nalten Maler und der neuen", "Häuser. Ende.",
+         ("Die Pumpe steht in der Stadt der\nalten Maler und der neuen\nHäuser.", "Ende.")),
+        ("It is done.", "then it ends.", ("It is done.", "then it ends.")),
+        ("A long line of words that goes on.\nHeading", "The next page.",
+         ("A long line of words that goes on.\nHeading", "The next page.")),
+        ("the list:", "one. two.", ("the list:", "one. two.")),
+        ("no end", "never ends", ("no end", "never ends")),
+    ],
+)  # fmt: skip
+def test_where_a_sentence_goes_on(before: str, after: str, joined: tuple[str, str]) -> None:
+    assert tuple(texts(before, after)) == joined
+
+
+def test_a_page_that_is_missing_joins_nothing() -> None:
+    pages = [Page(1, "It is the"), Page(3, "left one. End.")]
+    assert [p.text for p in whole_pages(pages, Counter())] == ["It is the", "left one. End."]
+
+
+def test_hidden_parts_of_a_page_are_no_text(tmp_path: Path) -> None:
+    body = "".join(f"<p>{'The tower stands beside the river. ' * 8}Note {i}.</p>" for i in range(4))
+    hidden = (
+        "<nav>Imprint links</nav><noscript>Imprint script</noscript><p hidden>Imprint one</p>"
+        "<p style='color: red; DISPLAY:none'>Imprint two</p><p style='display: none'>Imprint 3</p>"
+    ).replace("DISPLAY", "display")
+    page = f"<html><body><article><h1>Towers</h1>{hidden}{body}</article></body></html>"
+    (tmp_path / "a.html").write_text(page)
+    _, rows = read(tmp_path)
+    text = "".join(row["text"] for row in rows)
+    assert "The tower stands" in text and "Imprint" not in text
+
+
+def test_a_word_document(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx", reason="python-docx is not installed")
+    document: Any = docx.Document()
+    document.add_heading("Pump manual", 0)
+    document.add_heading("Start", 1)
+    paragraph = document.add_paragraph("Turn the ")
+    paragraph.add_run("red").bold = True
+    paragraph.add_run(" handle to the left.")
+    table = document.add_table(2, 2)
+    for cell, text in zip((c for row in table.rows for c in row.cells), "ABCD", strict=True):
+        cell.text = text
+    document.add_heading("Stop", 2)
+    document.add_paragraph("Close the valve.", style="List Bullet")
+    document.sections[0].header.paragraphs[0].text = "Running header"
+    document.save(tmp_path / "a.docx")
+    source, rows = read(tmp_path)
+    assert [(r["title"], r["text"], r["document"]) for r in rows] == [
+        ("Start", "Turn the red handle to the left.\n\nA | B\n\nC | D", "Pump manual"),
+        ("Start > Stop", "Close the valve.", "Pump manual"),
+    ]
+    assert source.documents[0].format == "Word"
+
+
+def test_changes_controls_and_text_boxes_of_a_word_document(tmp_path: Path) -> None:
+    docx = pytest.importorskip("docx", reason="python-docx is not installed")
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
+    document: Any = docx.Document()
+    body = document.element.body
+    for xml in (
+        "<w:p {}><w:r><w:t>It is </w:t></w:r><w:del><w:r><w:delText>old</w:delText></w:r></w:del>"
+        "<w:ins><w:r><w:t>new.</w:t></w:r></w:ins></w:p>",
+        "<w:sdt {}><w:sdtContent><w:p><w:r><w:t>It is in a form.</w:t></w:r></w:p></w:sdtContent>"
+        "</w:sdt>",
+        "<w:p {}><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>Boxed.</w:t></w:r></w:p>"
+        "</w:txbxContent></w:pict></w:r></w:p>",
+    ):
+        body.insert(len(body) - 1, parse_xml(xml.format(nsdecls("w"))))
+    document.save(tmp_path / "a.docx")
+    source, (row,) = read(tmp_path)
+    assert row["text"] == "It is new.\n\nIt is in a form."
+    assert source.documents[0].notes == ["1 txbxContent, whose text is left out"]
+
+
+def test_a_presentation(tmp_path: Path) -> None:
+    pptx = pytest.importorskip("pptx", reason="python-pptx is not installed")
+    deck: Any = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[1])
+    slide.shapes.title.text = "Pumps"
+    slide.placeholders[1].text = "Pumps move water.\nThey need power."
+    table = slide.shapes.add_table(1, 2, 0, 0, 900, 900).table
+    table.cell(0, 0).text, table.cell(0, 1).text = "A", "B"
+    group = slide.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, 900, 900).text_frame.text = "In a group."
+    slide.notes_slide.notes_text_frame.text = "Say that it is old."
+    deck.slides.add_slide(deck.slide_layouts[6])
+    deck.save(tmp_path / "b.pptx")
+    source, (row,) = read(tmp_path)
+    assert (row["title"], json.loads(row["metadata"])["page"]) == ("Pumps", 1)
+    assert row["text"].split("\n\n") == [
+        "Pumps move water.", "They need power.", "A | B", "In a group.", "Say that it is old.",
+    ]  # fmt: skip
+    assert source.documents[0].notes == ["slide 2 has no text"]
+
+
+@pytest.mark.parametrize("ending", ["docx", "pptx"])
+def test_office_files_that_are_none(tmp_path: Path, ending: str) -> None:
+    pytest.importorskip(ending, reason=f"python-{ending} is not installed")
+    (tmp_path / "good.txt").write_text(PUMP)
+    (tmp_path / f"locked.{ending}").write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 600)
+    (tmp_path / f"text.{ending}").write_text("no zip")
+    with zipfile.ZipFile(tmp_path / f"other.{ending}", "w") as archive:
+        archive.writestr("a.txt", "x")
+    with zipfile.ZipFile(tmp_path / f"bomb.{ending}", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", b"\0" * (1 << 28 | 1))
+    source, rows = read(tmp_path)
+    assert len(rows) == 1
+    problems = {d.name.partition(".")[0]: d.problem for d in source.documents}
+    assert problems == {
+        "good": None, "locked": "locked with a password", "text": "broken", "other": "broken",
+        "bomb": "above --largest-file",
+    }  # fmt: skip
