@@ -66,7 +66,7 @@ class GateResult(Displayed):
 def gate(
     new: Scored | Sequence[Scored], baseline: Scored | Sequence[Scored] = (), *,
     policy: str | Path | GatePolicy | dict[str, Any] | None = None,
-    out: str | Path | Sequence[str | Path] = (),
+    out: str | Path | Sequence[str | Path] = (), by: Sequence[str] = (),
 ) -> GateResult:  # fmt: skip
     """Decide whether a new system may replace the baseline; as ``citeforge gate``.
 
@@ -76,6 +76,7 @@ def gate(
         baseline: likewise of the old system; none in a first run, which never passes.
         policy: file, record, or its fields; None for the main measure and default margins.
         out: files to write: ``.xml`` (JUnit), ``.md`` or ``.json``.
+        by: fields of the queries whose slices must not be shown to fall.
 
     Returns:
         The verdict (``pass``, ``fail`` or ``not enough evidence``), and a row for each thing that
@@ -94,7 +95,7 @@ def gate(
         source = checked_policy(PolicySource(given))
     ours, theirs = _listed(new), _listed(baseline)
     _require_different(ours, theirs)
-    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source)
+    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source, by)
     write_outputs(decision, paths)
     return GateResult(decision)
 
