@@ -40,5 +40,7 @@ def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
     entry = next((m for m in part.measures if m.name == measure), None)
     if entry is None or entry.value is None:
         return "–"
+    if entry.n < FEWEST_QUERIES:
+        return TOO_FEW
     ends = "" if entry.low is None else f" [{entry.low:.2f}, {entry.high:.2f}]"
     return f"{entry.value:.2f}{ends}"

@@ -21,7 +21,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             for file in files:
                 part = sliced(file, name, value)
                 e = None if part is None else entry(part, measure)
-                if e is None:
+                if e is None or e.n < FEWEST_QUERIES:
                     continue
                 middle, low, high = with_ends(e)
                 label = f"{name} {value}" + (f" · {file.system}" if len(files) > 1 else "")
