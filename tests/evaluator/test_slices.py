@@ -1,6 +1,7 @@
 """Scores of the queries that share the value of a field."""
 
 import json
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -166,6 +167,12 @@ def test_the_commands(world: Path, inline: Inline, tmp_path: Path) -> None:
     assert table[0].endswith(",field,slice")
     assert sum(line.endswith(",type,b") for line in table) == 4
     assert inline("report", *files, "--by", "gone").code == "not-computed"
+    (tmp_path / "scores").mkdir()
+    shutil.copy(tmp_path / "one.json", tmp_path / "scores")
+    site = ("--benchmark", world / "package", "--scores", "scores", "--out", "site")
+    assert inline("leaderboard", "build", *site).returncode == 0
+    (page,) = (tmp_path / "site" / "systems").glob("*.html")
+    assert "<h2>CiteP by type</h2>" in page.read_text()
 
 
 def test_figures_of_slices(world: Path) -> None:
