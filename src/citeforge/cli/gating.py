@@ -72,8 +72,8 @@ def gate(
 
     fields = [name.strip() for name in by.split(",") if name.strip()]
     result = decide(new, baseline, policy=policy, out=out, by=fields)
-    add_to_summary(result.decision)
-    click.echo(to_text(result.decision, get_terminal_size().columns))
+    add_to_summary(result)
+    click.echo(to_text(result, get_terminal_size().columns))
     if result.verdict == FAIL:
         raise GateError(f"the gate says: {FAIL}", code="gate-failed")
     if result.verdict == OPEN:

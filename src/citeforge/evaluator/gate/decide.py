@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.evaluator.gate.policy import PolicySource, checked_policy
 from citeforge.evaluator.gate.rows import (
     FAIL,
@@ -38,12 +39,12 @@ _POWER = 0.9
 _TINY = 1e-9
 
 
-@dataclass(frozen=True)
-class Decision:
-    """Verdict of the gate.
+@dataclass(frozen=True, repr=False)
+class Decision(Displayed):
+    """Verdict of the gate; with :mod:`~citeforge.evaluator.gate.outputs` it becomes a file.
 
     Attributes:
-        verdict: of the whole.
+        verdict: ``pass``, ``fail`` or ``not enough evidence``.
         rows: what it was decided by, and what was looked at besides.
         new: names of the new systems.
         baseline: names of the baseline's.
@@ -66,6 +67,13 @@ class Decision:
         subject = f"{new} against {old}" if old else f"{new} without a baseline"
         why = "" if self.verdict == PASS else f": {', '.join(dict.fromkeys(names))}"
         return f"{self.verdict}: {subject}{why}"
+
+    def _headline(self) -> str:
+        return self.headline
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
+        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
 
 
 def decide(
