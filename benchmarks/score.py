@@ -1,6 +1,7 @@
 """Scoring a million answers, and the time per query of rage_toolkit at 500,000 passages."""
 
 import io
+import json
 import random
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -11,7 +12,12 @@ from benchmarks.measure import machine, measure, vocabulary
 
 
 def make_package(
-    folder: Path, queries: int, hidden: bool = False, passages: int = 100_000, length: int = 0
+    folder: Path,
+    queries: int,
+    hidden: bool = False,
+    passages: int = 100_000,
+    length: int = 0,
+    types: int = 0,
 ) -> Path:
     """A package with nine passages a context, and a submission that cites them.
 
@@ -21,6 +27,7 @@ def make_package(
         hidden: with a secret.
         passages: how many.
         length: words drawn for the text of each passage; 0 for its id as text.
+        types: values of the field ``type`` of the queries; 0 for no metadata.
     """
     import msgspec
     import pyarrow as pa
@@ -41,7 +48,8 @@ def make_package(
     empty = [""] * len(pool)
     corpus = pa.table([pool, empty, texts, [None] * len(pool)], schema=CORPUS)
     writer.add("corpus", "corpus", corpus)
-    writer.add("queries", "queries", pa.table([names, names, [None] * queries], schema=QUERIES))
+    extra = [json.dumps({"type": f"t{i % types}"}) if types else None for i in range(queries)]
+    writer.add("queries", "queries", pa.table([names, names, extra], schema=QUERIES))
     picks = [rng.sample(pool, 9) for _ in names]
     kinds = [LABELS[i // 3] for i in range(9)]
     for at, label in enumerate(LABELS):
@@ -78,18 +86,20 @@ def make_package(
     return folder
 
 
-def prepare_ours(folder: str) -> Any:
+def prepare_ours(folder: str, by: tuple[str, ...] = ()) -> Any:
     from citeforge.evaluator import score
     from citeforge.evaluator.measures.registry import select
     from citeforge.evaluator.submissions import benchmark
+    from citeforge.evaluator.tools import Tools
 
-    return benchmark.Benchmark, score, select(["rage"]), Path(folder)
+    tools = Tools().with_options(by=by)
+    return benchmark.Benchmark, score, select(["rage"]), Path(folder), tools
 
 
 def run_ours(state: Any) -> int:
     """Everything that `citeforge score` does, the hashes of the package included."""
-    open_benchmark, score, measures, folder = state
-    setup = score.ScoringSetup(open_benchmark(folder / "package"), measures)
+    open_benchmark, score, measures, folder, tools = state
+    setup = score.ScoringSetup(open_benchmark(folder / "package"), measures, tools)
     result = score.score(folder / "answers.jsonl", setup)
     return int(result.counts.n_answered)
 
@@ -137,6 +147,10 @@ def main() -> None:
     print(f"citeforge {mine * 1e6:.1f} µs a query, hashes, intervals and all")
     print(f"rage_toolkit {theirs * 1e3:.1f} ms a query at 500,000 passages")
     print(f"ratio     {theirs / mine:,.0f}× less time a query")
+    with TemporaryDirectory() as folder:
+        make_package(Path(folder), 100_000, types=20)
+        plain, slices = (measure(prepare_ours, run_ours, folder, by) for by in ((), ("type",)))
+    print(f"100,000 answers in {plain.seconds:.1f} s, in 20 slices {slices.seconds:.1f} s")
 
 
 if __name__ == "__main__":

@@ -119,7 +119,7 @@ def largest_circle() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 50_000),
+    "code lines": (lambda: house().code_lines, 50_400),
     "code lines of the core": (lambda: house().core_lines, 32_000),
     "files in the largest circle": (largest_circle, 1),
     "arrows that run up the floors": (arrows_up, 0),

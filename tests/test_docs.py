@@ -46,7 +46,7 @@ PAGES = {
     "docs/reports.md": 4,
     "docs/reproduce.md": 3,
     "docs/scale.md": 3,
-    "docs/scoring.md": 10,
+    "docs/scoring.md": 13,
     "docs/systems.md": 7,
     "docs/training.md": 5,
     "docs/vendors.md": 4,

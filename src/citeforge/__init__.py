@@ -14,6 +14,7 @@ from citeforge.schemas.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from citeforge.builders.build import Rebuilt as Rebuilt
+    from citeforge.evaluator.gate.decide import Decision as Decision
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.check import Findings as Findings
     from citeforge.evaluator.submissions.finding import Finding as Finding
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
     from citeforge.library.checks import check as check
-    from citeforge.library.gates import GateResult as GateResult
     from citeforge.library.gates import gate as gate
     from citeforge.library.publishing import card as card
     from citeforge.library.publishing import export_prompts as export_prompts

@@ -44,8 +44,18 @@ class _ManyBaselines(click.Command):
     multiple=True,
     help="File to write, beside the text on stdout: .xml (JUnit), .md or .json; repeatable.",
 )
+@click.option(
+    "--by",
+    metavar="FIELD[,FIELD]",
+    default="",
+    help="Fields by which the files were scored (score --by): no slice may be shown to fall.",
+)
 def gate(
-    new: tuple[Path, ...], baseline: tuple[Path, ...], policy: Path | None, out: tuple[Path, ...]
+    new: tuple[Path, ...],
+    baseline: tuple[Path, ...],
+    policy: Path | None,
+    out: tuple[Path, ...],
+    by: str,
 ) -> None:
     """Decide whether a new system may replace the baseline.
 
@@ -60,9 +70,10 @@ def gate(
     from citeforge.library.gates import gate as decide
     from citeforge.schemas.errors import EvidenceError, GateError
 
-    result = decide(new, baseline, policy=policy, out=out)
-    add_to_summary(result.decision)
-    click.echo(to_text(result.decision, get_terminal_size().columns))
+    fields = [name.strip() for name in by.split(",") if name.strip()]
+    result = decide(new, baseline, policy=policy, out=out, by=fields)
+    add_to_summary(result)
+    click.echo(to_text(result, get_terminal_size().columns))
     if result.verdict == FAIL:
         raise GateError(f"the gate says: {FAIL}", code="gate-failed")
     if result.verdict == OPEN:

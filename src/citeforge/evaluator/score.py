@@ -10,6 +10,7 @@ from citeforge.evaluator.corrections import Correction, calibration_of, find_cor
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.entries import Row, make_entries
+from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statements.reading import Read, Reading
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
@@ -18,7 +19,7 @@ from citeforge.package.kinds import kinds
 from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.scores import ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL
 
@@ -211,6 +212,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         query_ids=benchmark.query_ids,
         clusters=[] if clusters is None else clusters.tolist(),
         measures=entries,
+        slices=_slices(submission, reading, rows, signatures),
         not_computed=missing,
         design=reading.design,
         answers=reading.details,
@@ -224,6 +226,19 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         gold="private" if benchmark.has_hidden_gold else "public",
         warnings=[*warnings, *filter(None, [setup.warning])],
     )
+
+
+def _slices(
+    submission: Submission, reading: Reading, rows: Sequence[Row], signatures: Sequence[Signature]
+) -> list[Slice]:
+    """Scores by the fields of ``--by``."""
+    fields, benchmark = reading.tools.options.by, submission.benchmark
+    if not fields:
+        return []
+    if reading.design is not None:
+        raise UsageError("--by is for measures of one context set", code="wrong-kind")
+    labels = query_labels(benchmark, reading.context, fields)
+    return make_slices(rows, signatures, labels, benchmark.clusters)
 
 
 def _signature(row: Row, submission: Submission, reading: Reading, is_part: bool) -> Signature:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.evaluator.gate.decide import Decision, decide
-from citeforge.evaluator.gate.outputs import check_outputs, to_markdown, write_outputs
+from citeforge.evaluator.gate.outputs import check_outputs, write_outputs
 from citeforge.evaluator.gate.policy import PolicySource, checked_policy, read_policy
-from citeforge.evaluator.gate.rows import Row
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.library.scores import Scores
 from citeforge.schemas.errors import InputError, UsageError
@@ -22,52 +19,11 @@ from citeforge.schemas.scores import ScoreFile
 Scored = Scores | str | Path
 
 
-@dataclass(frozen=True, repr=False)
-class GateResult(Displayed):
-    """Verdict of :func:`gate`, with a row for everything that was looked at.
-
-    Attributes:
-        decision: verdict, rows, notes and signatures.
-    """
-
-    decision: Decision
-
-    @property
-    def verdict(self) -> str:
-        """``pass``, ``fail`` or ``not enough evidence``."""
-        return self.decision.verdict
-
-    @property
-    def rows(self) -> list[Row]:
-        """What was looked at: measures, required queries, counts, score files."""
-        return self.decision.rows
-
-    def save(self, path: str | Path) -> None:
-        """Write the decision: ``.xml`` (JUnit), ``.md`` or ``.json``.
-
-        Raises:
-            UsageError: another ending.
-        """
-        check_outputs([Path(path)])
-        write_outputs(self.decision, [Path(path)])
-
-    def markdown(self) -> str:
-        """The decision as Markdown for a pull request."""
-        return to_markdown(self.decision)
-
-    def _headline(self) -> str:
-        return self.decision.headline
-
-    def _tables(self) -> Iterator[Table]:
-        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
-        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.decision.notes)
-
-
 def gate(
     new: Scored | Sequence[Scored], baseline: Scored | Sequence[Scored] = (), *,
     policy: str | Path | GatePolicy | dict[str, Any] | None = None,
-    out: str | Path | Sequence[str | Path] = (),
-) -> GateResult:  # fmt: skip
+    out: str | Path | Sequence[str | Path] = (), by: Sequence[str] = (),
+) -> Decision:  # fmt: skip
     """Decide whether a new system may replace the baseline; as ``citeforge gate``.
 
     Args:
@@ -76,6 +32,7 @@ def gate(
         baseline: likewise of the old system; none in a first run, which never passes.
         policy: file, record, or its fields; None for the main measure and default margins.
         out: files to write: ``.xml`` (JUnit), ``.md`` or ``.json``.
+        by: fields of the queries whose slices must not be shown to fall.
 
     Returns:
         The verdict (``pass``, ``fail`` or ``not enough evidence``), and a row for each thing that
@@ -94,9 +51,9 @@ def gate(
         source = checked_policy(PolicySource(given))
     ours, theirs = _listed(new), _listed(baseline)
     _require_different(ours, theirs)
-    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source)
+    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source, by)
     write_outputs(decision, paths)
-    return GateResult(decision)
+    return decision
 
 
 def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:

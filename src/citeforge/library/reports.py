@@ -45,7 +45,7 @@ class Comparisons(Displayed, list[Difference]):
 
 def compare(
     *scores: Scores | str | Path, out: str | Path | None = None, measures: Sequence[str] = (),
-    against: str | None = None, across: Sequence[str] = (),
+    against: str | None = None, across: Sequence[str] = (), by: Sequence[str] = (),
 ) -> Comparisons:  # fmt: skip
     """Paired differences of systems, measure by measure; as ``citeforge compare``.
 
@@ -55,12 +55,13 @@ def compare(
         measures: names, names without their cell, or families; all when empty.
         against: system that all others are compared with; None for all pairs.
         across: parts of signatures that may differ, such as ``contexts``.
+        by: fields whose slices are compared; the systems have to be scored by them.
 
     Raises:
         UsageError: fewer than two, no such system, measure or part, or another kind of file.
         InputError: their signatures differ in more than the system; the parts are named.
     """
-    options = checked(CompareOptions, measures=measures, against=against, across=across)
+    options = checked(CompareOptions, measures=measures, against=against, across=across, by=by)
     path = None if out is None else Path(out)
     comparison = compare_files([_file(s) for s in scores], options, path)
     if comparison.left_out:
@@ -125,6 +126,7 @@ def report(
     benchmark: Package | str | Path | None = None, measures: Sequence[str] = (),
     best: str = "none", against: str | None = None, significance: str | None = None,
     per_context: bool = False, across: Sequence[str] = (), robustness: bool = False,
+    by: Sequence[str] = (),
 ) -> Report:  # fmt: skip
     """A report of one or several systems; as ``citeforge report``.
 
@@ -146,6 +148,7 @@ def report(
         significance: the mark.
         per_context: context sets stand beside each other, and a system in one row.
         across: parts of signatures that ranks and marks may reach across, such as ``contexts``.
+        by: fields whose slices are shown; all by which the systems were scored when empty.
 
     Returns:
         The report: ``text``, ``save(path)`` for further formats, and a table in notebooks.
@@ -162,7 +165,7 @@ def report(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
         benchmark=None if folder is None else Path(folder), measures=measures,
         against=against, significance=significance, per_context=per_context, across=across,
-        robustness=robustness,
+        robustness=robustness, by=by,
     )  # fmt: skip
     path = None if out is None else Path(out)
     files = [_file(s) for s in scores]

@@ -216,7 +216,7 @@ def score(
     segmenter: str | None = None, file_format: str = "auto", system: str | None = None,
     details: bool = False, labels: Sequence[str | Path] = (),
     assessments: Sequence[str | Path] = (),
-    only_asked: bool = False,
+    only_asked: bool = False, by: Sequence[str] = (),
 ) -> Scores:  # fmt: skip
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
 
@@ -238,6 +238,7 @@ def score(
         assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support, with labels
             or for the judge.
         only_asked: score the queries that were asked alone, where a submission's header says so.
+        by: fields of the queries whose slices are scored, too.
 
     Returns:
         Values with 95 % intervals, counts, and the signature of every number.
@@ -250,6 +251,7 @@ def score(
     options = checked(
         ScoreOptions, measures=tuple(measures), context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
+        by=tuple(by),
         labels=tuple(map(Path, labels)), assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip

@@ -50,6 +50,9 @@ class ScoreOptions(JudgeOptions):
         "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
     )
     """Format of the submissions."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Also score slices: the queries that share the value of a field of their metadata, of
+    n_relevant (relevant passages shown), or of n_shown (passages shown)."""
     judge_repeats: int = Field(1, ge=1)
     """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
     llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
@@ -198,6 +201,8 @@ class ReportOptions(TableOptions):
     """Title of the report."""
     one_file: bool = False
     """Keep all data in the page (default: those of many answers lie in a folder beside it)."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Fields whose slices are shown (default: all that the files were scored by)."""
     plot: str | None = None
     """Of a file that is a plot: intervals (default) or another one; a wrong name lists all."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
@@ -231,3 +236,6 @@ class CompareOptions(Part):
     across: Annotated[Words, Option(joined=True)] = ()
     """Parts of signatures that may differ, separated by commas: contexts, benchmarks, judges,
     segmenters, grammars, gold, options, versions."""
+    by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
+    """Compare by slices, by which the files were scored (score --by); Holm's family is all of
+    them."""

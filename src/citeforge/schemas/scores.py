@@ -159,6 +159,23 @@ class MeasureScore(Record, allow_inf_nan=False):
     variance: Variance | None = None
 
 
+class Slice(Record):
+    """Scores of the queries that share the value of a field.
+
+    Attributes:
+        field: field of the queries' metadata, ``n_relevant`` or ``n_shown``.
+        value: of the field, as text.
+        rows: 0-based places of its queries in ``query_ids``.
+        measures: scores over these queries, without ``per_query``, which are the file's; intervals
+            of a measure hold at once for all slices of the file. Empty where queries are too few.
+    """
+
+    field: str
+    value: str
+    rows: list[NonNegativeInt] = Field(repr=False)
+    measures: list[MeasureScore] = Field([], repr=False)
+
+
 class NotComputed(Record):
     """A measure that was asked for and could not be computed.
 
@@ -342,6 +359,7 @@ class ScoreFile(Record):
         query_ids: queries, in the order of all ``per_query`` lists.
         clusters: cluster of each query, where questions repeat; empty where none does.
         measures: the scores.
+        slices: scores by fields of the queries (``--by``); none where gold is hidden.
         not_computed: measures asked for and not computed, with reasons.
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.
@@ -369,6 +387,7 @@ class ScoreFile(Record):
     query_ids: list[str] = Field(repr=False)
     clusters: list[int] = Field([], repr=False)
     measures: list[MeasureScore] = Field(repr=False)
+    slices: list[Slice] = Field([], repr=False)
     not_computed: list[NotComputed] = []
     design: Design | None = None
     answers: list[AnswerDetail] = Field([], repr=False)
@@ -403,7 +422,11 @@ class ScoreFile(Record):
                         f"measures: {measure.name} has {len(values)} values {field}, and "
                         f"query_ids has {n}"
                     )
-        if self.gold == "withheld" and (self.query_ids or self.answers):
+        for part in self.slices:
+            lengths = {len(m.influence) for m in part.measures if m.influence is not None}
+            if not all(r < n for r in part.rows) or lengths - {len(part.rows)}:
+                raise ValueError(f"slices: {part.field} {part.value} does not fit query_ids")
+        if self.gold == "withheld" and (self.slices or self.query_ids or self.answers):
             raise ValueError("gold: is withheld, and the file tells of single queries")
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):
             raise ValueError("clusters: there is not one for each query")

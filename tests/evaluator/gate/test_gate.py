@@ -28,7 +28,7 @@ def system(name: str, mean: float = 0.5, spread: float = 0.0, **measures: Any) -
     return scored(name, measures or {"CiteP": values(mean, spread)})
 
 
-def gate(new: ScoreFile, old: ScoreFile | None, **policy: Any) -> cf.GateResult:
+def gate(new: ScoreFile, old: ScoreFile | None, **policy: Any) -> cf.Decision:
     baseline = [] if old is None else [cf.Scores(old)]
     return cf.gate(cf.Scores(new), baseline, policy=policy)
 
@@ -37,7 +37,7 @@ def counted(file: ScoreFile, **counts: int) -> ScoreFile:
     return file.model_copy(update={"counts": file.counts.model_copy(update=counts)})
 
 
-def row_of(result: cf.GateResult, group: str) -> Any:
+def row_of(result: cf.Decision, group: str) -> Any:
     (row,) = [r for r in result.rows if r.group == group]
     return row
 
@@ -241,7 +241,7 @@ def test_files_that_cannot_be_told_apart(
 
 def test_the_baseline_of_the_same_system_is_taken() -> None:
     result = cf.gate(cf.Scores(GOOD), [cf.Scores(system("new")), cf.Scores(system("b", 0.9))])
-    assert (result.verdict, result.decision.baseline) == ("pass", ["new"])
+    assert (result.verdict, result.baseline) == ("pass", ["new"])
 
 
 def test_changed_values_are_refused() -> None:
@@ -255,7 +255,7 @@ def test_changed_values_are_refused() -> None:
 
 
 def test_what_is_noted() -> None:
-    notes = gate(GOOD, other(OLD, is_control=True)).decision.notes
+    notes = gate(GOOD, other(OLD, is_control=True)).notes
     assert "new and the baseline old are scores of the same answers" in notes
     assert "the baseline old is a reference line, not a system" in notes
 
@@ -300,7 +300,7 @@ def test_labels_decide_where_both_have_them() -> None:
     assert row_of(result, "critical").difference == pytest.approx(-20, abs=2)
     assert gate(new, OLD).verdict == "pass"  # labels of one system alone say nothing of the other
     few = corrected(old, values(0.5), 5)
-    assert any("not corrected" in note for note in gate(new, few).decision.notes)
+    assert any("not corrected" in note for note in gate(new, few).notes)
 
 
 def write(folder: Path, *files: ScoreFile) -> None:
@@ -357,11 +357,11 @@ def test_names_act_on_nothing(tmp_path: Path) -> None:
     new = other(GOOD, system=HOSTILE, context="@me <b>|`x`")
     pair = [cf.Scores(other(OLD, context="@me <b>|`x`")), cf.Scores(OLD)]
     result = cf.gate([cf.Scores(new), cf.Scores(GOOD)], pair, out=tmp_path / "g.xml")
-    page = to_markdown(result.decision)
+    page = to_markdown(result)
     table = page.split("````text")[0]  # a fence that no run of backticks in it closes
     assert not any(mark in table for mark in ("<b>", " @me", "(@me", "`x`"))
     assert len({line.count(" | ") for line in table.splitlines() if line.startswith("|")}) == 1
     cases = ElementTree.parse(tmp_path / "g.xml").getroot().iter("testcase")
     assert any("@me <b>|`x`" in case.get("name", "") for case in cases)
-    assert HOSTILE.partition("\x1b")[0] in to_text(result.decision)
+    assert HOSTILE.partition("\x1b")[0] in to_text(result)
     assert "<img" not in result._repr_html_()

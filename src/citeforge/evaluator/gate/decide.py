@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.evaluator.gate.policy import PolicySource, checked_policy
 from citeforge.evaluator.gate.rows import (
     FAIL,
@@ -24,6 +25,7 @@ from citeforge.evaluator.gate.rows import (
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.reports.rows import caution_lines, main_measure
 from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.compare import compare_pairs, run_lines
 from citeforge.evaluator.statistics.intervals import quantile
 from citeforge.evaluator.statistics.ranks import LEVEL
@@ -37,12 +39,12 @@ _POWER = 0.9
 _TINY = 1e-9
 
 
-@dataclass(frozen=True)
-class Decision:
-    """Verdict of the gate.
+@dataclass(frozen=True, repr=False)
+class Decision(Displayed):
+    """Verdict of the gate; with :mod:`~citeforge.evaluator.gate.outputs` it becomes a file.
 
     Attributes:
-        verdict: of the whole.
+        verdict: ``pass``, ``fail`` or ``not enough evidence``.
         rows: what it was decided by, and what was looked at besides.
         new: names of the new systems.
         baseline: names of the baseline's.
@@ -66,16 +68,25 @@ class Decision:
         why = "" if self.verdict == PASS else f": {', '.join(dict.fromkeys(names))}"
         return f"{self.verdict}: {subject}{why}"
 
+    def _headline(self) -> str:
+        return self.headline
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
+        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
+
 
 def decide(
-    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource
-) -> Decision:
+    new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
+    by: Sequence[str] = (),
+) -> Decision:  # fmt: skip
     """Decide whether the new system may replace the baseline.
 
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.
         baseline: score files of the old one; none in a first run, which never passes.
         source: the policy.
+        by: fields whose slices must not be shown to fall; the files have to be scored by them.
 
     Raises:
         InputError: a score file without values by query, or whose values contradict each other; or
@@ -104,6 +115,10 @@ def decide(
             for name, margin in margins.items():
                 for found in _compared(pair, tier, name, margin, source.policy):
                     (rows if isinstance(found, Row) else tests).append(found)  # type: ignore[arg-type]
+    small: list[str] = []
+    for pair in pairs if by else ():
+        of_slices, lines = _slice_tests(pair, source.policy, by)
+        tests, small = tests + of_slices, small + lines
     rows = [*_tested(tests), *rows, *required_rows(pairs, source)]
     order = ("files", "critical", "supporting", "advisory", "required", "counts")
     rows.sort(key=lambda row: order.index(row.group))
@@ -112,7 +127,7 @@ def decide(
     signatures = [t.new.signature for t in tests if t.tier != "advisory"]
     return Decision(
         verdict, rows, _names(new), _names(p.old for p in pairs if p.old is not None),
-        _notes(pairs, tests), list(dict.fromkeys(signatures)),
+        _notes(pairs, tests) + small, list(dict.fromkeys(signatures)),
     )  # fmt: skip
 
 
@@ -222,6 +237,29 @@ def _test(
     low, high = sorted(sign * end for end in ends)
     ends = low - doubts[0], high + doubts[1]
     return _Test(tier, new, *ends, p, c is not None, row)
+
+
+def _slice_tests(
+    pair: Pair, policy: GatePolicy, by: Sequence[str]
+) -> tuple[list[_Test], list[str]]:
+    """Tests of critical and supporting measures in slices, and notes on slices without one.
+
+    A slice is too small to be shown to be no worse; it must not be shown to be worse.
+    """
+    if pair.old is None:
+        return [], []
+    parts, small = slice_pairs([(pair.old, pair.new)], by)
+    tests = []
+    for label, old, new in parts:
+        place = f"{pair.place}, {label}" if pair.place else label
+        part = Pair(new, old, place)
+        for name, margin in (policy.critical | policy.supporting).items():
+            for found in _compared(part, "supporting", name, margin, policy):
+                if isinstance(found, Row):
+                    small.append(f"{label}: {found.sentence}")
+                else:
+                    tests.append(found)
+    return tests, small
 
 
 def _defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:

@@ -26,7 +26,9 @@ from citeforge.evaluator.reports.rows import (
     references_last,
     variance_lines,
 )
+from citeforge.evaluator.reports.slices import NOTE, slice_tables
 from citeforge.evaluator.reports.table import difference_tables, scores_table
+from citeforge.evaluator.slices import slice_fields, with_slices
 from citeforge.evaluator.statistics.compare import (
     BY_QUERY_NOTE,
     Comparison,
@@ -129,7 +131,10 @@ def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> s
     parts, recipes = _tables(files)
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
-    missing = [f"- not computed: {line}" for line in missing_lines(files)]
+    slices = list(slice_tables(files))
+    texts += [f"## {t.title}\n\n{t.markdown()}\n" for t in slices]
+    missing = [f"- {NOTE}"] * bool(slices)
+    missing += [f"- not computed: {line}" for line in missing_lines(files)]
     missing += [f"- {line}" for line in caution_lines(files) + variance_lines(files)]
     alike = compared_across(files, across)
     apart = [f"- not comparable: {line}" for line in not_comparable(alike)]
@@ -144,15 +149,17 @@ def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
     for table in parts:
         lines += [comment(table.title)] if table.title else []
         lines += replace(table, notes=()).latex()
-    recipes += caution_lines(files)
+    for table in (slices := list(slice_tables(files))):
+        lines += [comment(table.title), *table.latex()]
+    recipes += [NOTE] * bool(slices) + caution_lines(files)
     alike = compared_across(files, across)
     apart = [comment(f"not comparable: {line}") for line in not_comparable(alike)]
     return "\n".join([*lines, *map(comment, recipes), *apart]) + "\n"
 
 
 def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """One line for each system and measure, with its signature and the ranks that it may have; no
-    cell starts a formula."""
+    """One line for each system and measure, with its signature and the ranks that it may have, and
+    for each slice; no cell starts a formula."""
     files = named_rows(references_last(files))
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
@@ -168,7 +175,15 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
             rank = (ranks[m.name][place] if ranks else None) or (None, None)
             trivial = int(is_trivial(file, m.name))
             rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, *more))
-    return Table([*head, *extra], rows).csv()
+    if not (fields := slice_fields(files)):
+        return Table([*head, *extra], rows).csv()
+    wide = [(*row, "", "") for row in rows]
+    for file in files:
+        for part in (p for p in file.slices if p.field in fields):
+            for m in part.measures:
+                row = (file.system, m.name, m.value, m.low, m.high, m.n, m.signature)
+                wide.append((*row, *[""] * (3 + len(extra)), part.field, part.value))
+    return Table([*head, *extra, "field", "slice"], wide).csv()
 
 
 def render_json(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
@@ -211,6 +226,7 @@ def make_report(
             the plugin that makes them.
         MissingExtraError: a plot without the extra ``report``.
     """
+    files = with_slices(files, options.by)
     formats = (*TABLES, "html", *PICTURES)
     if form not in formats:
         raise UnknownValueError("format", form, formats)
@@ -283,10 +299,11 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 def comparison_csv(comparison: Comparison) -> str:
     """One line a measure and pair."""
-    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial")
+    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial",
+            "slice")  # fmt: skip
     rows = [
         (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
-         "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial))
+         "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial), d.slice)
         for d in comparison.differences
     ]  # fmt: skip
     return Table(head, rows).csv()
@@ -334,7 +351,7 @@ def compare_files(
         raise UsageError(
             f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
         )
-    comparison = compare_many(files, options.measures, options.against, options.across)
+    comparison = compare_many(files, options.measures, options.against, options.across, options.by)
     if out is not None:
         write_text(out, COMPARISONS[form](comparison))
     return comparison

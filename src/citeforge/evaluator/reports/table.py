@@ -15,6 +15,7 @@ from citeforge.evaluator.reports.rows import (
     references_last,
     variance_lines,
 )
+from citeforge.evaluator.reports.slices import NOTE, slice_tables
 from citeforge.evaluator.statistics.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
 from citeforge.evaluator.statistics.ranks import LEVEL
@@ -74,9 +75,16 @@ def render_scores(
         signatures = [signatures[0], more, signatures[-1]]
     if any(m.corrected for r in results for m in r.measures):
         missing += find_corrections().notes(results)
-    notes = foreign + missing + signatures
+    slices: list[str] = []
+    for table in slice_tables(results, measures=_names(results) if verbose else ()):
+        slices += ["", table.title, *table.text(width)]
+    notes = foreign + missing + [NOTE] * bool(slices) + signatures
     folded = [line for note in notes for line in folded_note(note, width)]
-    return "\n".join([*scores.text(width), "", *counts.text(width), *folded])
+    return "\n".join([*scores.text(width), "", *counts.text(width), *slices, *folded])
+
+
+def _names(results: Sequence[ScoreFile]) -> list[str]:
+    return list(dict.fromkeys(m.name for r in results for m in r.measures))
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
@@ -180,7 +188,9 @@ def difference_tables(
         differences: differences, those of a pair beside each other.
         has_bold: whether rows that differ after the adjustment are bold.
     """
-    for (first, second), group in groupby(differences, key=lambda d: (d.first, d.second)):
+    for (first, second, part), group in groupby(
+        differences, key=lambda d: (d.first, d.second, d.slice)
+    ):
         rows = list(group)
         parts = dict.fromkeys(part for d in rows for part in d.across)
         corrected = any(d.corrected is not None for d in rows)
@@ -190,7 +200,8 @@ def difference_tables(
             for d in rows
         ]  # fmt: skip
         head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
-        yield rows[0], Table(head, cells, title=f"{second} − {first}",
+        title = f"{second} − {first}" + (f", {part}" if part else "")
+        yield rows[0], Table(head, cells, title=title,
                              notes=[f"across {notes}"] if parts else [])  # fmt: skip
 
 

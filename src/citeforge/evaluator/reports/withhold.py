@@ -31,6 +31,7 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
             "gold": "withheld",
             "query_ids": [],
             "clusters": [],
+            "slices": [],
             "answers": [],
             "measures": [_rounded(m) for m in file.measures if m.n >= FEWEST_QUERIES],
             "not_computed": [

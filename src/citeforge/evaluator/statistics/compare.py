@@ -15,6 +15,7 @@ from citeforge.evaluator.corrections import CorrectedDifference, find_correction
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.rows import TRIVIAL, caution_lines, is_trivial, named_rows
 from citeforge.evaluator.reports.withhold import require_values
+from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
     Floats,
@@ -86,6 +87,7 @@ class Difference:
             are the queries' own values.
         trivial: of the measures of the row, those that any citation satisfies on what was shown.
         signature: recipe of the first system's value.
+        slice: queries that it is over, such as ``type=bridge``; empty for all.
     """
 
     measure: str
@@ -106,6 +108,7 @@ class Difference:
     by_query: tuple[str, ...] = ()
     trivial: tuple[str, ...] = ()
     signature: str = ""
+    slice: str = ""
 
     @property
     def names(self) -> str:
@@ -147,6 +150,7 @@ def compare_many(
     measures: Sequence[str] = (),
     against: str | None = None,
     across: Sequence[str] = (),
+    by: Sequence[str] = (),
 ) -> Comparison:
     """Pairs of systems; a pair that cannot be compared is told and does not stop the others.
 
@@ -156,9 +160,11 @@ def compare_many(
         against: system that all others are compared with, each in its own context set where it has
             scores of several; None for all pairs.
         across: parts of signatures (keys of :data:`ACROSS`) in which two may differ.
+        by: fields whose slices are compared, too.
 
     Raises:
-        UsageError: two of the files cannot be told apart, or ``across`` names no part.
+        UsageError: two of the files cannot be told apart, ``across`` names no part, or a file was
+            not scored by one of the fields.
         UnknownValueError: no such system or measure.
         InputError: no pair can be compared; with the first reason.
     """
@@ -169,12 +175,21 @@ def compare_many(
     pairs = [(renamed[id(a)], renamed[id(b)]) for a, b in _pairs(files, against)]
     pairs.sort(key=lambda pair: pair[0].is_control or pair[1].is_control)
     left_out: list[str] = []
-    results = compare_pairs(pairs, names, allowed, lambda error: left_out.append(error.message))
-    differences = list(itertools.chain.from_iterable(results))
+    parts, small = slice_pairs(pairs, by)
+    every = [("", *pair) for pair in pairs] + parts
+    results = compare_pairs(
+        [(a, b) for _, a, b in every], names, allowed, lambda error: left_out.append(error.message)
+    )
+    differences = [
+        replace(d, slice=label)
+        for (label, _, _), found in zip(every, results, strict=True)
+        for d in found
+    ]
+    left_out = list(dict.fromkeys(left_out))
     if not differences:
         reason = left_out[0] if left_out else "there is no pair of systems"
         raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
-    cautions = caution_lines(files, names) + run_lines(files, names)
+    cautions = caution_lines(files, names) + run_lines(files, names) + small
     return Comparison(differences, left_out, cautions)
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from citeforge.evaluator.statistics.intervals import (
     ANYTHING,
+    LEVEL,
     NONE,
     SKEW,
     STUDENT,
@@ -245,18 +246,20 @@ class Estimate:
 
 
 def estimate_all(
-    samples: Sequence[Sample], clusters: npt.NDArray[np.int64] | None = None
-) -> list[Estimate]:
+    samples: Sequence[Sample], clusters: npt.NDArray[np.int64] | None = None,
+    level: float = LEVEL,
+) -> list[Estimate]:  # fmt: skip
     """Estimates of several measures over the same queries.
 
     The standard error is the jackknife's over queries (for a mean, the usual one), with what runs
     and repeats of the judge add to it (:mod:`~citeforge.evaluator.statistics.variance`); the
     interval is that of :attr:`~citeforge.evaluator.statistics.intervals.Range.interval`. With
-    ``clusters``, queries of a cluster stay together, and clusters are counted.
+    ``clusters``, queries of a cluster stay together, and clusters are counted. ``level`` is how
+    often the interval is to cover.
     """
     if clusters is not None:
         samples = [clustered(s, clusters) for s in samples]
-    return [_estimate(s) for s in samples]
+    return [_estimate(s, level) for s in samples]
 
 
 def influences(sample: Sample) -> Floats | None:
@@ -303,7 +306,7 @@ def _enters(sample: Sample) -> npt.NDArray[np.bool_]:
     return weighs | ~np.isnan(sample.per_query).all(axis=0)
 
 
-def _estimate(sample: Sample) -> Estimate:
+def _estimate(sample: Sample, level: float) -> Estimate:
     runs = sample.combine(_exact_sums(sample.sums))
     value = float(np.mean(runs))
     sums = sample.sums[:, _enters(sample)]
@@ -322,11 +325,12 @@ def _estimate(sample: Sample) -> Estimate:
         interval = STUDENT
     if interval == WILSON:
         df = math.inf if _is_binary(sums) else df
-        low, high = effective_wilson(value, stderr, n, df, sample.within)
+        low, high = effective_wilson(value, stderr, n, df, sample.within, level)
     elif interval == SKEW:
-        low, high = skewed(value, stderr, df, skewness_of(values.mean(axis=0) - values.mean()))
+        skewness = skewness_of(values.mean(axis=0) - values.mean())
+        low, high = skewed(value, stderr, df, skewness, level)
     else:
-        low, high = student(value, stderr, df)
+        low, high = student(value, stderr, df, level)
     more = (spread, values) if len(runs) > 1 else (None, None)
     return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
 

@@ -94,7 +94,9 @@ def effective_wilson(
     return within.low + span * low, within.low + span * high
 
 
-def skewed(value: float, stderr: float, df: float, skewness: float) -> Interval:
+def skewed(
+    value: float, stderr: float, df: float, skewness: float, level: float = LEVEL
+) -> Interval:
     """Student's t interval, corrected for skewness by Hall's transformation.
 
     Hall (1992), Journal of the Royal Statistical Society B 54: the cubic
@@ -105,8 +107,9 @@ def skewed(value: float, stderr: float, df: float, skewness: float) -> Interval:
         stderr: standard error.
         df: degrees of freedom.
         skewness: of the estimate, κ: Σψ³ / (Σψ²)^(3/2) over the influences ψ of the answers.
+        level: how often it is to cover.
     """
-    q = quantile(df)
+    q = quantile(df, level)
 
     def inverse(y: float) -> float:
         if abs(skewness) < 1e-8:
@@ -120,6 +123,16 @@ def skewness_of(influence: npt.NDArray[np.float64]) -> float:
     """κ of :func:`skewed`; 0 where nothing varies."""
     squares = float(influence @ influence)
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
+
+
+def sidak(level: float, intervals: int) -> float:
+    """Level of one interval so that several cover at once (Šidák 1967, JASA 62).
+
+    Args:
+        level: of all together.
+        intervals: how many there are.
+    """
+    return float(level ** (1 / max(1, intervals)))
 
 
 def quantile(df: float, level: float = LEVEL) -> float:

@@ -20,6 +20,8 @@ from citeforge.evaluator.reports.rows import (
     named_rows,
     references_last,
 )
+from citeforge.evaluator.reports.slices import NOTE as SLICES_NOTE
+from citeforge.evaluator.reports.slices import slice_tables
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
     Presentation,
@@ -164,6 +166,7 @@ def _systems(
                 site=site, file=file, view=view, hardest=hardest, measures=file.measures,
                 about=about_rows(file),
                 missing=missing_lines([file]), cautions=caution_lines([file]),
+                slices=list(slice_tables([file])), slices_note=SLICES_NOTE,
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)
 

@@ -19,6 +19,7 @@ from citeforge.plugins.plots.charts.forest import bias, intervals
 from citeforge.plugins.plots.charts.people import calibration, labelled_measures
 from citeforge.plugins.plots.charts.queries import best_differences, distribution, lengths
 from citeforge.plugins.plots.charts.scatter import PAIRS, cost, precision_recall
+from citeforge.plugins.plots.charts.slices import slices
 from citeforge.plugins.plots.figure import Figure, Plot
 from citeforge.plugins.plots.robustness import robustness
 from citeforge.plugins.plots.robustness_report import ranks_figure, write_robustness
@@ -62,6 +63,10 @@ _BUILT_IN = (
         "calibration", "what people find in answers, by what the judge finds",
         "score with --labels", calibration, 40,
         lambda files, main: labelled_measures(files)[:_LABELLED_IN_PAGE],
+    ),
+    Plot(
+        "slices", "values of the queries that share the value of a field",
+        "score with --by FIELD", slices, 30, lambda files, main: [main],
     ),
     Plot(
         "cost", "score against what the answers cost",

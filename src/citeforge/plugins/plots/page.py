@@ -99,7 +99,7 @@ def _strangers(folder: Path) -> list[str]:
 
 def _data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
     """What the page's script draws; ranks are of ``alike``, which may lack parts of signatures."""
-    left_out: Any = {"answers": True, "query_ids": True, "design": True,
+    left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
     several = len(files) > 1 and not of_cells(files)
