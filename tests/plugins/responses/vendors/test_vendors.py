@@ -21,6 +21,7 @@ from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.placer import Matching
 from citeforge.plugins.responses.placing.records import CitedSource, Response
 from citeforge.plugins.responses.vendors.detect import find_layout
+from citeforge.plugins.responses.vendors.layout import layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
 from citeforge.plugins.responses.vendors.values import Node
 from citeforge.schemas.benchmarks.tables import CORPUS
@@ -51,7 +52,7 @@ def shown_to(benchmark: Benchmark, query: str) -> tuple[Passage, ...]:
 
 
 def responses_of(row: dict[str, Any]) -> list[Response]:
-    found = find_layout(Node(row))
+    found = find_layout(Node(row), layouts())
     assert found is not None
     return read_responses(*found)
 

@@ -19,8 +19,7 @@ from citeforge.plugins.responses.placing.marks import marks_beside
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import Response, errors_at
 from citeforge.plugins.responses.vendors.detect import body_of, find_layout, looks_like
-from citeforge.plugins.responses.vendors.layout import Layout
-from citeforge.plugins.responses.vendors.layouts import LAYOUTS
+from citeforge.plugins.responses.vendors.layout import Layout, layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
 from citeforge.plugins.responses.vendors.sources import read_source
 from citeforge.plugins.responses.vendors.traces import read_traces
@@ -76,7 +75,7 @@ class _File:
             UsageError: sources cannot be found in this way.
         """
         self._form, self._rows, self._path = form, rows, path
-        self._layouts = tuple(lay for lay in LAYOUTS if lay.form == form)
+        self._layouts = tuple(lay for lay in layouts() if lay.form == form)
         words = [word for word in options.split(",") if word]
         self._only_marks, self.with_runs = "marks" in words, "runs" in words
         way = ",".join(word for word in words if word not in ("marks", "runs"))
