@@ -128,10 +128,16 @@ class _File:
     def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
         is_own = self.placer.matching.way == "own" and not self._only_marks
-        if answer.passages is None and is_own and not self._has_marks(response):
+        if answer.passages is None and is_own and not self.cites_shown(response):
             # Where the others found sources of their own, it found none.
-            answer.passages = [] if self._has_sources else None
+            answer.passages = [] if self.has_sources else None
         return answer
+
+    def cites_shown(self, response: Response) -> bool:
+        """Whether marks of a response without sources cite the passages of the benchmark; in files
+        of frameworks they cite documents, of which the line has none."""
+        is_framework = self._layouts[0].needs_text and self.has_sources
+        return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
     def has_both(self, response: Response) -> bool:
         """Whether a response has citations beside its text, and marks that do not count then."""
@@ -139,11 +145,8 @@ class _File:
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
 
-    def _has_marks(self, response: Response) -> bool:
-        return bool(marks_beside(response.text, [], self._grammar, 99))
-
     @cached_property
-    def _has_sources(self) -> bool:
+    def has_sources(self) -> bool:
         """Whether any line of the file brings sources."""
         return any(
             self.placer.brings_sources(read.fields, response)
@@ -239,18 +242,28 @@ def _warnings(
 ) -> Iterator[Fault]:  # fmt: skip
     """Count what was left out of a file, at most one warning of a kind."""
     file = _File(form, rows, path, benchmark, options)
-    thoughts = choices = both = 0
+    thoughts = choices = both = shown = 0
     for read in file.read(lambda error: None):
         first = read.responses[0]
         thoughts += bool(first.thoughts)
         choices += len(read.responses) - 1
         both += file.has_both(first)
+        is_plain = not file.placer.brings_sources(read.fields, first)
+        shown += is_plain and file.has_sources and file.cites_shown(first)
     if both:
         yield Fault(
             "unread-citation",
             f"{count_text(both, 'answer')} with citations of {form} beside the text and marks in "
             f"it: the marks cite nothing; --format {form}:marks reads the marks alone, as "
             "citations of the passages shown",
+            is_error=False,
+        )
+    if shown:
+        yield Fault(
+            "unread-citation",
+            f"{count_text(shown, 'answer')} without citations of {form}, of which others have "
+            "some: the marks cite the passages shown, so the file is about two contexts; score "
+            f"one with --context, or read the marks of all with --format {form}:marks",
             is_error=False,
         )
     if choices and not file.with_runs:
