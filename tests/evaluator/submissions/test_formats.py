@@ -218,7 +218,7 @@ def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path)
     assert (wrong.returncode, wrong.code) == (2, "unknown-name")
     checked = inline("check", "r.json", "--benchmark", package)
     assert checked.returncode == 0, checked.stderr
-    assert "1 answer read, 0 errors, 29 warnings" in checked.stdout
+    assert "1 answer read as alce, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     (error,) = cf.check(tmp_path / "r.json", cf.load(package)).errors

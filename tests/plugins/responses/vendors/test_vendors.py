@@ -19,7 +19,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.placer import Matching
-from citeforge.plugins.responses.placing.records import CitedSource, Response
+from citeforge.plugins.responses.placing.records import CitedSource, Response, errors_at
 from citeforge.plugins.responses.vendors.detect import find_layout
 from citeforge.plugins.responses.vendors.layout import layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
@@ -417,12 +417,14 @@ def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None
         list(answers_of(path, benchmark, "gemini"))
 
 
-def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_lists_in_lists_are_no_answer(tmp_path: Path, benchmark: Benchmark) -> None:
     path = tmp_path / "a.jsonl"
     deep = '[{"content": {"parts": ' + "[" * 800 + "]" * 800 + "}}]"
     path.write_text('{"query_id": "q01", "candidates": ' + deep + "}\n")
-    with refused("bad-json", path=path, line=1):
+    with refused("wrong-type", path=path, line=1):
         list(answers_of(path, benchmark, "gemini"))
+    with refused("bad-json", path=path, line=1), errors_at(path, 1):
+        raise RecursionError  # as deep as the parser of JSON takes it
 
 
 @pytest.mark.parametrize("name", NAMES)
