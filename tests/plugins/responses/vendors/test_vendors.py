@@ -87,6 +87,15 @@ def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
         assert f"jq -c '{remedy}' a.json" in str(caught.value)
 
 
+def test_answers_of_our_own_that_are_not_one_a_line(tmp_path: Path) -> None:
+    path, row = tmp_path / "a.json", {"query_id": "q01", "output": "Io."}
+    for content, remedy in (([row], ".[]"), (row, ".")):
+        path.write_text(json.dumps(content, indent=1))
+        with refused("bad-json", path=path) as caught:
+            detect(path)
+        assert f"jq -c '{remedy}' a.json" in str(caught.value)
+
+
 def test_anthropic(benchmark: Benchmark) -> None:
     result = read(FILES["anthropic"], benchmark)
     shown = {q: [p.id for p in shown_to(benchmark, q)] for q in ("q01", "q02", "q03", "q04")}
