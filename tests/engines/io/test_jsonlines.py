@@ -168,7 +168,7 @@ def test_unknown_fields_of_answers_say_where_they_belong(
     [
         '{"query_id":"q","output":"x","meta":{"a":1,"a":1}}',
         '{"query_id":"q","output":"x","meta":[{"b":{"\\u0061":1,"a":2}}]}',
-        '{"query_id":"q","output":"x","passages":[{"text":"t","a":0,"a":"passed over"}]}',
+        '{"query_id":"q","output":"x","meta":[{"text":"t","a":0,"a":"passed over"}]}',
         '{"query_id":"q","output":"x","passages":[{"docid":"a"},{"docid":"b","docid":"a"}]}',
         ' {"query_id":"q","output":"x","run":0,"run":1}',
     ],
@@ -234,9 +234,9 @@ def test_lines_of_the_expected_names_are_passed_without_a_scan(
 def test_an_unknown_field_within_a_field_is_named_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"query_id":"q","output":"x","spans":[{"start":0,"end":1,"cited":[1]}]}\n')
-    with refused("unknown-field", line=1, field="spans[0]") as caught:
+    with refused("unknown-field", line=1, field="spans[0].cited") as caught:
         list(read_rows(path, SubmissionLine))
-    assert "`cited`" in str(caught.value)
+    assert "the fields are start, end" in str(caught.value)
 
 
 def test_an_error_costs_as_little_as_the_line(tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 import csv
 import json
+import unicodedata
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import citeforge as cf
+from citeforge.evaluator.submissions.benchmark import QueryFinder
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Inline, refused
@@ -214,8 +218,26 @@ def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path)
     assert (wrong.returncode, wrong.code) == (2, "unknown-name")
     checked = inline("check", "r.json", "--benchmark", package)
     assert checked.returncode == 0, checked.stderr
-    assert "1 answer read, 0 errors, 29 warnings" in checked.stdout
+    assert "1 answer read as alce, 0 errors, 29 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     (error,) = cf.check(tmp_path / "r.json", cf.load(package)).errors
     assert error.code == "unknown-query"
+
+
+def test_questions_are_found_by_what_they_ask(tmp_path: Path) -> None:
+    """White space and normal forms do not matter; a question of two queries is refused."""
+    texts = ["Do masks help?", "Do masks  help?", "Où est le café?"]
+    benchmark: Any = SimpleNamespace(
+        queries={"text": pa.array(texts)},
+        query_ids=["q1", "q2", "q3"],
+        row_of={"q1": 0, "q2": 1, "q3": 2},
+    )
+    queries = QueryFinder(benchmark)
+    for text in ("Où est le café?", unicodedata.normalize("NFD", texts[2]), f" {texts[2]} \n"):
+        assert queries.of(None, text) == "q3"
+    assert queries.of("q2", "Do masks help?") == "q2"  # its id decides
+    with refused("ambiguous-query", field="question") as caught:
+        queries.of(None, "Do masks help?")
+    assert "q1, q2" in str(caught.value)
+    assert queries.of(None, "Who?") == "Who?"  # which check and score refuse

@@ -228,6 +228,15 @@ def test_converse_cites_documents_of_the_request(benchmark: Benchmark, tmp_path:
     assert answer.spans is not None and answer.spans[0].quote == "Io is"
 
 
+def test_an_empty_document_keeps_its_number(benchmark: Benchmark, tmp_path: Path) -> None:
+    row = {"user_input": QUESTION, "response": "Io [2].", "retrieved_contexts": ["", "Io is hot."]}
+    (answer,) = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)
+    assert (answer.output, [p.text for p in answer.passages or ()]) == (
+        "Io [2].",
+        ["", "Io is hot."],
+    )
+
+
 def test_marks_follow_the_way_in_which_sources_are_found(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:
@@ -270,6 +279,8 @@ def test_an_answer_without_any_citation_is_of_the_context_of_the_others(
     assert [a.passages for a in read(write_jsonl(path, [plain, marked]), benchmark)] == [None, None]
     first, second, _ = read(write_jsonl(path, [plain, marked, cited]), benchmark)
     assert (first.passages, second.passages) == ([], None)
+    found = [w.message for w in check(path, benchmark).warnings if w.code == "unread-citation"]
+    assert [text[:8] for text in found] == ["1 answer"]
 
 
 def test_several_choices_go_by_index_and_the_others_are_counted_or_runs(

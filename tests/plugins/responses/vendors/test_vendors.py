@@ -19,8 +19,9 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.placer import Matching
-from citeforge.plugins.responses.placing.records import CitedSource, Response
+from citeforge.plugins.responses.placing.records import CitedSource, Response, errors_at
 from citeforge.plugins.responses.vendors.detect import find_layout
+from citeforge.plugins.responses.vendors.layout import layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
 from citeforge.plugins.responses.vendors.values import Node
 from citeforge.schemas.benchmarks.tables import CORPUS
@@ -51,7 +52,7 @@ def shown_to(benchmark: Benchmark, query: str) -> tuple[Passage, ...]:
 
 
 def responses_of(row: dict[str, Any]) -> list[Response]:
-    found = find_layout(Node(row))
+    found = find_layout(Node(row), layouts())
     assert found is not None
     return read_responses(*found)
 
@@ -83,6 +84,15 @@ def test_responses_that_are_not_one_a_line(name: str, tmp_path: Path) -> None:
         with refused("bad-json", path=path) as caught:
             detect(path)
         assert f"responses of {name}" in str(caught.value)
+        assert f"jq -c '{remedy}' a.json" in str(caught.value)
+
+
+def test_answers_of_our_own_that_are_not_one_a_line(tmp_path: Path) -> None:
+    path, row = tmp_path / "a.json", {"query_id": "q01", "output": "Io."}
+    for content, remedy in (([row], ".[]"), (row, ".")):
+        path.write_text(json.dumps(content, indent=1))
+        with refused("bad-json", path=path) as caught:
+            detect(path)
         assert f"jq -c '{remedy}' a.json" in str(caught.value)
 
 
@@ -416,12 +426,14 @@ def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None
         list(answers_of(path, benchmark, "gemini"))
 
 
-def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) -> None:
+def test_lists_in_lists_are_no_answer(tmp_path: Path, benchmark: Benchmark) -> None:
     path = tmp_path / "a.jsonl"
     deep = '[{"content": {"parts": ' + "[" * 800 + "]" * 800 + "}}]"
     path.write_text('{"query_id": "q01", "candidates": ' + deep + "}\n")
-    with refused("bad-json", path=path, line=1):
+    with refused("wrong-type", path=path, line=1):
         list(answers_of(path, benchmark, "gemini"))
+    with refused("bad-json", path=path, line=1), errors_at(path, 1):
+        raise RecursionError  # as deep as the parser of JSON takes it
 
 
 @pytest.mark.parametrize("name", NAMES)

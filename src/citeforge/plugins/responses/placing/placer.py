@@ -157,7 +157,7 @@ class CitationPlacer:
             return line
         if self._only_marks:
             response = Response(response.text)
-        marks = [] if response.cited else cite_by_marks(response, self.benchmark.grammar.base)
+        marks = [] if response.cited else cite_by_marks(response, self.benchmark.grammar)
         if self.matching.way == "own" or fields.documents is not None:
             line.context, (line.passages, positions) = None, _own(fields, response)
             n_shown = len(line.passages)
@@ -200,7 +200,7 @@ class CitationPlacer:
             base + at
             if at is not None
             else base + source.index
-            if source.is_number and source.index is not None and source.index >= n_shown
+            if source.is_absent and source.index is not None and source.index >= n_shown
             else base + next(beyond)
             for source, at in zip(response.sources, positions, strict=True)
         ]
@@ -220,7 +220,7 @@ class CitationPlacer:
         return context
 
 
-def cite_by_marks(response: Response, base: int) -> list[tuple[Cited, int | None]]:
+def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int | None]]:
     """Citations of a response whose marks number its sources, with the number as written.
 
     ``[[1]](URL)`` cites the source of that URL, whatever its number; it has no number then.
@@ -228,12 +228,13 @@ def cite_by_marks(response: Response, base: int) -> list[tuple[Cited, int | None
 
     Args:
         response: text and sources.
-        base: number of the first source, unless the tool counts its own way.
+        grammar: how marks are read, unless the tool numbers its sources itself.
     """
     if not response.sources:
         return []
     if response.base is not None:
-        base = response.base
+        grammar = Grammar(response.base)
+    base = grammar.base
     urls = {same_url(s.url): at for at, s in reversed([*enumerate(response.sources)]) if s.url}
     by_number = {s.index: at for at, s in enumerate(response.sources) if s.index is not None}
     if not by_number:
@@ -244,11 +245,11 @@ def cite_by_marks(response: Response, base: int) -> list[tuple[Cited, int | None
         if at is not None:
             found.append((Cited(*link.span(), at, is_mark=True), None))
     links = [(c.start, c.end) for c, _ in found]
-    for marker in marks_beside(response.text, links, Grammar(base), len(response.sources)):
+    for marker in marks_beside(response.text, links, grammar, len(response.sources)):
         for number in marker.numbers:
             at = by_number.get(number - base)
             if at is None:
-                at = response.source(CitedSource(index=number - base))
+                at = response.source(CitedSource(index=number - base, is_absent=True))
             found.append((Cited(marker.start, marker.end, at, is_mark=True), number))
     return found
 
@@ -264,7 +265,7 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
     positions: list[int | None] = []
     for source in response.sources:
         at = _document_of(source, documents)
-        if at is None and not source.is_number:
+        if at is None and not source.is_absent:
             at = len(passages)
             page = pages.get(same_url(source.url)) if source.url else None
             if page is not None:

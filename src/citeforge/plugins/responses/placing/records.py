@@ -30,6 +30,7 @@ class CitedSource:
         url: its address.
         text: its text, or the words of it that are known; empty where the vendor gives none.
         index: 0-based place among what was shown; None where the vendor has no such number.
+        is_absent: whether only its number is known: the answer cites what was not shown.
     """
 
     ids: tuple[str, ...] = ()
@@ -37,18 +38,14 @@ class CitedSource:
     url: str = ""
     text: str = ""
     index: int | None = None
+    is_absent: bool = False
 
     @property
     def key(self) -> tuple[object, ...]:
         """What two mentions of one source share."""
         if self.url:
             return same_url(self.url), self.index
-        return self.ids, self.title, self.index
-
-    @property
-    def is_number(self) -> bool:
-        """Whether only its number is known: the answer cites what was not shown."""
-        return not (self.ids or self.title or self.url or self.text)
+        return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":
         """The same with the title and the text of another mention, where it has none."""

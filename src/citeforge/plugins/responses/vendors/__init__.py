@@ -1,4 +1,5 @@
-"""Responses of Anthropic, OpenAI, Gemini and LangChain as submissions.
+"""Files of APIs, RAG frameworks and tracing tools as submissions.
 
-Reaches the core through ``evaluator.submissions``. Begin at `formats`.
+Each tool is a declaration in ``data/layouts.toml``; one reader reads them all. Reaches the core
+through ``evaluator.submissions``. Begin at `formats`, then `layout` and `reader`.
 """

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.evaluator.submissions.reader import HEADER
-from citeforge.plugins.responses.vendors.layout import Layout
-from citeforge.plugins.responses.vendors.layouts import LAYOUTS
+from citeforge.plugins.responses.vendors.layout import Layout, layouts
 from citeforge.plugins.responses.vendors.values import Node, nested
 from citeforge.schemas.errors import InputError
 
@@ -17,10 +16,10 @@ _LARGEST_FIRST = 1 << 20
 """Bytes of a file that is not in lines, in which its first response is looked for."""
 
 
-def find_layout(row: Node, layouts: tuple[Layout, ...] = LAYOUTS) -> tuple[Layout, Node] | None:
-    """The first layout that a line has, and the response in the line."""
+def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
+    """The first of the layouts that a line has, and the response in the line."""
     bodies = [node for path in _BODIES for node in row.each(path) if isinstance(node.value, dict)]
-    return next(((lay, body) for lay in layouts for body in bodies if lay.matches(body)), None)
+    return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
 def body_of(row: Node) -> Node:
@@ -52,7 +51,7 @@ def _recognise(path: Path, start: bytes) -> str | None:
     if row is None or (isinstance(row.get("output"), str) and "query_id" in row):
         return None
     # Data frames of spans have names with dots.
-    found = find_layout(Node(nested(row) if any("." in name for name in row) else row))
+    found = find_layout(Node(nested(row) if any("." in name for name in row) else row), layouts())
     return None if found is None else found[0].form
 
 
@@ -80,11 +79,14 @@ def _refuse_whole(path: Path, is_array: bool) -> None:
         first, _ = json.JSONDecoder().raw_decode(text[1:].lstrip() if is_array else text)
     except (ValueError, RecursionError):
         return
-    found = find_layout(Node(first)) if isinstance(first, dict) else None
-    if found is not None:
+    if not isinstance(first, dict) or "docs" in first:  # ALCE's results are such arrays
+        return
+    found = find_layout(Node(first), layouts())
+    is_ours = "query_id" in first and "output" in first
+    if found is not None or is_ours:
+        what = "answers" if found is None else f"responses of {found[0].form}"
         raise InputError(
-            f"contains {'an array of ' if is_array else ''}responses of {found[0].form}, not one "
-            "per line",
+            f"contains {'an array of ' if is_array else ''}{what}, not one per line",
             path=path,
             allowed=f"one JSON object per line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
             code="bad-json",

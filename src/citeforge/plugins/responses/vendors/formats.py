@@ -19,8 +19,7 @@ from citeforge.plugins.responses.placing.marks import marks_beside
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.placing.records import Response, errors_at
 from citeforge.plugins.responses.vendors.detect import body_of, find_layout, looks_like
-from citeforge.plugins.responses.vendors.layout import Layout
-from citeforge.plugins.responses.vendors.layouts import LAYOUTS
+from citeforge.plugins.responses.vendors.layout import Layout, layouts
 from citeforge.plugins.responses.vendors.reader import read_responses
 from citeforge.plugins.responses.vendors.sources import read_source
 from citeforge.plugins.responses.vendors.traces import read_traces
@@ -76,7 +75,7 @@ class _File:
             UsageError: sources cannot be found in this way.
         """
         self._form, self._rows, self._path = form, rows, path
-        self._layouts = tuple(lay for lay in LAYOUTS if lay.form == form)
+        self._layouts = tuple(lay for lay in layouts() if lay.form == form)
         words = [word for word in options.split(",") if word]
         self._only_marks, self.with_runs = "marks" in words, "runs" in words
         way = ",".join(word for word in words if word not in ("marks", "runs"))
@@ -129,10 +128,16 @@ class _File:
     def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
         answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
         is_own = self.placer.matching.way == "own" and not self._only_marks
-        if answer.passages is None and is_own and not self._has_marks(response):
+        if answer.passages is None and is_own and not self.cites_shown(response):
             # Where the others found sources of their own, it found none.
-            answer.passages = [] if self._has_sources else None
+            answer.passages = [] if self.has_sources else None
         return answer
+
+    def cites_shown(self, response: Response) -> bool:
+        """Whether marks of a response without sources cite the passages of the benchmark; in files
+        of frameworks they cite documents, of which the line has none."""
+        is_framework = self._layouts[0].needs_text and self.has_sources
+        return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
     def has_both(self, response: Response) -> bool:
         """Whether a response has citations beside its text, and marks that do not count then."""
@@ -140,11 +145,8 @@ class _File:
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
 
-    def _has_marks(self, response: Response) -> bool:
-        return bool(marks_beside(response.text, [], self._grammar, 99))
-
     @cached_property
-    def _has_sources(self) -> bool:
+    def has_sources(self) -> bool:
         """Whether any line of the file brings sources."""
         return any(
             self.placer.brings_sources(read.fields, response)
@@ -240,18 +242,28 @@ def _warnings(
 ) -> Iterator[Fault]:  # fmt: skip
     """Count what was left out of a file, at most one warning of a kind."""
     file = _File(form, rows, path, benchmark, options)
-    thoughts = choices = both = 0
+    thoughts = choices = both = shown = 0
     for read in file.read(lambda error: None):
         first = read.responses[0]
         thoughts += bool(first.thoughts)
         choices += len(read.responses) - 1
         both += file.has_both(first)
+        is_plain = not file.placer.brings_sources(read.fields, first)
+        shown += is_plain and file.has_sources and file.cites_shown(first)
     if both:
         yield Fault(
             "unread-citation",
             f"{count_text(both, 'answer')} with citations of {form} beside the text and marks in "
             f"it: the marks cite nothing; --format {form}:marks reads the marks alone, as "
             "citations of the passages shown",
+            is_error=False,
+        )
+    if shown:
+        yield Fault(
+            "unread-citation",
+            f"{count_text(shown, 'answer')} without citations of {form}, of which others have "
+            "some: the marks cite the passages shown, so the file is about two contexts; score "
+            f"one with --context, or read the marks of all with --format {form}:marks",
             is_error=False,
         )
     if choices and not file.with_runs:

@@ -1,15 +1,20 @@
-"""A layout: where a tool's file has the question, the answer, the passages and the citations."""
+"""A layout: where a tool's file has the question, the answer, the passages and the citations.
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+``data/layouts.toml`` has one for each shape of a tool's files.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
 from typing import Literal
+
+import msgspec
 
 from citeforge.plugins.responses.vendors.values import Node
 from citeforge.schemas.errors import InputError
 
 
-@dataclass(frozen=True)
-class Citations:
+class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Citations beside a text. All paths but ``at`` start at one citation.
 
     Attributes:
@@ -49,7 +54,7 @@ class Citations:
     sources: str = ""
     names: str = ""
     is_written: bool = False
-    kinds: Mapping[str, str] = field(default_factory=dict)
+    kinds: dict[str, str] = {}
     skipped: tuple[str, ...] = ()
     quote: str = ""
     quote_start: str = ""
@@ -57,8 +62,7 @@ class Citations:
     confidence: str = ""
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One layout of the files of a tool. Paths: :mod:`citeforge.plugins.responses.vendors.values`.
 
     Attributes:
@@ -114,6 +118,13 @@ class Layout:
             all(_has(body, sign.strip()) for sign in signs.split("&"))
             for signs in self.signs.split("|")
         )
+
+
+@cache
+def layouts() -> tuple[Layout, ...]:
+    """All layouts, in the order in which a line is compared with them."""
+    text = (Path(__file__).parent / "data" / "layouts.toml").read_text(encoding="utf-8")
+    return msgspec.convert(tomllib.loads(text)["layout"], tuple[Layout, ...])
 
 
 def _has(body: Node, sign: str) -> bool:

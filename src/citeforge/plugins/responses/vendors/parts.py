@@ -52,6 +52,8 @@ def read_parts(node: Node) -> Iterator[Part]:
         yield Part(node, node.value, is_text=True)
     elif isinstance(node.value, list):
         for item in node.items():
+            if isinstance(item.value, list):
+                item.fail_type("a part of the answer")
             yield from read_parts(item)
     elif not isinstance(node.value, dict):
         node.fail_type("a text, a message with a text, or a list of parts")

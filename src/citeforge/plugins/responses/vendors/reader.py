@@ -178,7 +178,7 @@ class _AnswerReader:
             elif 0 <= name.value < self._n_listed:
                 positions.append(name.value)
             elif citations.is_written:
-                positions.append(response.source(CitedSource(index=name.value)))
+                positions.append(response.source(CitedSource(index=name.value, is_absent=True)))
             else:
                 raise InputError(
                     f"names source {name.value} of {self._n_listed}", field=name.place,
