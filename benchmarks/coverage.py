@@ -4,7 +4,7 @@
 citations and a judge that errs, of 30, 100 and 300 queries, by systems of seven levels; raw
 intervals against the measure over all queries, corrected ones against what people would say.
 Parts: raw, repeats, corrected, differences, rates, authorship, null, ranks, cascade, crossed,
-expertqa; all without a name.
+expertqa, gate; all without a name.
 """
 
 import sys
@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from benchmarks.crossed import CROSSED, crossed_coverage, difference_over_runs
+from benchmarks.gate import gate_figures
 from benchmarks.simulated import LEVELS, World, chosen, labelled_twice, truth, world
 from citeforge.evaluator.statistics.estimates import Floats, estimate_all, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
@@ -350,6 +351,11 @@ def _expertqa(simulations: int) -> None:
     expertqa.main()
 
 
+def _gate(simulations: int) -> None:
+    for what, shares in gate_figures(simulations):
+        _line(what, shares)
+
+
 def _line(what: str, shares: Shares) -> None:
     text = ", ".join(f"{name} {share:.3f}" for name, share in shares.items())
     print(f"{what}: {text}", flush=True)
@@ -358,7 +364,7 @@ def _line(what: str, shares: Shares) -> None:
 PARTS = {
     "raw": _raw, "repeats": _repeats, "corrected": _corrected, "differences": _differences,
     "rates": _rates, "authorship": _authorship, "null": _null, "ranks": _ranks,
-    "cascade": _cascade, "crossed": _crossed, "expertqa": _expertqa,
+    "cascade": _cascade, "crossed": _crossed, "expertqa": _expertqa, "gate": _gate,
 }  # fmt: skip
 
 if __name__ == "__main__":

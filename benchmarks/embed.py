@@ -1,13 +1,15 @@
 """Embedding passages on CPU, against `SentenceTransformer.encode(batch_size=32)` in float32.
 
 `PASSAGES` in the environment is how many are embedded (default: all 2,789 of beir_hagrid).
-`COMPUTES=int8,int8` times whole builds alone, the second with the model kept by the first; with
-`SAMPLE=300` the peer embeds so many of the passages, and its seconds are multiplied. Seconds
-are those of the wall; processor seconds stand beside them, because others may use the machine.
+`COMPUTES=fp32,bf16` times whole builds alone, for `QUERIES` queries (20). More than the 3,815
+passages of the data are made of them: runs of one to three of their sentences. With `SAMPLE=300`
+the peer embeds so many of the passages, and its seconds are multiplied. Seconds are those of the
+wall; processor seconds stand beside them, because others may use the machine.
 """
 
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -18,7 +20,7 @@ import numpy as np
 
 from benchmarks.measure import machine, measure
 
-QUERIES = 20
+QUERIES = int(os.environ.get("QUERIES", 20))
 DEPTH = 60
 """Passages that the peer finds for each query, so that ten are left of them."""
 
@@ -42,8 +44,7 @@ def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.embedding.embed import make_embedder
     from citeforge.engines.embedding.embedder import CALIBRATION
 
-    wanted = {"float32": "int8", "int8": "int8"}.get(compute, compute)
-    embedder: Any = make_embedder("offline", device="cpu", compute=wanted)  # type: ignore[arg-type]
+    embedder: Any = make_embedder("offline", device="cpu").at(compute)  # type: ignore[attr-defined]
     texts, queries = read_texts(folder, limit)
     if compute == "int8":
         embedder = embedder.quantized(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
@@ -66,7 +67,7 @@ def prepare_peer(folder: str, limit: int) -> Any:
 
     from citeforge.engines.embedding.embed import make_embedder
 
-    located = make_embedder("offline", device="cpu")._located  # type: ignore[attr-defined]
+    located = make_embedder("offline", device="cpu")._locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
     texts, queries = read_texts(folder, limit)
     model.encode(texts[:2])
@@ -90,7 +91,10 @@ def larger(data: Path, folder: Path, limit: int) -> None:
         e["text"] if isinstance(e, dict) else e for claim in claims for e in claim["evidence"]
     )
     more = [{"_id": f"e{i}", "title": "", "text": t} for i, t in enumerate(texts) if t.strip()]
-    lines = [*lines, *map(json.dumps, more)][:limit]
+    lines = [*lines, *map(json.dumps, more)]
+    if len(lines) < limit < 10**9:
+        lines += runs_of_sentences([json.loads(line)["text"] for line in lines], limit - len(lines))
+    lines = lines[:limit]
     known = {json.loads(line)["_id"] for line in lines}
     header, *judged = (hagrid / "qrels" / "dev.tsv").read_text().splitlines()
     judged = [x for x in judged if x.split("\t")[1] in known]
@@ -103,6 +107,17 @@ def larger(data: Path, folder: Path, limit: int) -> None:
     (folder / "queries.jsonl").write_text("\n".join(queries) + "\n")
     kept = [x for x in judged if x.split("\t")[0] in asked]
     (folder / "qrels" / "dev.tsv").write_text("\n".join([header, *kept]) + "\n")
+
+
+def runs_of_sentences(texts: list[str], number: int) -> list[str]:
+    """Further passages, as lines of a corpus: three, two or one consecutive sentences of texts."""
+    sentences = [re.split(r"(?<=[.!?]) ", text) for text in texts]
+    runs = dict.fromkeys(
+        " ".join(of[i : i + size])
+        for size in (3, 2, 1) for of in sentences for i in range(len(of) - size + 1)
+    )  # fmt: skip
+    chosen = [run for run in runs if run.strip()][:number]
+    return [json.dumps({"_id": f"s{i}", "title": "", "text": t}) for i, t in enumerate(chosen)]
 
 
 def run_peer_build(state: Any) -> Any:
@@ -142,12 +157,10 @@ def prepare_build(folder: str, compute: str) -> Any:
 
     from citeforge.schemas.recipes.records import RageRecipe
 
-    return RageRecipe(
-        source=f"beir:{folder}", split="dev", embedder="offline", compute=compute,  # type: ignore[arg-type]
-    )  # fmt: skip
+    return RageRecipe(source=f"beir:{folder}", split="dev", embedder="offline"), compute
 
 
-def run_build(recipe: Any) -> Any:
+def run_build(state: Any) -> Any:
     import pyarrow.parquet as pq
 
     from citeforge.builders.rage.build import build_rage
@@ -155,11 +168,13 @@ def run_build(recipe: Any) -> Any:
 
     with TemporaryDirectory() as folder:
         out = Path(folder) / "out"
-        made, seconds = timed(lambda: build_rage(recipe, RunOptions(out=out, device="cpu")))
+        recipe, compute = state
+        run = RunOptions(out=out, device="cpu", compute=compute)
+        made, seconds = timed(lambda: build_rage(recipe, run))
         (path,) = (out / "mapping").glob("seemingly_relevant-*.parquet")
         table = pq.read_table(path, partitioning=None)
     pairs = set(zip(table["query-id"].to_pylist(), table["corpus-id"].to_pylist(), strict=True))
-    return pairs, seconds, made.counts, made.models.get("nominator", {}).get("margin")
+    return pairs, seconds, made
 
 
 def builds() -> None:
@@ -177,15 +192,18 @@ def builds() -> None:
         n = len(read_texts(str(folder), 10**9)[0])
         print(f"{n:,} passages, {QUERIES} queries; encode and faiss.knn: {peer.seconds:.1f} s, "
               f"{spent:.1f} processor seconds", flush=True)  # fmt: skip
-        for compute in os.environ.get("COMPUTES", "int8,int8").split(","):
+        for compute in os.environ.get("COMPUTES", "fp32,bf16,int8,auto").split(","):
             made = measure(prepare_build, run_build, str(folder), compute)
-            lists, seconds, counts, margin = made.result
-            exact = counts.get("passages embedded in float32", "all")
+            lists, seconds, manifest = made.result
+            facts = manifest.computed
+            words = sorted(k for k in facts if k.startswith("passages"))
+            decided = ", ".join(f"{word} {facts[word]}" for word in words)
             print(
-                f"build rage --compute {compute}: {made.seconds:.1f} s "
+                f"build rage --compute {compute} ({facts['dtype']}): {made.seconds:.1f} s "
                 f"({peer.seconds / made.seconds:.2f}×), {seconds:.1f} processor seconds "
-                f"({spent / seconds:.2f}×); in float32: {exact}, margin {margin}; in lists of "
-                f"encode: {len(lists & wanted)} of {len(wanted)}",
+                f"({spent / seconds:.2f}×); bounds {facts['bounds']}, {decided}; hash "
+                f"{manifest.benchmark_hash[:8]}; in lists of encode: {len(lists & wanted)} of "
+                f"{len(wanted)}",
                 flush=True,
             )
         print("load", os.getloadavg())
@@ -210,14 +228,13 @@ def main() -> None:
     print(f"encode, float32, batch 32: {n / peer.seconds:.1f} passages/s, "
           f"{n / spent:.1f} a processor second")  # fmt: skip
     wanted = np.argsort(-(queries @ exact.T), axis=1)[:, :10]
-    for compute in ("fp32", "bf16", "float32", "int8"):
+    for compute in ("fp32", "bf16", "int8"):
         ours = measure(prepare_ours, run_ours, folder, limit, compute)
         vectors, seconds = ours.result
         top = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]
         shared = np.mean([len(set(a) & set(b)) / 10 for a, b in zip(top, wanted, strict=True)])
-        name = {"float32": "float32 by OpenVINO", "int8": "int8, nominating"}.get(compute, compute)
         print(
-            f"{name}: {n / ours.seconds:.1f} passages/s ({peer.seconds / ours.seconds:.2f}×), "
+            f"{compute}: {n / ours.seconds:.1f} passages/s ({peer.seconds / ours.seconds:.2f}×), "
             f"{n / seconds:.1f} a processor second ({spent / seconds:.2f}×), cosine "
             f"{(vectors * exact).sum(axis=1).mean():.6f}, overlap of top-10 lists {shared:.4f}",
             flush=True,

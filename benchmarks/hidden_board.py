@@ -51,7 +51,7 @@ def make_board(root: Path, n_queries: int, passages: int = 100_000) -> Board:
     from benchmarks.score import make_package
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.plugins.leaderboard.start import start_leaderboard
-    from citeforge.publish.hidden import split_package
+    from citeforge.publishing.hidden import split_package
 
     make_package(root, n_queries, hidden=True, passages=passages)
     split_package(root / "package", root / "public", root / "gold")

@@ -23,7 +23,7 @@ def make_vectors(folder: Path, rows: int) -> None:
     for number, start in enumerate(range(0, rows, 8192)):
         block = rng.standard_normal((min(8192, rows - start), DIMENSION), np.float32)
         block /= np.linalg.norm(block, axis=1, keepdims=True)
-        block.astype("<f2").tofile(folder / f"v-{number:05d}.f16")
+        block.astype("<f4").tofile(folder / f"v-{number:05d}.vectors")
     queries = rng.standard_normal((QUERIES, DIMENSION), np.float32)
     np.save(folder / "q.npy", queries / np.linalg.norm(queries, axis=1, keepdims=True))
     ids = [f"p{i}" for i in range(rows)]
@@ -35,23 +35,23 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     import faiss  # noqa: F401
     import pandas  # noqa: F401  (pyarrow imports it at its first conversion)
     import torch  # noqa: F401
-    from citeforge.engines.search.two_stage import ExactSearch
 
     from citeforge.builders.rage.exclusions import Exclusions
     from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.embedding.vectors import VectorShard
     from citeforge.engines.io.tables import shard_paths
+    from citeforge.engines.search.certain import CertainSearch
     from citeforge.schemas.recipes.rage import Mining
 
     base = Path(folder)
     shards = [
         VectorShard(p, p.stat().st_size // (2 * DIMENSION), DIMENSION, p.name)
-        for p in sorted(base.glob("v-*.f16"))
+        for p in sorted(base.glob("v-*.vectors"))
     ]
     queries = np.load(base / "q.npy")[:n]
     corpus, none = shard_paths(base, "corpus"), [[] for _ in queries]
     nothing = Exclusions(corpus, Mining(), none, [set() for _ in queries], none)
-    return SeeminglyRelevant(ExactSearch(queries, shards), nothing)
+    return SeeminglyRelevant(CertainSearch(shards).ask(queries), nothing)
 
 
 def run_ours(miner: Any) -> list[list[int]]:
@@ -62,7 +62,7 @@ def prepare_peer(folder: str, n: int = QUERIES) -> Any:
     import faiss
 
     base = Path(folder)
-    parts = [np.fromfile(p, "<f2").reshape(-1, DIMENSION) for p in sorted(base.glob("v-*.f16"))]
+    parts = [np.fromfile(p, "<f4").reshape(-1, DIMENSION) for p in sorted(base.glob("v-*.vectors"))]
     vectors = np.concatenate(parts).astype(np.float32)
     return faiss, np.load(base / "q.npy")[:n], vectors
 

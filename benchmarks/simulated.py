@@ -55,6 +55,8 @@ def world(
     seed: int,
     size: int = _POPULATION,
     repeats: bool = False,
+    answers: int | None = None,
+    drop: float = 0.0,
 ) -> World:
     """Answers of one to six statements; queries are easy or hard for recall and citations alike.
 
@@ -65,6 +67,8 @@ def world(
         size: queries.
         repeats: questions have several queries (HAGRID: several rows), 2.5 on the average, that
             are equally hard and get the very answer of the first in two of three cases.
+        answers: seed of the answers to the very same queries; None for those of ``seed``.
+        drop: chance by which every citation is wrong more often.
     """
     rng = np.random.default_rng(seed)
     ease = rng.beta(4 * level, 4 * (1 - level), size)
@@ -72,6 +76,8 @@ def world(
     if clusters is not None:
         _, clusters = np.unique(clusters, return_inverse=True)
         ease = ease[clusters]
+    ease = np.maximum(ease - drop, 0.0)
+    rng = rng if answers is None else np.random.default_rng([seed, answers])
     n = rng.integers(1, _STATEMENTS + 1, size)
     here = np.arange(_STATEMENTS) < n[:, None]
     cited = here & (rng.random(here.shape) < 0.85)

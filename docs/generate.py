@@ -27,6 +27,7 @@ from citeforge.schemas.benchmarks.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.benchmarks.authorship import LabelSet
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.tables import BY_CONFIG, KG_BY_CONFIG, SCHEMA_VERSION
+from citeforge.schemas.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
 from citeforge.systems.llm.answering import PromptRow
@@ -44,6 +45,7 @@ FORMATS: dict[str, tuple[int, dict[str, Any]]] = {
     "replay-store-export": (1, msgspec.json.schema(ExportedRow)),
     "label-set": (1, LabelSet.model_json_schema()),
     "kg-domain": (1, Domain.model_json_schema()),
+    "gate-policy": (POLICY_VERSION, GatePolicy.model_json_schema()),
     "leaderboard": (BOARDS_VERSION, Boards.model_json_schema()),
 }
 """Name of a file format to its version and its JSON Schema."""
@@ -71,7 +73,9 @@ def datasets_page() -> str:
 def cli_page() -> str:
     """Help of every command."""
     parts = ["# Command line\n\n" + NOTE, "Exit codes: 0 fine, 1 the input is at fault, "]
-    parts.append("2 wrong usage, 3 finished with counted failures.\n")
+    parts.append(
+        "2 wrong usage, 3 finished with counted failures, 4 not enough evidence (`gate`).\n"
+    )
     parts.append(
         "\n`--help` shows the options that people need first; `--help-all` shows all of them, as "
         "this page does.\n"

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from citeforge.engines.io.tables import write_table
 from citeforge.package.package import Package
-from citeforge.publish.hidden import unlabelled
+from citeforge.publishing.hidden import unlabelled
 
 Ranking = dict[str, list[str]]
 """Query to the passages of its context, the one that is taken for relevant first."""

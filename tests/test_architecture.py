@@ -21,7 +21,7 @@ from conftest import ROOT
 SOURCE = ROOT / "src" / "citeforge"
 FLOORS = (
     "schemas", "engines", "ir_convert", "kg", "package", "builders", "evaluator",
-    "systems", "publish", "kinds", "library", "cli", "plugins",
+    "systems", "publishing", "kinds", "library", "cli", "plugins",
     "__main__.py", "__init__.py",
 )  # fmt: skip
 """Data flows down this list: a folder imports from itself and from those before it."""

@@ -36,6 +36,7 @@ PAGES = {
     "docs/documents.md": 5,
     "docs/elsewhere.md": 8,
     "docs/first-benchmark.md": 13,
+    "docs/gate.md": 5,
     "docs/kalma.md": 11,
     "docs/leaderboard.md": 11,
     "docs/models.md": 8,

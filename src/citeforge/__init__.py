@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from citeforge.builders.build import Rebuilt as Rebuilt
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.check import Findings as Findings
-    from citeforge.evaluator.submissions.check import check as check
     from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
+    from citeforge.library.checks import check as check
+    from citeforge.library.gates import GateResult as GateResult
+    from citeforge.library.gates import gate as gate
+    from citeforge.library.publishing import card as card
+    from citeforge.library.publishing import export_prompts as export_prompts
+    from citeforge.library.publishing import publish as publish
     from citeforge.library.reading import parse_citations as parse_citations
     from citeforge.library.reading import split_statements as split_statements
     from citeforge.library.reports import Comparisons as Comparisons
+    from citeforge.library.reports import Report as Report
     from citeforge.library.reports import compare as compare
     from citeforge.library.reports import report as report
     from citeforge.library.scores import ScoredFiles as ScoredFiles
@@ -40,14 +46,16 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.options import AuditOptions as AuditOptions
     from citeforge.plugins.audit.run import Audited as Audited
     from citeforge.plugins.audit.run import audit as audit
-    from citeforge.publish.export import export as export
+    from citeforge.publishing.export import export as export
     from citeforge.schemas.command_options import ScoreOptions as ScoreOptions
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
+    from citeforge.schemas.errors import EvidenceError as EvidenceError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError
     from citeforge.schemas.errors import MissingExtraError as MissingExtraError
     from citeforge.schemas.errors import UnknownValueError as UnknownValueError
     from citeforge.schemas.errors import UsageError as UsageError
+    from citeforge.schemas.gate import GatePolicy as GatePolicy
     from citeforge.schemas.recipes.records import AlceRecipe as AlceRecipe
     from citeforge.schemas.recipes.records import AuthorshipRecipe as AuthorshipRecipe
     from citeforge.schemas.recipes.records import HagridRecipe as HagridRecipe

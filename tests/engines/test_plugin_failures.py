@@ -279,7 +279,7 @@ def test_what_a_plugin_returns_is_looked_at(
         "from citeforge.evaluator.measures.columns import per_answer\n"
         "from citeforge.evaluator.measures.declared import percent\n"
         "from citeforge.plugins.plots.figure import Plot\n"
-        "from citeforge.publish.export import Export\n"
+        "from citeforge.publishing.export import Export\n"
         "from citeforge.schemas.models.choices import Choice\n"
         f'PLUGINS = {{"{group}": [{declared}]}}\n'
     )

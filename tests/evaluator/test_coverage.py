@@ -10,6 +10,7 @@ from benchmarks.coverage import (
     raw_coverage,
 )
 from benchmarks.crossed import CROSSED, crossed_coverage
+from benchmarks.gate import POLICIES, two_systems, verdicts
 from benchmarks.simulated import world
 
 
@@ -70,3 +71,12 @@ def test_what_labels_change() -> None:
 def test_error_rates_of_other_answers_and_a_cascade() -> None:
     assert rates_coverage(100, 100, 200, 6)["citation recall"] >= 0.88
     assert cascade_coverage((0.8, 0.3, 0.01), 300, 7) >= 0.9
+
+
+@pytest.mark.slow
+def test_the_gate_fails_a_drop_and_not_the_same_system() -> None:
+    policy = POLICIES["one critical measure"]
+    same = verdicts(two_systems(0.0), policy, 100, 100, is_same=True)
+    # Binomial(100, .025): 1 in 10,000 lies above .1. Binomial(50, .85): 1 in 10,000 lies below .64.
+    assert same["fail"] <= 0.1
+    assert verdicts(two_systems(3.0), policy, 441, 50)["fail"] >= 0.64

@@ -89,6 +89,7 @@ _SCORES = (
         f"compare scores/random.json scores/top-1.json --measures rage --out c.{ending}"
         for ending in ("csv", "json", "tex", "md")
     ),
+    "gate scores/random.json --baseline scores/top-1.json --out g.xml --out g.md --out g.json",
     "labels plan-queries scores/random.json scores/top-1.json --effect 2",
     "labels plan-effort scores/top-1.json --measure CiteP --query-cost 10",
     "labels plan-queries scores/top-1.json --effect 2 --measure CiteP --power .9",
@@ -220,6 +221,8 @@ TARGETS: dict[str, Target] = {
         _submission("answers-kalma", "kalma.jsonl", "kalma", "--judge lexical"),
         _submission("answers-kalma-csv", "answers.csv", "kalma", "--judge lexical --context full"),
         Target("scores", ("scores",), _SCORES),
+        _read("gate-policy", "gate.yaml",
+              "gate {w}/scores/random.json --baseline {w}/scores/top-1.json --policy @"),
         Target("cells", ("cells",), _CELLS),
         Target("leaderboard", ("board",), (
             "leaderboard build --boards board --out site",

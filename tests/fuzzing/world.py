@@ -353,6 +353,11 @@ def _scores() -> None:
         cite("run", system, "--benchmark", "authorship", "--out", f"{system}.jsonl")
         cite("score", f"{system}.jsonl", "--benchmark", "authorship", "--out",
              second / f"{system}.json")  # fmt: skip
+    Path("gate.yaml").write_text(
+        "margin: 3\nrelative: 20%\ncritical:\n  CiteF1: {margin: 2}\nsupporting: [CiteP]\n"
+        "counts: {missing: 1%, truncated: 3}\nrequired:\n"
+        "  - {query: q01, measure: CiteR, at_least: 0}\n"
+    )
     # Outside the folders of scores, one kind each: what a mutated file is beside.
     cite("labels", "export", "scores/random.json", "scores/top-1.json", "--task",
          "statement-support", "--out", "sheet.csv")  # fmt: skip

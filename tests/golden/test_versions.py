@@ -120,7 +120,7 @@ def test_a_submission_and_its_scores() -> None:
     # q1 cites [2] (relevant) and [1] (not): 1/2; q2 cites [1] (relevant): 1. Mean .75.
     for scores in (old, new):
         assert (scores["CiteP"].value, scores["CiteP"].per_query) == (75.0, [0.5, 1.0])
-    assert "mill" in cf.report([V1 / "scores.json"])
+    assert "mill" in cf.report([V1 / "scores.json"]).text
 
 
 def test_a_newer_version_is_refused(tmp_path: Path) -> None:

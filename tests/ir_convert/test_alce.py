@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.ir_convert.alce import open_alce, read_items, task_of
+from citeforge.ir_convert.alce import load_alce, open_alce, read_items, task_of
 from citeforge.ir_convert.source import ReadOptions
 from conftest import Inline, refused
 
@@ -110,6 +110,42 @@ def test_blank_questions_are_skipped_and_counted(tmp_path: Path, inline: Inline)
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 2
     assert json.loads((tmp_path / "b" / "stats.json").read_text())["queries"] == 1
+
+
+DEMOS = {
+    name: [{"question": f"Why {name}?", "answer": "So [1].", "docs": [{"title": "", "text": "x"}]}]
+    for name in ("asqa", "qampari", "eli5")
+}
+
+
+def test_a_list_of_several_is_named(tmp_path: Path) -> None:
+    """ALCE's demonstrations: nothing in an item says which data set it is of."""
+    path = write(tmp_path, DEMOS)
+    with refused("missing-option", path=path) as caught:
+        load_alce(path, None, ReadOptions())
+    assert "asqa, qampari, eli5" in str(caught.value) and f"alce:{path}#asqa" in str(caught.value)
+    for task in DEMOS:
+        source = load_alce(f"{path}#{task}", None, ReadOptions())
+        assert source.task == task == source.info().rules["data set"]
+        assert source.queries()["text"].to_pylist() == [f"Why {task}?"]
+    with refused("missing-option", path=path):
+        load_alce(f"{path}#other", None, ReadOptions())
+
+
+@pytest.mark.parametrize("task", list(DEMOS))
+def test_an_answer_alone_is_no_sign_of_eli5(tmp_path: Path, task: str) -> None:
+    path = write(tmp_path, DEMOS[task])
+    with refused("missing-field", path=path) as caught:
+        load_alce(path, None, ReadOptions())
+    assert f"alce:{path}#eli5" in str(caught.value)
+    assert load_alce(f"{path}#{task}", None, ReadOptions()).task == task
+
+
+def test_the_prompt_files_of_alce_are_refused_by_name(tmp_path: Path) -> None:
+    path = write(tmp_path, {"instruction": "Write.", "demo_sep": "\n", "demos": DEMOS["asqa"]})
+    with refused("missing-option", path=path) as caught:
+        load_alce(path, None, ReadOptions())
+    assert f"alce:{path}#demos" in str(caught.value)
 
 
 def test_not_json(tmp_path: Path) -> None:

@@ -87,7 +87,6 @@ def replace(name: str, content: bytes) -> Callable[[Path], None]:
 
 
 QRELS = "qrels/test.tsv"
-HEADER = b"query-id\tcorpus-id\tscore\n"
 PASSAGE = b'{"_id":"z","text":"text"}\n'
 
 CORPUS, QUERIES = "corpus.jsonl", "queries.jsonl"
@@ -96,8 +95,12 @@ BAD: list[tuple[str, Callable[[Path], None], str, str, int | None, str | None]] 
     ("malformed JSON", append(CORPUS, b'{"_id":\n'), "bad-json", CORPUS, 13, None),
     ("missing _id", append(CORPUS, b'{"text":"x"}\n'), "missing-field", CORPUS, 13, "_id"),
     ("empty _id", append(CORPUS, b'{"_id":"","text":"x"}\n'), "missing-field", CORPUS, 13, "_id"),
-    ("number as _id", append(QUERIES, b'{"_id":7,"text":"x"}\n'), "wrong-type", QUERIES, 3, "_id"),
-    ("duplicate passage", append(CORPUS, PASSAGE + PASSAGE), "duplicate-id", CORPUS, 14, "_id"),
+    ("no whole _id", append(QUERIES, b'{"_id":7.0,"text":"x"}\n'), "wrong-type", QUERIES, 3, "_id"),
+    (
+        "duplicate passage",
+        append(CORPUS, PASSAGE + PASSAGE.replace(b'text"}', b'word"}')),
+        *("duplicate-id", CORPUS, 14, "_id"),
+    ),
     (
         "duplicate query",
         append(QUERIES, b'{"_id":"q1","text":"x"}\n'),
@@ -124,8 +127,6 @@ BAD: list[tuple[str, Callable[[Path], None], str, str, int | None, str | None]] 
         replace(QUERIES, b'{"_id":"q1","text":"x","metadata":"\xe9"}\n'),
         *("bad-encoding", QUERIES, 1, "metadata"),
     ),
-    ("CRLF", append(CORPUS, PASSAGE[:-1] + b"\r\n"), "bad-encoding", CORPUS, 13, None),
-    ("BOM", replace(CORPUS, b"\xef\xbb\xbf" + PASSAGE), "bad-encoding", CORPUS, 1, None),
     (
         "cut gzip",
         replace(CORPUS, gzip.compress(PASSAGE * 99)[:-20]),
@@ -139,8 +140,6 @@ BAD: list[tuple[str, Callable[[Path], None], str, str, int | None, str | None]] 
     ("qrels: no header", replace(QRELS, b"q1\tp1\t1\n"), "wrong-type", QRELS, 1, None),
     ("qrels: columns", append(QRELS, b"q1\tp1\n"), "wrong-type", QRELS, 6, None),
     ("qrels: score", append(QRELS, b"q1\tp7\t0.5\n"), "wrong-type", QRELS, 6, "score"),
-    ("qrels: CRLF", append(QRELS, b"q1\tp7\t1\r\n"), "bad-encoding", QRELS, 6, None),
-    ("qrels: BOM", replace(QRELS, b"\xef\xbb\xbf" + HEADER), "bad-encoding", QRELS, 1, None),
     ("qrels: two scores", append(QRELS, b"q1\tp1\t2\n"), "duplicate-id", QRELS, 6, None),
     ("qrels: not UTF-8", append(QRELS, b"q\xff\tp1\t2\n"), "bad-encoding", QRELS, 6, None),
 ]
@@ -218,7 +217,7 @@ def test_duplicates_far_apart_are_found_with_both_lines(tmp_path: Path) -> None:
     path = folder / "corpus.jsonl"
     with refused("duplicate-id", path=path, line=100_001, field="_id") as caught:
         read_everything(folder)
-    assert "duplicate id 'p17' (first at line 18)" in str(caught.value)
+    assert "duplicate id 'p17' with different content (first at line 18)" in str(caught.value)
 
 
 def test_a_ten_megabyte_line(small_beir: Path) -> None:

@@ -73,7 +73,6 @@ def test_refused_with_file_and_line_unless_asked(beir: Path) -> None:
         (b'{"_id":"p1","text":"x","u":1,"metadata":[1]}\n', "wrong-type", "metadata"),
         (b'{"_id":"p1","text":"x","u":1,"metadata":{"u":2}}\n', "duplicate-key", "u"),
         (b'{"_id":"p1","text":"x","u":1,"u":2}\n', "duplicate-key", None),
-        (b'{"_id":"p1","text":"x","u":1}\r\n', "bad-encoding", None),
         (b'{"_id":"p1","text":7,"u":1}\n', "wrong-type", "text"),
         (b'{"_id":"p1","u":1}\n', "missing-field", "text"),
     ],

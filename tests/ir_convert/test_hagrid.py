@@ -104,7 +104,7 @@ def test_the_same_id_with_another_text_is_an_error(tmp_path: Path) -> None:
             question(1, answers=[{"answer": "a", "informative": 2**70}]),
             *("wrong-value", "answers[0].informative"),
         ),
-        (question(7), "duplicate-id", "_id"),
+        (question(7, query="Other?"), "duplicate-id", "_id"),
     ],
 )
 def test_bad_rows(tmp_path: Path, row: dict[str, Any], code: str, field: str) -> None:

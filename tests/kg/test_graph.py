@@ -199,7 +199,8 @@ def test_forms_of_relations() -> None:
 BAD_GRAPHS = [
     ("x.nt", "<a> <b> .\n", "bad-rdf", 1),
     ("x.ttl", "", "empty-file", None),
-    ("x.rdf", "<a/>", "unsupported", None),
+    ("x.csv", "a,b", "unsupported", None),
+    ("x.rdf", "<a/>", "bad-rdf", None),
     ("x.nt.gz", "not gzip", "bad-rdf", 1),
 ]
 
@@ -211,7 +212,7 @@ def test_bad_graph_files_are_refused(
     path = tmp_path / name
     path.write_text(text)
     with refused(code, path=path, line=line):
-        StoreEngine(path)
+        StoreEngine(path).load()
 
 
 def test_a_graph_without_a_scheme_is_refused() -> None:
@@ -305,7 +306,7 @@ def test_a_damaged_gzip_graph(tmp_path: Path) -> None:
     for data in (whole[:-9], whole[:30], whole[:20] + b"\xff" * 9 + whole[29:]):
         path.write_bytes(data)
         with refused("bad-archive", path=path):
-            StoreEngine(path)
+            StoreEngine(path).load()
 
 
 @pytest.mark.parametrize("field", ["entity_class", "instance_of"])

@@ -19,8 +19,8 @@ from citeforge.plugins.labels.annotation.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
-from citeforge.publish.export import export, exports, write_export
-from citeforge.publish.hidden import join_package, split_package
+from citeforge.publishing.export import export, exports, write_export
+from citeforge.publishing.hidden import join_package, split_package
 from citeforge.schemas.benchmarks.manifest import SECRET
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.run import run_system

@@ -118,9 +118,9 @@ def test_compare_and_report(package: Path, tmp_path: Path) -> None:
     with refused("unknown-name"):
         cf.compare(bad, good, across=["context"])
     assert (difference.first, difference.second, difference.difference) == ("bad", "good", 50.0)
-    text = cf.report([good, bad], tmp_path / "r.html")
+    text = cf.report([good, bad], tmp_path / "r.html").text
     assert (tmp_path / "r.html").read_text() == text and "<html" in text
-    assert "| CiteP" in cf.report([good, bad])
+    assert "| CiteP" in cf.report([good, bad]).text
     with refused("bad-option", cf.UsageError):
         cf.report([good], tmp_path / "r.doc")
     with refused("too-few", cf.UsageError):

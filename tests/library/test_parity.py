@@ -10,6 +10,7 @@ import pytest
 from pydantic import BaseModel
 
 import citeforge as cf
+from citeforge.cli.gating import gate
 from citeforge.cli.options import field_options
 from citeforge.cli.scoring import compare, report, score
 from citeforge.evaluator.statistics.compare import compare_many
@@ -22,6 +23,7 @@ RECORDS: tuple[type[BaseModel], ...] = (cf.ScoreOptions, cf.AuditOptions, cf.Run
 CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
     (compare, cf.compare, set()),
     (report, cf.report, set()),
+    (gate, cf.gate, set()),
     # What is printed, and the exit code after failures of the judge.
     (score, cf.score_files, {"verbose", "allow_judge_failures"}),
     (audit, cf.audit, {"folder"}),  # its one argument: `benchmark` in Python
@@ -62,7 +64,8 @@ def test_comparisons_are_those_of_the_command(inline: Inline, package: Any, tmp_
     assert [d.measure for d in made] == ["CiteP", "CiteR"]
     again = cf.compare(*files, measures="CiteP,CiteR", against="random")
     assert [*map(repr, again)] == [*map(repr, made)]  # NaN does not equal itself
-    assert cf.report(files, measures="CiteR") == cf.report(files, measures=["CiteR"])
+    texts = [cf.report(files, measures=given).text for given in ("CiteR", ["CiteR"])]
+    assert texts[0] == texts[1]
     with refused("bad-option", cf.UsageError):
         cf.compare(*files, out=tmp_path / "p.svg")
 
@@ -80,11 +83,13 @@ def test_what_may_differ_is_named(tmp_path: Any) -> None:
     assert result.difference == pytest.approx(100 / 3)
     (compared,) = compare_many([few, many], across=["contexts"]).differences
     assert repr(result) == repr(compared)
-    table = cf.report(pair, measures=["CiteP"], best="bold", per_context=True, across=["contexts"])
+    table = cf.report(
+        pair, measures=["CiteP"], best="bold", per_context=True, across=["contexts"]
+    ).text
     assert table.startswith("| system | CiteP (mix) | CiteP (many) |")
     for kind in ("md", "latex"):
-        assert "not comparable" in cf.report(pair, kind=kind)
-        assert "not comparable" not in cf.report(pair, kind=kind, across=["contexts"])
+        assert "not comparable" in cf.report(pair, kind=kind).text
+        assert "not comparable" not in cf.report(pair, kind=kind, across=["contexts"]).text
 
 
 def test_reports_are_those_of_the_command(inline: Inline, tmp_path: Any) -> None:
@@ -102,15 +107,16 @@ def test_reports_are_those_of_the_command(inline: Inline, tmp_path: Any) -> None
     }  # fmt: skip
     for ending in ("md", "tex", "csv"):
         assert inline("report", *paths, *args, "--out", f"c.{ending}").returncode == 0
-        assert cf.report(paths, **given) if ending == "md" else True
-        text = cf.report(paths, tmp_path / f"p.{ending}", **given)
+        text = cf.report(paths, tmp_path / f"p.{ending}", **given).text
         assert text == (tmp_path / f"c.{ending}").read_text()
     for args in (("--plot", "differences", "--measure", "CiteR"), ("--measure", "CiteP")):
         given = dict(zip((a[2:] for a in args[::2]), args[1::2], strict=True))
         assert inline("report", *paths, *args, "--out", "c.svg").returncode == 0
-        assert cf.report(paths, tmp_path / "p.svg", **given) == (tmp_path / "c.svg").read_text()
+        assert (
+            cf.report(paths, tmp_path / "p.svg", **given).text == (tmp_path / "c.svg").read_text()
+        )
     assert inline("report", *paths, "--title", "T", "--one-file", "--out", "c.html").returncode == 0
-    page = cf.report(paths, tmp_path / "p.html", title="T", one_file=True)
+    page = cf.report(paths, tmp_path / "p.html", title="T", one_file=True).text
     assert page == (tmp_path / "c.html").read_text()
 
 
@@ -119,8 +125,8 @@ def test_a_report_tells_of_the_audit(inline: Inline, package: Any, tmp_path: Any
     copy = shutil.copytree(package, tmp_path / "p")  # an audit writes into its package
     scores = cf.score(write_jsonl(tmp_path / "s.jsonl", rows), copy, ["CiteP"])
     assert inline("audit", copy).returncode == 0
-    text = cf.report([scores], benchmark=copy)
-    assert text == cf.report([scores], benchmark=cf.load(copy))
+    text = cf.report([scores], benchmark=copy).text
+    assert text == cf.report([scores], benchmark=cf.load(copy)).text
     assert "negatives is relevant was not estimated" in text
 
 

@@ -20,7 +20,7 @@ from citeforge.builders.twins.build import build_twins
 from citeforge.engines.llm.records import LlmReply, Request, Result, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.publish.export import export
+from citeforge.publishing.export import export
 from citeforge.schemas.benchmarks.authorship import design_of
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.mixture import Mixture

@@ -24,7 +24,7 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.tools import Tools
-from citeforge.publish.export import export
+from citeforge.publishing.export import export
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program, load_module

@@ -1,7 +1,6 @@
 """``citeforge export FORMAT …``: one command an export, its options generated from its record; and
 prompts and the card of a package."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import click
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
-from citeforge.publish.export import Export, find_export, origins, write_export
+from citeforge.publishing.export import Export, find_export, origins, write_export
 from citeforge.schemas.errors import UnknownValueError
 
 
@@ -25,21 +24,9 @@ def card(folder: Path, scores: tuple[Path, ...], version: str | None) -> None:
     there what only you know. eval.yaml makes a published benchmark a leaderboard of the Hub.
     """
     from citeforge.builders.packaging.licences import conflicts
-    from citeforge.evaluator.statistics.compare import load_scores
-    from citeforge.package.manifest import load_manifest
-    from citeforge.publish.card import write_card
-    from citeforge.schemas.errors import InputError, UsageError
+    from citeforge.library.publishing import card as write_card
 
-    if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
-        raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
-    files = [load_scores(p) for p in scores]
-    expected = load_manifest(folder).benchmark_hash
-    for path, file in zip(scores, files, strict=True):
-        if file.benchmark_hash != expected:
-            raise InputError(
-                "is of another build of the benchmark", path=path, code="wrong-benchmark"
-            )
-    manifest = write_card(folder, files, version)
+    manifest = write_card(folder, scores, version)
     click.echo(f"{folder / 'README.md'} and {folder / 'croissant.json'} written")
     for problem in conflicts(manifest):
         click.echo(f"licence: {problem}", err=True)

@@ -36,6 +36,7 @@ COMMANDS = {
         ),
     },
     "Trust": {
+        "gate": ("gating.gate", "Decide whether a new system may replace the baseline."),
         "verify": ("lookup.verify", "Check a package: hashes, schemas, ids, contexts."),
     },
     "Publish": {
@@ -165,7 +166,8 @@ def cli(log_json: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures."""
+    """Entry point. Exit codes: 0 fine, 1 input at fault, 2 wrong usage, 3 counted failures,
+    4 not enough evidence."""
     set_locale()
     try:
         with extras_named():

@@ -1,11 +1,14 @@
 """``citeforge publish DIR``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
 from citeforge.cli.command import command_of_plugin, commands_of_plugins, path_argument
+
+if TYPE_CHECKING:
+    from citeforge.publishing.hub_changes import PublishPlan
 
 PACKAGE = "DIR"
 """Stands for the folder of a package, as the command that publishes it is called."""
@@ -79,60 +82,42 @@ def publish_package(
     and compares every hash. After a lost connection or a kill, run the same command again. Token
     and endpoint: HF_TOKEN, HF_ENDPOINT.
     """
-    import tempfile
+    from citeforge.library.publishing import publish
+    from citeforge.publishing.hub_changes import PublishPlan
 
-    from citeforge.publish.hidden import split_package, withheld_words
-    from citeforge.publish.hub import Publisher, check_sound
-    from citeforge.schemas.errors import UsageError
-
-    if len([p for p in repo_id.split("/") if p]) != 2:
-        raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME", code="bad-option")
-    if metadata and not hide_gold:
-        raise UsageError("--metadata requires --hide-gold", code="option-without-effect")
-    publisher = Publisher()
-    if dry_run or hide_gold:
-        check_sound(folder)
-    if not hide_gold:
-        _one(publisher, folder, repo_id, private, revision, dry_run)
+    done = publish(
+        folder, repo_id, private=private, revision=revision, hide_gold=hide_gold,
+        metadata=metadata, dry_run=dry_run,
+    )  # fmt: skip
+    for line in done.notes:
+        click.echo(f"note: {line}", err=True)
+    if isinstance(done.package, PublishPlan):
+        _show_plan(repo_id, done.package)
+    else:
+        name = f"{done.package.repo_id}@{done.package.tag}"
+        click.echo(f"{name}: {done.package.n_files} files, commit {done.package.commit[:12]}")
+        click.echo(f"read back and compared; score with --benchmark hub:{name}")
+    if (gold := done.gold) is None:
         return
-    with tempfile.TemporaryDirectory() as work:
-        public, gold = Path(work) / "public", Path(work) / "gold"
-        split_package(folder, public, gold, metadata)
-        for line in withheld_words(folder):
-            click.echo(f"note: {line}", err=True)
-        _one(publisher, public, repo_id, private, revision, dry_run)
-        _gold(publisher, gold, f"{repo_id}-gold", revision, dry_run)
-
-
-def _one(
-    publisher: Any, folder: Path, repo_id: str, private: bool, revision: str, dry_run: bool
-) -> None:
-    if dry_run:
-        plan = publisher.dry_run(folder, repo_id, revision)
-        words = {
-            True: "exists",
-            False: "would be created",
-            None: "could not be looked at, since the Hub does not answer; were it empty:",
-        }
-        click.echo(f"{repo_id} {words[plan.exists]}")
-        for change in plan.changes:
-            click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
-        moving = plan.moving()
-        size = sum(c.size for c in moving if c.state != "removed")
-        click.echo(f"{len(moving)} of {len(plan.changes)} files would change, {size:,} B to send")
+    if gold.commit is None:
+        click.echo(f"{gold.repo_id} (private): {len(gold.sizes)} files")
+        for path, size in gold.sizes.items():
+            click.echo(f"{size:>21,} B  {path}")
         return
-    done = publisher.publish(folder, repo_id, private=private, branch=revision)
-    click.echo(f"{done.repo_id}@{done.tag}: {done.n_files} files, commit {done.commit[:12]}")
-    click.echo(f"read back and compared; score with --benchmark hub:{done.repo_id}@{done.tag}")
+    click.echo(
+        f"{gold.repo_id} (private): commit {gold.commit[:12]}; score with --gold hub:{gold.repo_id}"
+    )
 
 
-def _gold(publisher: Any, folder: Path, repo_id: str, revision: str, dry_run: bool) -> None:
-    """The gold half is no package of its own: its files go up as they are."""
-    if dry_run:
-        names = sorted(p for p in folder.rglob("*") if p.is_file())
-        click.echo(f"{repo_id} (private): {len(names)} files")
-        for path in names:
-            click.echo(f"{path.stat().st_size:>21,} B  {path.relative_to(folder).as_posix()}")
-        return
-    commit = publisher.publish_folder(folder, repo_id, revision)
-    click.echo(f"{repo_id} (private): commit {commit[:12]}; score with --gold hub:{repo_id}")
+def _show_plan(repo_id: str, plan: "PublishPlan") -> None:
+    words = {
+        True: "exists",
+        False: "would be created",
+        None: "could not be looked at, since the Hub does not answer; were it empty:",
+    }
+    click.echo(f"{repo_id} {words[plan.exists]}")
+    for change in plan.changes:
+        click.echo(f"{change.state:<8} {change.size:>12,} B  {change.path}")
+    moving = plan.moving()
+    size = sum(c.size for c in moving if c.state != "removed")
+    click.echo(f"{len(moving)} of {len(plan.changes)} files would change, {size:,} B to send")

@@ -52,14 +52,10 @@ def check(submission: Path, benchmark: Path, context: str | None, file_format: s
     answers that are empty or were cut).
     """
     from citeforge.engines.io.textfiles import count_text
-    from citeforge.evaluator.submissions.check import check as find
-    from citeforge.library.benchmarks import load
-    from citeforge.schemas.errors import InputError, UnknownValueError
+    from citeforge.library.checks import check as find
+    from citeforge.schemas.errors import InputError
 
-    loaded = load(benchmark)
-    if context is not None and context not in loaded.manifest.contexts:
-        raise UnknownValueError("context", context, loaded.manifest.contexts)
-    result = find(submission, loaded, context, file_format)
+    result = find(submission, benchmark, context, file_format)
     for kind, findings in (("error", result.errors), ("warning", result.warnings)):
         for found in findings[:_MOST_PRINTED]:
             place = f"{submission}" if found.line is None else f"{submission}:{found.line}"

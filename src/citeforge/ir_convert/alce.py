@@ -14,13 +14,22 @@ from citeforge.engines.io.jsonlines import read_all
 from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.ir_convert.source import FileSource, Place, ReadOptions, empty_text, merged_passages
+from citeforge.ir_convert.source import (
+    FileSource,
+    Place,
+    PlacedPassage,
+    ReadOptions,
+    empty_text,
+    placed_passages,
+)
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
 
 Task = Literal["asqa", "qampari", "eli5"]
+_GOLD: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
+"""Data set to the field of its items that no other one has."""
 
 
 class AlceDocument(msgspec.Struct, gc=False):
@@ -82,25 +91,20 @@ def passage_id(doc: AlceDocument) -> str:
     return hashlib.sha256(f"{doc.title}\n{doc.text}".encode()).hexdigest()[:16]
 
 
-def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
-    """Read a list of items, or an object with such a list under ``data``.
+def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[AlceItem]:
+    """Read a list of items, or an object with such a list under ``data`` or another name.
 
     Args:
         path: JSON file.
         allow_blank: questions may have no text.
+        name: of the list, where the object has several, as ALCE's demonstrations have.
 
     Raises:
-        InputError: not JSON, another layout, or an item with a wrong field.
+        InputError: not JSON, another layout, several lists and none named, or an item with a wrong
+            field.
     """
     raw = parse_json(read_all(path), path)
-    rows = raw.get("data") if isinstance(raw, dict) else raw
-    if not isinstance(rows, list):
-        raise InputError(
-            "is not an ALCE file",
-            path=path,
-            allowed="a list of items, or an object with data: []",
-            code="wrong-type",
-        )
+    rows = raw if isinstance(raw, list) else _list_in(raw, path, name)
     items: list[AlceItem] = []
     numbers: dict[str, int] = {}
     for number, row in enumerate(rows, 1):
@@ -126,29 +130,61 @@ def read_items(path: Path, allow_blank: bool = False) -> list[AlceItem]:
     return items
 
 
-def task_of(items: list[AlceItem], path: Path) -> Task:
-    """Which of the three data sets a file is, by the gold its items carry.
+def _list_in(content: Any, path: Path, name: str) -> list[Any]:
+    """The list of items in an object.
 
     Raises:
-        InputError: no item carries any.
+        InputError: it has none, or several of which none is named.
     """
-    tasks: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
+    fields: dict[str, Any] = content if isinstance(content, dict) else {}
+    lists = {k: v for k, v in fields.items() if isinstance(v, list) and v and all(map(_is_item, v))}
+    if "data" in lists or name in lists:
+        return lists[name] if name in lists else lists["data"]
+    if lists:
+        raise InputError(
+            f"contains the lists {', '.join(lists)}, and none is called data",
+            path=path,
+            allowed=f"name one of them: alce:{path}#{next(iter(lists))}",
+            code="missing-option",
+        )
+    raise InputError(
+        "is not an ALCE file",
+        path=path,
+        allowed="a list of items, or an object with data: []",
+        code="wrong-type",
+    )
+
+
+def _is_item(row: Any) -> bool:
+    return isinstance(row, dict) and "question" in row
+
+
+def task_of(items: list[AlceItem], path: Path) -> Task:
+    """Find out which of the three data sets a file is, by the gold of its items.
+
+    Raises:
+        InputError: no item has gold that one data set alone has; an answer may be of any.
+    """
     for item in items:
-        for task, field in tasks.items():
+        for task, field in _GOLD.items():
             if getattr(item, field) is not None:
                 return task
-    if any(item.answer is not None for item in items):
-        return "eli5"
+    has_answers = any(item.answer is not None for item in items)
     raise InputError(
-        "has no gold answers",
+        "has answers, which items and demonstrations of each data set may have"
+        if has_answers
+        else "has no gold answers",
         path=path,
-        allowed="items with qa_pairs (ASQA), answers (QAMPARI), claims or answer (ELI5)",
+        allowed="items with qa_pairs (ASQA), answers (QAMPARI) or claims (ELI5)"
+        + (f"; or say which data set: alce:{path}#eli5" if has_answers else ""),
         code="missing-field",
     )
 
 
 def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
     """Open ``alce:PATH``, a JSON file of ASQA or QAMPARI items; with a judge of ELI5 items, too.
+
+    ``alce:PATH#NAME`` names a list in the file, the data set, or both (``demos.json#asqa``).
 
     Raises:
         InputError: not such a file, or ELI5 without the judge that its relevance needs.
@@ -171,10 +207,12 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
     Raises:
         InputError: not such a file.
     """
-    path = Path(argument)
-    items = read_items(path, allow_blank=options.skip_empty)
+    where, _, name = (argument, "", "") if Path(argument).exists() else argument.partition("#")
+    path = Path(where)
+    items = read_items(path, options.skip_empty, name)
+    task = next((task for task in _GOLD if task == name), None) or task_of(items, path)
     info = SourceInfo(spec=f"alce:{argument}", kind="alce", split=split or "eval")
-    return AlceSource(path, items, task_of(items, path), info, options)
+    return AlceSource(path, items, task, info, options)
 
 
 class AlceSource(FileSource):
@@ -206,12 +244,12 @@ class AlceSource(FileSource):
         )
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        rows = (
-            (Place(self.path, number), passage_id(doc), doc.title, doc.text, None)
-            for number, item in enumerate(self._all, 1)
-            for doc in item.docs
-        )
-        return merged_passages(rows, self.source.counts, self.options.skip_empty)
+        return placed_passages(self._documents, self.source.counts, self.options.skip_empty)
+
+    def _documents(self) -> Iterator[PlacedPassage]:
+        for number, item in enumerate(self._all, 1):
+            for doc in item.docs:
+                yield Place(self.path, number), passage_id(doc), doc.title, doc.text, None
 
     def queries(self) -> pa.Table:
         rows = [(item.query_id, item.question, None) for item in self.items]

@@ -28,9 +28,9 @@ _HEADER = ["query-id", "corpus-id", "score"]
 
 
 class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A line of ``corpus.jsonl``."""
+    """A line of ``corpus.jsonl``; an id that is a number becomes its digits."""
 
-    id: str = msgspec.field(name="_id")
+    id: str | int = msgspec.field(name="_id")
     text: str = msgspec.field()
     title: str | None = ""
     metadata: msgspec.Raw = _NO_JSON
@@ -39,31 +39,57 @@ class BeirPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """A line of ``queries.jsonl``."""
 
-    id: str = msgspec.field(name="_id")
+    id: str | int = msgspec.field(name="_id")
     text: str = msgspec.field()
     metadata: msgspec.Raw = _NO_JSON
 
 
 def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSource":
-    """Open ``beir:PATH``, a folder or a zip file of one.
+    """Open ``beir:PATH[#NAME]``, a folder or a zip file; NAME is one of several data sets in it.
 
     Raises:
-        InputError: nothing there, or the zip is unsafe.
-        UnknownValueError: the folder has no such split.
+        InputError: nothing there, the zip is unsafe, or there are several data sets.
+        UnknownValueError: no such data set, or the data set has no such split.
     """
-    path = Path(argument)
-    if path.is_file() and path.suffix == ".zip":
+    path, _, name = (argument, "", "") if Path(argument).exists() else argument.partition("#")
+    folder = Path(path)
+    if folder.is_file() and folder.suffix == ".zip":
         # A build may read two archives: each has a folder of its own.
-        folder = options.workdir / f"unpacked-{digest(str(path.resolve()))[:12]}"
-        return BeirSource(unpack_zip(path, folder), argument, split, options)
-    if not path.is_dir():
+        unpacked = options.workdir / f"unpacked-{digest(str(folder.resolve()))[:12]}"
+        folder = unpack_zip(folder, unpacked)
+    if not folder.is_dir():
         raise InputError(
             "is not a folder",
             path=path,
             allowed="a BEIR folder with corpus.jsonl, or a .zip of it",
             code="not-a-folder",
         )
-    return BeirSource(path, argument, split, options)
+    return BeirSource(_data_set(folder, path, name), argument, split, options)
+
+
+def _data_set(folder: Path, path: str, name: str) -> Path:
+    """The folder of a data set: the folder itself, or one below it.
+
+    Raises:
+        InputError: it has several, and none is named.
+        UnknownValueError: it has none of that name.
+    """
+    if not name and any((folder / f"corpus.jsonl{gz}").is_file() for gz in ("", ".gz")):
+        return folder
+    corpora = sorted({*folder.rglob("corpus.jsonl"), *folder.rglob("corpus.jsonl.gz")})
+    found = {corpus.parent.relative_to(folder).as_posix(): corpus.parent for corpus in corpora}
+    if name:
+        if name not in found:
+            raise UnknownValueError(f"data set of {path}", name, found)
+        return found[name]
+    if len(found) > 1:
+        raise InputError(
+            f"contains {len(found)} data sets: {', '.join(found)}",
+            path=path,
+            allowed=f"name one of them: beir:{path}#{min(found)}",
+            code="missing-option",
+        )
+    return next(iter(found.values()), folder)
 
 
 class BeirSource(JudgedSource):
@@ -86,18 +112,23 @@ class BeirSource(JudgedSource):
     def queries(self) -> pa.Table:
         self.topics = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
-        lines: dict[str, int] = {}
+        rows: dict[str, tuple[int, str]] = {}
+        n_repeats = 0
         for line, row in read_known_fields(
             path, BeirQuery, self.options.extra_fields, self.source.counts, "queries"
         ):
-            check_id(row.id, path, line)
-            if row.id in lines:
-                raise duplicate_id(row.id, Place(path, lines[row.id]), Place(path, line))
-            lines[row.id] = line
-            if row.id in judged:
-                self.texts[row.id] = line, row.text
+            name = str(row.id)
+            check_id(name, path, line)
+            first, text = rows.setdefault(name, (line, row.text))
+            if text != row.text:
+                raise duplicate_id(name, Place(path, first), Place(path, line))
+            n_repeats += first != line
+            if name in judged and first == line:
+                self.texts[name] = line, row.text
                 if metadata := metadata_text(row.metadata, path, line):
-                    self.metadata[row.id] = metadata
+                    self.metadata[name] = metadata
+        if n_repeats:
+            self.source.counts["repeated queries, merged"] = n_repeats
         return super().queries()
 
 
@@ -157,7 +188,7 @@ def read_corpus(
     """
     for line, row in read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages"):
         metadata = metadata_text(row.metadata, path, line)
-        yield Place(path, line), row.id, row.title or "", row.text, metadata
+        yield Place(path, line), str(row.id), row.title or "", row.text, metadata
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
@@ -172,7 +203,7 @@ def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:
     """
     judged = Judgements(str(path), skip_contradictions=skip_contradictions)
     for number, raw in raw_lines(path):
-        if not raw.strip() and raw != b"\r":
+        if not raw.strip():
             continue
         fields = decode_text(path, number, raw).split("\t")
         if len(fields) != 3 or not all(fields):

@@ -13,11 +13,12 @@ from citeforge.engines.io.tables import table_of
 from citeforge.ir_convert.source import (
     FileSource,
     Place,
+    PlacedPassage,
     ReadOptions,
     check_id,
     duplicate_id,
     empty_text,
-    merged_passages,
+    placed_passages,
 )
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.benchmarks.tables import GOLD, MAPPING, QUERIES
@@ -38,8 +39,13 @@ class Quote(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     answers cite the position in the list."""
 
     idx: int
-    docid: str
+    docid: str | int
     text: str
+
+    @property
+    def passage_id(self) -> str:
+        """The id as text."""
+        return str(self.docid)
 
 
 class HagridSentence(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -119,16 +125,22 @@ class HagridSource(FileSource):
     def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
         """Id to line and question, blank ones among them where they are allowed."""
         rows: dict[str, tuple[int, HagridQuestion]] = {}
+        n_repeats = 0
         for line, row in read_known_fields(
             self.path, HagridQuestion, self.options.extra_fields, self.source.counts, "questions"
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
-            if name in rows:
-                raise duplicate_id(name, Place(self.path, rows[name][0]), Place(self.path, line))
+            first, other = rows.setdefault(name, (line, row))
+            if other != row:
+                raise duplicate_id(name, Place(self.path, first), Place(self.path, line))
+            if first != line:
+                n_repeats += 1
+                continue
             if not row.query.strip() and not self.options.skip_empty:
                 raise empty_text(self.path, line)
-            rows[name] = line, row
+        if n_repeats:
+            self.source.counts["repeated queries, merged"] = n_repeats
         if blank := sum(not row.query.strip() for _, row in rows.values()):
             self.source.counts["queries without text, skipped"] = blank
         return rows
@@ -138,12 +150,12 @@ class HagridSource(FileSource):
         return [(line, name, row) for name, (line, row) in self._rows.items() if row.query.strip()]
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        rows = (
-            (Place(self.path, line), quote.docid, "", quote.text, None)
-            for line, row in self._rows.values()
-            for quote in row.quotes
-        )
-        return merged_passages(rows, self.source.counts, self.options.skip_empty)
+        return placed_passages(self._quotes, self.source.counts, self.options.skip_empty)
+
+    def _quotes(self) -> Iterator[PlacedPassage]:
+        for line, row in self._rows.values():
+            for quote in row.quotes:
+                yield Place(self.path, line), quote.passage_id, "", quote.text, None
 
     def queries(self) -> pa.Table:
         rows = [
@@ -154,7 +166,7 @@ class HagridSource(FileSource):
 
     def relevant(self) -> pa.Table:
         pairs = dict.fromkeys(
-            (name, quote.docid)
+            (name, quote.passage_id)
             for _, name, row in self._questions()
             for quote in row.quotes
             if quote.text.strip()
@@ -166,7 +178,7 @@ class HagridSource(FileSource):
         unresolved = 0
         rows: list[dict[str, Any]] = []
         for _, name, row in self._questions():
-            ids = [quote.docid for quote in row.quotes]
+            ids = [quote.passage_id for quote in row.quotes]
             for position, answer in enumerate(row.answers):
                 citations, missed = resolve(answer.answer, ids)
                 unresolved += missed

@@ -2,6 +2,7 @@
 layouts, and passages alone. Errors say what to do offline."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,6 +35,15 @@ from citeforge.schemas.errors import InputError, UnknownValueError
 _BATCH = 4096
 _IDS = ("_id", "id", "docid", "doc_id", "pid")
 _TEXTS = ("text", "contents", "passage")
+_OF_LANGUAGE = re.compile(r"(?P<lang>.+)[-_]corpus|corpus[-_](?P<other>.+)")
+_MOST_CONFIGS = 30
+"""Names of configs in an error."""
+
+
+def _last(mark: str, text: str) -> tuple[str, str, str]:
+    """Text before and after the last mark; all of it before where there is none."""
+    before, found, after = text.rpartition(mark)
+    return (before, found, after) if found else (text, "", "")
 
 
 def split_revision(argument: str) -> tuple[str, str | None]:
@@ -69,20 +79,30 @@ class Repository:
         name: ``ORG/NAME``, or the folder.
         revision: of the Hub; None for the newest.
         content: sha256 of a local folder's files; None on the Hub, where a commit says it.
+        language: names its configs (``hi-corpus``, ``corpus-hi``); None for plain names.
     """
 
     name: str
     revision: str | None = None
     content: str | None = None
+    language: str | None = None
 
     @classmethod
-    def of(cls, name: str, revision: str | None = None) -> "Repository":
-        """Look whether it is a folder, and read what it holds."""
-        folder = Path(name)
-        return cls(name, revision, digest_folder(folder) if folder.is_dir() else None)
+    def of(cls, argument: str, ending: str = "") -> "Repository":
+        """Parse ``NAME[@revision][#LANGUAGE]``, and hash a local folder.
+
+        Args:
+            argument: names the repository or the folder.
+            ending: put behind the name.
+        """
+        rest, _, language = (argument, "", "") if Path(argument).exists() else _last("#", argument)
+        name, revision = split_revision(rest)
+        folder = Path(f"{name}{ending}")
+        content = digest_folder(folder) if folder.is_dir() else None
+        return cls(f"{name}{ending}", revision, content, language or None)
 
     def config(self, name: str) -> Any:
-        """Load one config as a ``DatasetDict``.
+        """Load one config as a ``DatasetDict``: that of the language, where there is one.
 
         Returns:
             The splits, or None when the data set has no such config.
@@ -90,6 +110,34 @@ class Repository:
         Raises:
             InputError: the repository cannot be read.
         """
+        if self.language is None:
+            return self._load(name)
+        pair = (self.language, name)
+        names = [mark.join(both) for mark in "-_" for both in (pair, pair[::-1])]
+        names += [self.language] if name == "default" else []
+        return next(filter(None, map(self._load, names)), None)
+
+    def missing(self, *configs: str) -> InputError:
+        """Error for a data set that has none of some configs; lists those that it has."""
+        import datasets
+
+        try:
+            names = sorted(datasets.get_dataset_config_names(self.name, revision=self.revision))
+        except Exception:  # what `datasets` says of repositories has no common type
+            names = []
+        found = {m["lang"] or m["other"] for n in names if (m := _OF_LANGUAGE.fullmatch(n))}
+        languages = sorted(found - set(filter(None, (self.language,))))
+        listed = ", ".join(names[:_MOST_CONFIGS]) + (", …" if len(names) > _MOST_CONFIGS else "")
+        suffix = "" if self.language is None else f" of the language {self.language!r}"
+        allowed = f"its configs: {listed or 'none'}"
+        if languages:
+            allowed += f"; name a language: {self.name}#{languages[0]}"
+        return InputError(
+            "is missing" if suffix == "" else f"is missing{suffix}", path=self.name,
+            field=f"config {' or '.join(configs)}", allowed=allowed, code="missing-field"
+        )  # fmt: skip
+
+    def _load(self, name: str) -> Any:
         import datasets
         import yaml
 
@@ -158,7 +206,8 @@ def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "Hu
 
 
 def open_mteb(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
-    """Open ``mteb:REPO[@revision]`` or a folder; judgements in ``default`` or ``qrels``."""
+    """Open ``mteb:REPO[@revision][#LANGUAGE]`` or a folder; judgements in ``default`` or ``qrels``,
+    of one language in ``hi-qrels`` or ``qrels-hi``."""
     return _open_judged("mteb", argument, split, options, "", ("default", "qrels"))
 
 
@@ -174,10 +223,12 @@ def _open_judged(
     whose name has an ending more."""
     if options.passages_only:
         return open_corpus_hub(argument, split, options, kind)
-    repo = Repository.of(*split_revision(argument))
-    judged = Repository.of(f"{repo.name}{ending}") if ending else repo
+    repo = Repository.of(argument)
+    judged = replace(Repository.of(argument, ending), revision=None) if ending else repo
     split = split or "test"
-    splits: Any = next(filter(None, map(judged.config, configs)), {})
+    splits: Any = next(filter(None, map(judged.config, configs)), None)
+    if splits is None:
+        raise judged.missing(*configs)
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
@@ -189,7 +240,7 @@ def open_corpus_hub(
 ) -> "HubSource":
     """Open ``corpus-hub:REPO[@revision]`` or a folder: passages alone, in the config ``corpus`` or
     in its only one."""
-    repo = Repository.of(*split_revision(argument))
+    repo = Repository.of(argument)
     options = replace(options, passages_only=True)
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
@@ -201,7 +252,7 @@ def open_rage(argument: str, split: str | None, options: ReadOptions) -> "HubSou
 
 def open_rage_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``rage-hub:REPO[@revision]``, a package in RAGE's layout on the Hub."""
-    return _open_rage("rage-hub", argument, Repository.of(*split_revision(argument)), options)
+    return _open_rage("rage-hub", argument, Repository.of(argument), options)
 
 
 def _open_rage(kind: str, argument: str, repo: Repository, options: ReadOptions) -> "HubSource":
@@ -245,9 +296,7 @@ class HubSource(Source):
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")
         if not splits:
-            raise InputError(
-                "is missing", path=self.repo.name, field=f"config {config}", code="missing-field"
-            )
+            raise self.repo.missing(config)
         return splits.get(config) or next(iter(splits.values()))
 
     def info(self) -> SourceInfo:

@@ -1,6 +1,6 @@
 """What every source offers to the builders, and what sources of judged pairs have in common.
 
-Passages of a source: none without an id or a text, no id twice, repeated ones merged.
+Passages of a source: each has an id and a text, and no id comes twice.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.io.duplicates import DuplicateFinder, first_duplicate
+from citeforge.engines.io.duplicates import DuplicateFinder
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.tables import batch_of, table_of
 from citeforge.schemas.benchmarks.sources import SourceInfo
@@ -60,20 +62,20 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
 
 
 def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> InputError:
-    """Error for an id that comes twice."""
+    """Error for an id that comes twice, with different content."""
     other = f" of {first.path}" if first.path != second.path else ""
     return InputError(
-        f"duplicate id {name!r} (first at line {first.line}{other})",
+        f"duplicate id {name!r} with different content (first at line {first.line}{other})",
         path=second.path,
         line=second.line,
         field=field,
-        allowed="every id once",
+        allowed="one text for each id; equal rows are joined",
         code="duplicate-id",
     )
 
 
 def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
-    """Error for a passage or query without text."""
+    """Error for a passage without text and title, or a query without text."""
     return InputError(
         "is empty",
         path=path,
@@ -99,90 +101,123 @@ def checked_passages(
     id_field: str = "_id",
     what: str = "passages",
 ) -> Iterator[pa.RecordBatch]:
-    """The passages of a corpus, streamed.
+    """Stream the passages of a corpus: distinct ids, each with a text.
+
+    The text of a passage that has a title alone is its title. Rows with one id and equal normalised
+    texts are joined: the first one stays. Memory grows by eight bytes per id, and with the ids that
+    repeat; the corpus is read again only where one does.
 
     Args:
-        read: batches of schema CORPUS, from the start at every call.
-        place_of: where a passage stands, by its number from 0; asked for what is wrong alone.
-        counts: takes in how many were skipped.
-        skip_empty: whether passages without text are skipped.
+        read: batches of schema CORPUS (or QUERIES), from the start at every call.
+        place_of: finds the place of a row by its number from 0; called for faults only.
+        counts: takes in how many rows were skipped, joined or got their title as text.
+        skip_empty: whether rows with neither text nor title are skipped.
         prefix: of names of fields, in messages.
         id_field: name of the field with the id there.
-        what: what they are, where they are not passages.
+        what: noun for the rows, for counts.
 
     Raises:
-        InputError: an empty id, an id that comes twice, or a passage without text.
+        InputError: an empty id, one id with two texts, or a passage without text and title.
     """
     finder = DuplicateFinder()
-    at = skipped = 0
-    for batch in read():
-        ids: list[str] = batch["_id"].to_pylist()
-        finder.add(ids)
+    repeats: npt.NDArray[np.int64] | None = None
+    done: Counter[str] = Counter()
+    at = 0
+    for original in read():
+        ids: list[str] = original["_id"].to_pylist()
         if "" in ids:
             check_id("", *place_of(at + ids.index("")), prefix + id_field)
-        texts = batch["text"]
-        full = pc.invert(pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0)))
-        n_empty = len(ids) - (pc.sum(full).as_py() or 0)
+        if repeats is None and finder.add(ids):
+            repeats = _repeated_rows(read, place_of, prefix + id_field)
+        batch, n_titles = _titles_as_texts(original)
+        done[f"{what} with a title alone, which is their text"] += n_titles
+        kept = pc.invert(_is_blank(batch["text"]))
+        n_empty = len(ids) - (pc.sum(kept).as_py() or 0)
         if n_empty and not skip_empty:
-            raise empty_text(*place_of(at + full.index(False).as_py()), prefix + "text")
-        skipped += n_empty
+            raise empty_text(*place_of(at + kept.index(False).as_py()), prefix + "text")
+        done[f"{what} without text, skipped"] += n_empty
+        if repeats is not None:
+            is_again = np.isin(np.arange(at, at + len(ids)), repeats) & kept.to_numpy(False)
+            done[f"repeated {what}, merged"] += int(is_again.sum())
+            kept = pc.and_not(kept, pa.array(is_again))
         at += len(ids)
-        yield batch.filter(full) if n_empty else batch
-    if suspects := finder.suspects():
-        again = chain.from_iterable(batch["_id"].to_pylist() for batch in read())
-        if duplicate := first_duplicate(again, suspects):
-            name, first, second = duplicate
-            raise duplicate_id(name, place_of(first), place_of(second), prefix + id_field)
-    if skipped:
-        counts[f"{what} without text, skipped"] = skipped
+        yield batch.filter(kept)
+    counts.update({name: n for name, n in done.items() if n})
 
 
-def merged_passages(
-    rows: Iterator[PlacedPassage], counts: dict[str, int], skip_empty: bool
-) -> Iterator[pa.RecordBatch]:
-    """Passages of a corpus in which one may come several times: with equal normalised texts.
+def _is_blank(texts: pa.Array) -> pa.Array:
+    return pc.or_(pc.utf8_is_space(texts), pc.equal(pc.binary_length(texts), 0))
 
-    Keeps a digest and a line number for each id, not the texts.
 
-    Args:
-        rows: passages.
-        counts: takes in how many were skipped or merged.
-        skip_empty: whether passages without text are skipped.
+def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
+    """Rows whose blank text is their title, where they have one, and the number of these."""
+    if "title" not in batch.schema.names:
+        return batch, 0
+    needed = pc.and_not(_is_blank(batch["text"]), _is_blank(batch["title"]))
+    number = pc.sum(needed).as_py() or 0
+    if number:
+        texts = pc.if_else(needed, batch["title"], batch["text"])
+        at = batch.schema.get_field_index("text")
+        batch = batch.set_column(at, batch.schema.field(at), texts)
+    return batch, number
+
+
+def _repeated_rows(
+    read: Callable[[], Iterator[pa.RecordBatch]], place_of: Callable[[int], Place], field: str
+) -> npt.NDArray[np.int64]:
+    """Numbers of the rows that repeat an earlier one.
 
     Raises:
-        InputError: empty id, empty text, or another text under the same id.
+        InputError: the earlier one has another text.
     """
-    lines: dict[str, tuple[bytes, int]] = {}
-    done: Counter[str] = Counter()
+    finder = DuplicateFinder()
+    for batch in read():
+        finder.add(batch["_id"].to_pylist())
+    suspects = finder.suspects()
+    firsts: dict[str, tuple[int, bytes]] = {}
+    repeats: list[int] = []
+    at = 0
+    for batch in read():
+        names: list[str] = batch["_id"].to_pylist()
+        rows = [row for row, name in enumerate(names) if hash(name) in suspects]
+        texts = normalise_passages(
+            _titles_as_texts(batch.take(pa.array(rows, pa.int64())))[0]["text"]
+        )
+        for row, text in zip(rows, texts.to_pylist(), strict=True):
+            here = at + row, hashlib.sha256(text.encode()).digest()
+            first = firsts.setdefault(names[row], here)
+            if first[1] != here[1]:
+                raise duplicate_id(names[row], place_of(first[0]), place_of(here[0]), field)
+            if first is not here:
+                repeats.append(here[0])
+        at += len(names)
+    return np.array(repeats, np.int64)
 
-    def distinct() -> Iterator[PlacedPassage]:
-        for row in rows:
-            (path, line), name, _, text, _ = row
-            check_id(name, path, line, "docid")
-            if not text.strip():
-                if not skip_empty:
-                    raise empty_text(path, line)
-                done["passages without text, skipped"] += 1
-                continue
-            normal: str = normalise_passages(pa.array([text]))[0].as_py()
-            digest = hashlib.sha256(normal.encode()).digest()
-            if name not in lines:
-                lines[name] = digest, line
-                yield row
-                continue
-            other, first = lines[name]
-            if other != digest:
-                raise InputError(
-                    f"passage {name!r} has another text than in line {first}",
-                    path=path,
-                    line=line,
-                    allowed="one text for each id",
-                    code="duplicate-id",
-                )
-            done["repeated passages, merged"] += 1
 
-    yield from corpus_batches(row[1:] for row in distinct())
-    counts.update(done)
+def placed_passages(
+    rows: Callable[[], Iterator[PlacedPassage]],
+    counts: dict[str, int],
+    skip_empty: bool,
+    id_field: str = "docid",
+) -> Iterator[pa.RecordBatch]:
+    """Stream passages that are known with their places, checked by :func:`checked_passages`.
+
+    Args:
+        rows: passages, from the start at every call.
+        counts: takes in how many were skipped or merged.
+        skip_empty: whether passages with neither text nor title are skipped.
+        id_field: name of the field with the id.
+
+    Raises:
+        InputError: empty id, no text and no title, or another text under the same id.
+    """
+    return checked_passages(
+        lambda: corpus_batches(row[1:] for row in rows()),
+        lambda number: next(islice(rows(), number, None))[0],
+        counts,
+        skip_empty,
+        id_field=id_field,
+    )
 
 
 @dataclass(frozen=True)
@@ -190,7 +225,7 @@ class ReadOptions:
     """Explicit permissions to pass over flawed rows; each use is counted.
 
     Attributes:
-        skip_empty: passages and queries without text.
+        skip_empty: passages without text and title, and queries without text.
         skip_dangling: judgements that name a missing passage or query.
         workdir: folder for unpacked archives; removed by whoever made it.
         skip_contradictions: judgements of a passage that another row judges relevant.
@@ -340,12 +375,8 @@ class JudgedSource(FileSource):
     id_field: str = "docid"
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        return checked_passages(
-            lambda: corpus_batches(row[1:] for row in self.stream()),
-            lambda number: next(islice(self.stream(), number, None))[0],
-            self.source.counts,
-            self.options.skip_empty,
-            id_field=self.id_field,
+        return placed_passages(
+            self.stream, self.source.counts, self.options.skip_empty, self.id_field
         )
 
     def queries(self) -> pa.Table:

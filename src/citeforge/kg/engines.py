@@ -1,12 +1,17 @@
 """Where queries are answered: an embedded store, an endpoint, or what an endpoint once said."""
 
+import codecs
+from collections import Counter
+from collections.abc import Iterator
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from pyoxigraph import Literal, NamedNode, RdfFormat, Store
+from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
 from citeforge.engines.io.files import sha256_file
-from citeforge.engines.io.jsonlines import open_bytes, read_errors
+from citeforge.engines.io.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.engines.registry import Registry, expected
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, Limits, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel, Translated, Translation
@@ -15,6 +20,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.models.choices import GRAPHS as CHOICES
 from citeforge.schemas.models.choices import Choice
 from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.text import printable
 
 
 class SparqlEngine(Protocol):
@@ -29,38 +35,129 @@ class SparqlEngine(Protocol):
         ...
 
 
-_FORMATS = {".nt": RdfFormat.N_TRIPLES, ".ttl": RdfFormat.TURTLE, ".turtle": RdfFormat.TURTLE}
+_FORMATS = {
+    ".nt": RdfFormat.N_TRIPLES,
+    ".ttl": RdfFormat.TURTLE,
+    ".turtle": RdfFormat.TURTLE,
+    ".n3": RdfFormat.N3,
+    ".nq": RdfFormat.N_QUADS,
+    ".trig": RdfFormat.TRIG,
+    ".rdf": RdfFormat.RDF_XML,
+    ".owl": RdfFormat.RDF_XML,
+    ".jsonld": RdfFormat.JSON_LD,
+}
+_PACKED = (".gz", ".bz2", ".xz")
+_WHOLE = (RdfFormat.RDF_XML, RdfFormat.JSON_LD)
+"""Formats in which nothing can be read behind a fault."""
+_NO_BASE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+"""Formats in which every IRI is absolute."""
+BASE = "http://base.invalid/"
+"""Where relative IRIs of a file without a base are."""
+_INTO_ONE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } } ; DROP NAMED"
+"""Moves the statements of named graphs to where queries look."""
+MALFORMED = "malformed statements of the file, left out"
 
 
 class StoreEngine:
-    """pyoxigraph, in memory, loaded from N-Triples or Turtle, plain or .gz."""
+    """pyoxigraph, in memory, loaded from a file of RDF, plain or compressed, when first asked.
 
-    def __init__(self, path: Path) -> None:
-        """Load a file.
+    Attributes:
+        skip_malformed: whether malformed statements are left out and counted.
+        counts: what was left out or completed at loading, complete after :meth:`load`.
+    """
+
+    def __init__(self, path: Path, skip_malformed: bool = False) -> None:
+        """Look at the name of a file.
 
         Raises:
-            InputError: missing, of another format, or not well-formed; with the line.
+            InputError: it is of another format.
         """
-        self.path = path
-        bare = path.name.removesuffix(".gz")
-        form = _FORMATS.get(Path(bare).suffix)
+        self.path, self.skip_malformed = path, skip_malformed
+        self.counts = Counter[str]()
+        bare = path.with_suffix("") if path.suffix.lower() in _PACKED else path
+        form = _FORMATS.get(bare.suffix.lower())
         if form is None:
             raise InputError(
                 "is of no known format",
                 path=path,
-                allowed=", ".join(_FORMATS) + ", also .gz",
+                allowed=f"{', '.join(_FORMATS)}, each also with {', '.join(_PACKED)}",
                 code="unsupported",
             )
-        self._store = Store()
-        try:
-            with open_bytes(path) as file, read_errors(path):
-                self._store.bulk_load(input=file, format=form)
-        except SyntaxError as error:
-            raise InputError(
-                f"is not well-formed ({error.msg})", path=path, line=error.lineno, code="bad-rdf"
-            ) from error
+        self._format = form
+
+    def load(self) -> None:
+        """Load the file.
+
+        Raises:
+            InputError: missing, not well-formed (with the line), or without triples.
+        """
         if len(self._store) == 0:
-            raise InputError("holds no triples", path=path, code="empty-file")
+            raise InputError("holds no triples", path=self.path, code="empty-file")
+
+    @cached_property
+    def _store(self) -> Store:
+        base = BASE if self._format == RdfFormat.JSON_LD else None
+        try:
+            return self._loaded(base)
+        except SyntaxError as error:
+            if "No scheme found" in error.msg and base is None and self._format not in _NO_BASE:
+                return self._loaded_with_base()
+            raise self._malformed(error) from error
+
+    def _loaded(self, base: str | None) -> Store:
+        store = Store()
+        with open_bytes(self.path) as file, read_errors(self.path):
+            if file.peek(3)[:3] == codecs.BOM_UTF8:  # type: ignore[attr-defined]
+                file.read(3)
+            if self.skip_malformed and self._format not in _WHOLE:
+                store.bulk_extend(self._well_formed(parse(file, self._format, base_iri=base)))
+            else:
+                store.bulk_load(file, self._format, base_iri=base)
+        if self._format.supports_datasets:
+            store.update(_INTO_ONE)
+        return store
+
+    def _loaded_with_base(self) -> Store:
+        self.counts.clear()
+        try:
+            store = self._loaded(BASE)
+        except SyntaxError as error:
+            raise self._malformed(error) from error
+        below = f'FILTER(isIRI(?term) && STRSTARTS(STR(?term), "{BASE}"))'
+        query = f"SELECT DISTINCT ?term {{ {{ ?term ?p ?o }} UNION {{ ?s ?p ?term }} {below} }}"
+        found: Any = store.query(query)
+        self.counts[f"relative IRIs without @base, read below {BASE}"] = len(list(found))
+        return store
+
+    def _well_formed(self, statements: Any) -> Iterator[Quad]:
+        """Statements that can be read; the others are counted, one per line with a fault."""
+        line = None
+        while True:
+            try:
+                yield next(statements)
+            except StopIteration:
+                return
+            except SyntaxError as error:
+                if "No scheme found" in error.msg and self._format not in _NO_BASE:
+                    raise
+                self.counts[MALFORMED] += error.lineno != line
+                line = error.lineno
+
+    def _malformed(self, error: SyntaxError) -> InputError:
+        text = ""
+        if error.lineno:
+            lines = islice(raw_lines(self.path), error.lineno - 1, None)
+            text = next(lines, (0, b""))[1].decode(errors="replace")
+        can_skip = "" if self._format in _WHOLE else (
+            ", or pass --skip-malformed to leave such statements out, counted"
+        )  # fmt: skip
+        return InputError(
+            f"is not well-formed ({error.msg})" + (f": {printable(text[:160])}" if text else ""),
+            path=self.path,
+            line=error.lineno,
+            allowed=f"{self._format.name} in UTF-8{can_skip}",
+            code="bad-rdf",
+        )
 
     @property
     def is_plain(self) -> bool:

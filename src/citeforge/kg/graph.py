@@ -1,6 +1,5 @@
 """One interface to any knowledge graph in Wikidata's RDF model, and the way to open one."""
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,33 +10,14 @@ from citeforge.engines.io.textfiles import yaml_line
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import TooLongError
 from citeforge.kg.engines import GRAPHS, SparqlEngine, StoreEngine
+from citeforge.kg.facts import COUNT, FactReader, by_number
 from citeforge.kg.plain import PlainModel, Translated
-from citeforge.kg.values import (
-    WIKIBASE,
-    XSD,
-    Row,
-    Term,
-    iri,
-    is_iri,
-    languages_list,
-    literal,
-    plain_label,
-    query,
-    render_date,
-)
-from citeforge.schemas.benchmarks.kg import Graph, Triple
+from citeforge.kg.values import FALLBACKS, Row, Term, iri, is_iri, languages_list, literal, query
+from citeforge.schemas.benchmarks.kg import Graph
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
 BATCH = 50
-_LEFT_OUT = frozenset(
-    WIKIBASE + name
-    for name in "ExternalId Url CommonsMedia GeoShape TabularData Math MusicalNotation".split()
-)
-_XSD_DATE = XSD + "dateTime"
-_NUMBER = re.compile(r"[0-9]{1,18}")
-COUNT = re.compile(r"[0-9]{1,9}")
-"""A number as counts are written; ASCII digits alone, and no more than an endpoint can mean."""
 
 
 class KnowledgeGraph:
@@ -46,7 +26,7 @@ class KnowledgeGraph:
     Attributes:
         engine: where they are answered.
         domain: entity class and relations.
-        languages: labels are taken in the first of these that has one.
+        languages: labels are taken in the first of these that has one, then in ``mul``.
         ids: names of a plain graph to the ids that its entities got.
         counts: what was left out, and why.
     """
@@ -64,12 +44,14 @@ class KnowledgeGraph:
         self.languages = tuple(languages)
         self.batch = batch
         self.counts = Counter[str]() if translated is None else translated.left_out
-        self._languages = languages_list(self.languages)
+        self.reader = FactReader(
+            domain, tuple(dict.fromkeys((*self.languages, *FALLBACKS))), self.counts
+        )
+        self._languages = languages_list(self.reader.languages)
         self._class = {
             "instance_of": domain.direct_iri + domain.instance_of,
             "class": domain.entity_iri + domain.entity_class,
         }
-        self._cleaned: set[str] = set()
 
     def identity(self) -> dict[str, Any]:
         """What manifests say of it."""
@@ -79,18 +61,49 @@ class KnowledgeGraph:
         """One-hop sub-graphs with labels; entities that the graph does not know are absent.
 
         Multi-valued relations keep every value. Values without a label in any of the languages,
-        and external ids, addresses and media, are left out and counted.
+        and external ids, addresses, media and coordinates, are left out and counted. An id that was
+        merged into another one (owl:sameAs) has the graph of that one.
 
         Raises:
             InputError: an id that is none, or an endpoint that does not answer.
         """
-        graphs: dict[str, Graph] = {}
         ids = list(dict.fromkeys(qids))
+        graphs, unknown = self._fetch(ids)
+        others = self._merged(unknown)
+        more, none = self._fetch(sorted(set(others.values()) - set(graphs)))
+        followed = {q: (graphs | more)[new] for q, new in others.items() if new in graphs | more}
+        if followed:
+            self.counts["merged ids (owl:sameAs), followed"] += len(followed)
+        if lost := sum(others.get(q) in (None, *none) for q in unknown):
+            self.counts["entities without statements"] += lost
+        graphs |= followed
+        return {q: graphs[q] for q in ids if q in graphs}
+
+    def _fetch(self, ids: Sequence[str]) -> tuple[dict[str, Graph], list[str]]:
+        """Sub-graphs of entities, and the entities without statements."""
+        graphs: dict[str, Graph] = {}
+        unknown: list[str] = []
         with progress("fetching sub-graphs", len(ids), "entities") as advance:
             for part, rows in self._batched(ids, self._subgraph_rows):
-                graphs |= {graph.qid: graph for graph in self._graphs(part, rows)}
+                graphs |= {graph.qid: graph for graph in self._graphs(part, rows, unknown)}
                 advance(len(part))
-        return {q: graphs[q] for q in ids if q in graphs}
+        return graphs, unknown
+
+    def _merged(self, ids: Sequence[str]) -> dict[str, str]:
+        """Ids to the entities that they were merged into, the first by number that has a label."""
+        found: dict[str, str] = {}
+
+        def ask(part: Sequence[str]) -> list[Row]:
+            entities = " ".join(self._entity(q) for q in part)
+            rows = self.engine.select(query("merged", entities=entities, languages=self._languages))
+            return _asked_for(rows, "entity", [self.domain.entity_iri + q for q in part], "into")
+
+        for _, rows in self._batched(ids, ask):
+            for row in rows:
+                old, new = self._id(row["entity"]), self._id(row["into"])
+                if self.reader.is_entity(row["into"]) and old != new:
+                    found[old] = min(found.get(old, new), new, key=by_number)
+        return found
 
     def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
         entities = " ".join(self._entity(q) for q in part)
@@ -114,7 +127,8 @@ class KnowledgeGraph:
         _whole([r for r in rows if "value" in r], "prop")
         return rows
 
-    def _graphs(self, part: Sequence[str], rows: list[Row]) -> Iterator[Graph]:
+    def _graphs(self, part: Sequence[str], rows: list[Row], unknown: list[str]) -> Iterator[Graph]:
+        """Graphs of entities; those without statements are added to ``unknown``."""
         labels: dict[str, list[Row]] = {}
         facts: dict[str, dict[tuple[str, Term], list[Row]]] = {}
         for row in rows:
@@ -126,48 +140,19 @@ class KnowledgeGraph:
                 labels.setdefault(entity, []).append(row)
         for entity in part:
             if entity not in facts:
-                self.counts["entities without statements"] += 1
+                unknown.append(entity)
                 continue
-            name = self.best_label(labels.get(entity, []), "label")
+            name = self.reader.label(labels.get(entity, []), "label")
             if name is None:
                 self.counts["entities without a label in the languages asked for"] += 1
                 continue
             triples = [
-                t
+                triple
                 for (_, value), same in facts[entity].items()
-                if (t := self._triple(entity, name, value, same)) is not None
+                for triple in self.reader.triples(entity, name, value, same)
             ]
-            triples.sort(key=lambda t: (_by_number(t.pid), t.value, t.value_id))
+            triples.sort(key=lambda t: (by_number(t.pid), t.value, t.value_id))
             yield Graph(entity, name, tuple(dict.fromkeys(triples)))
-
-    def _triple(self, entity: str, name: str, value: Term, rows: list[Row]) -> Triple | None:
-        prop = self._id(rows[0]["prop"])
-        kinds = {r["type"].value for r in rows if "type" in r}
-        is_entity = value.type == "uri" and value.value.startswith(self.domain.entity_iri)
-        if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
-            self.counts["values left out: external ids, addresses, media, unknown values"] += 1
-            return None
-        relation = self.best_label(rows, "propLabel") or prop
-        if is_entity:
-            label = self.best_label(rows, "label")
-            if label is None:
-                self.counts["values left out: no label in the languages asked for"] += 1
-                return None
-            return Triple(entity, name, prop, relation, label, self._id(value))
-        if value.datatype == _XSD_DATE:
-            written = [r["precision"].value for r in rows if "precision" in r]
-            finest = max((int(n) for n in written if COUNT.fullmatch(n)), default=None)
-            rendered = render_date(value.value, finest)
-            if rendered is None:
-                # Unknown values are exported as dates whose text is a digest.
-                self.counts["values left out: dates that are none"] += 1
-                return None
-            return Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
-        if value.language and value.language not in self.languages:
-            self.counts["values left out: text in another language"] += 1
-            return None
-        text = self._clean(value.value)
-        return Triple(entity, name, prop, relation, text) if text else None
 
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
         """Entities of the domain's class that have each name, as label or alias."""
@@ -191,7 +176,9 @@ class KnowledgeGraph:
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
-            values = " ".join(literal(n, lang) for n in part for lang in self.languages)
+            values = " ".join(
+                literal(n, lang or None) for n in part for lang in self.reader.languages
+            )
             rows = self.engine.select(query(template, names=values, **parts))
             rows = _asked_for(rows, "name", part, variable)
             return self._require_ids(rows, variable) if all_ids else rows
@@ -200,7 +187,7 @@ class KnowledgeGraph:
             for row in rows:
                 if row[variable].value.startswith(self.domain.entity_iri):
                     ids_of[row["name"].value].add(self._id(row[variable]))
-        return {n: sorted(ids, key=_by_number) for n, ids in ids_of.items()}
+        return {n: sorted(ids, key=by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
         """(entity, relation id, entity) of every connected pair of the domain's class, sorted."""
@@ -212,7 +199,33 @@ class KnowledgeGraph:
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
-        return sorted(triples, key=lambda t: tuple(map(_by_number, t)))
+        return sorted(triples, key=lambda t: tuple(map(by_number, t)))
+
+    def ends(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Classes of the values that entities of the domain's class have in some relations.
+
+        Counts up to 1,000 statements in all.
+
+        Returns:
+            Relation id to class, by its label, to the number of values; an empty name for values of
+            no class.
+        """
+        text = query(
+            "ends",
+            properties=" ".join(self._entity(p) for p in properties),
+            languages=self._languages,
+            **self._class,
+        )
+        groups: dict[tuple[str, str], list[Row]] = {}
+        for row in self._ask_once(text, "prop", "entities", ids=("prop",)):
+            name = self._id(row["class"]) if "class" in row else ""
+            groups.setdefault((self._id(row["prop"]), name), []).append(row)
+        ends: dict[str, dict[str, int]] = {}
+        for (prop, name), rows in sorted(groups.items()):
+            number = rows[0]["entities"].value
+            if COUNT.fullmatch(number):
+                ends.setdefault(prop, {})[self.reader.label(rows, "label") or name] = int(number)
+        return ends
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
         """Other names of entities."""
@@ -227,7 +240,7 @@ class KnowledgeGraph:
 
         for _, rows in self._batched(list(names_of), ask):
             for row in rows:
-                names_of[self._id(row["entity"])].add(self._clean(row["alias"].value))
+                names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
@@ -235,8 +248,10 @@ class KnowledgeGraph:
         text = query("labels_of_class", languages=self._languages, **self._class)
         ids_of: dict[str, set[str]] = {}
         for row in self._ask_once(text, "entity", "label", ids=("entity",)):
-            ids_of.setdefault(self._clean(row["label"].value), set()).add(self._id(row["entity"]))
-        return {n: sorted(ids, key=_by_number) for n, ids in sorted(ids_of.items())}
+            ids_of.setdefault(self.reader.clean(row["label"].value), set()).add(
+                self._id(row["entity"])
+            )
+        return {n: sorted(ids, key=by_number) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
         """Rows of ``queries/NAME.rq``, each with all variables bound; labels in the languages.
@@ -246,15 +261,6 @@ class KnowledgeGraph:
         """
         text = query(name, languages=self._languages, **parts)
         return self._ask_once(text, *variables, counted=True)
-
-    def best_label(self, rows: list[Row], variable: str) -> str | None:
-        """The label that a variable of some rows holds, in the first language that has one."""
-        labels = {
-            r[variable].language: label
-            for r in rows
-            if variable in r and (label := self._clean(r[variable].value))
-        }
-        return next((labels[lang] for lang in self.languages if lang in labels), None)
 
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
@@ -310,36 +316,48 @@ class KnowledgeGraph:
                 )
         return rows
 
-    def _clean(self, text: str) -> str:
-        """A label as graphs and snapshots keep it; changes beyond spaces are counted."""
-        label = plain_label(text)
-        if label != " ".join(text.split()) and text not in self._cleaned:
-            self._cleaned.add(text)
-            self.counts["labels that held control or bidi characters, now without"] += 1
-        return label
-
     def _id(self, term: Term) -> str:
-        return term.value.removeprefix(self.domain.entity_iri)
+        return self.reader.id_of(term)
 
 
 def open_graph(
-    name: str | None, domain: str | Mapping[str, Any], languages: Sequence[str], run: RunOptions
+    name: str | None,
+    domain: str | Mapping[str, Any],
+    languages: Sequence[str],
+    run: RunOptions,
+    skip_malformed: bool = False,
 ) -> KnowledgeGraph:
-    """The graph of ``--kg`` with its domain and languages.
+    """Open the graph of ``--kg`` with its domain and languages.
+
+    Args:
+        name: ``file:PATH``, ``sparql:URL``, ``replay:FILE``, or a graph of a plugin.
+        domain: built-in name, YAML file, or the content of one.
+        languages: of labels, the best first.
+        run: batch size and endpoint options.
+        skip_malformed: leave out malformed statements of a file, and count them.
 
     Raises:
-        UsageError: no graph is named.
+        UsageError: no graph is named, or there is no file to skip in.
         InputError: a domain, graph or store that cannot be read.
     """
     if name is None:
         raise UsageError("give --kg file:PATH, sparql:URL or replay:FILE", code="missing-option")
     record = load_domain(domain)
     engine = GRAPHS.make(name, run)
+    loaded: Counter[str] = Counter()
+    if isinstance(engine, StoreEngine):
+        engine.skip_malformed = skip_malformed
+        engine.load()
+        loaded = engine.counts
+    elif skip_malformed:
+        raise UsageError("--skip-malformed is for --kg file:PATH", code="option-without-effect")
     translated = None
     if record.plain is not None:
         path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")
         translated = _translated(engine, record.plain, path)
-    return KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
+    graph = KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
+    graph.counts += loaded
+    return graph
 
 
 def _translated(engine: SparqlEngine, model: PlainModel, path: Path) -> Translated | None:
@@ -391,9 +409,3 @@ def _asked_for(rows: list[Row], variable: str, values: Iterable[str], other: str
         if row[variable].value not in allowed:
             raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
     return rows
-
-
-def _by_number(name: str) -> tuple[int, str]:
-    """Ids in the order of their numbers."""
-    match = _NUMBER.search(name)
-    return (int(match[0]) if match else 0, name)

@@ -18,16 +18,17 @@ from pydantic import AfterValidator, Field, ValidationInfo
 from pyoxigraph import Literal as RdfLiteral
 from pyoxigraph import NamedNode, Store
 
-from citeforge.kg.values import WIKIBASE, XSD, iri, is_iri, literal, precise_time
+from citeforge.kg.values import WIKIBASE, XSD, iri, is_geometry, is_iri, literal, precise_time
 from citeforge.schemas.record import FrozenRecord
 
 ENTITY_IRI = "urn:citeforge:plain:"
 DIRECT_IRI = "urn:citeforge:plain-direct:"
 CLASS, INSTANCE_OF = "Q0", "P0"
 INSTANCE_OF_LABEL = "instance of"
-_RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
-_RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
-_ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+RDF_TYPE = RDF + "type"
+RDFS_LABEL = "http://www.w3.org/2000/01/rdf-schema#label"
+ALT_LABEL = "http://www.w3.org/2004/02/skos/core#altLabel"
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DATE = re.compile(
     r"(-?[0-9]{4,9})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:T.*|Z|[+-][0-9]{2}:[0-9]{2})?"
@@ -132,7 +133,7 @@ class Translation:
         """The graph in Wikidata's model."""
         lines = [*self._head(), *self._labels(), *self._classes(), *self._values()]
         self._count_unmapped()
-        classes = (q.object for q in self._quads(_RDF_TYPE))
+        classes = (q.object for q in self._quads(RDF_TYPE))
         types = Counter(c.value for c in classes if not isinstance(c, RdfLiteral))
         return Translated(
             sorted(set(lines)), self.ids, self.counts,
@@ -158,7 +159,7 @@ class Translation:
         instances: set[str] = set()
         nameless = set()
         for name in self.model.classes:
-            for quad in self._quads(_RDF_TYPE, name):
+            for quad in self._quads(RDF_TYPE, name):
                 if isinstance(quad.subject, NamedNode):
                     instances.add(quad.subject.value)
                 else:
@@ -188,6 +189,8 @@ class Translation:
     def _misfit(self, value: Any, value_type: str) -> str | None:
         """Why a value is not of a type of PlainRelation.values; None where it is."""
         if isinstance(value, RdfLiteral):
+            if is_geometry(value.datatype.value):
+                return "coordinates"
             if value_type == "entity":
                 return "text where an entity is wanted"
             if value_type == "number" and not _is_number(value.value):
@@ -205,10 +208,10 @@ class Translation:
     def _head(self) -> Iterator[str]:
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
             prop = _own(pid)
-            yield _triple(prop, _RDFS_LABEL, literal(label, self.model.language))
+            yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
             yield _triple(prop, WIKIBASE + "directClaim", iri(DIRECT_IRI + pid))
         word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
-        yield _triple(_own(CLASS), _RDFS_LABEL, literal(word, self.model.language))
+        yield _triple(_own(CLASS), RDFS_LABEL, literal(word, self.model.language))
 
     def _labels(self) -> Iterator[str]:
         """The best name in each language as label, all others as aliases."""
@@ -219,7 +222,7 @@ class Translation:
                     language = value.language or self.model.language
                     best = predicate in self.model.labels and language not in languages
                     languages |= {language} if best else set()
-                    kind = _RDFS_LABEL if best else _ALT_LABEL
+                    kind = RDFS_LABEL if best else ALT_LABEL
                     yield _triple(_own(qid), kind, literal(value.value, language))
 
     def _classes(self) -> Iterator[str]:
@@ -235,7 +238,7 @@ class Translation:
                 continue
             date = _date(value.value) if _is_date(value, relation.values) else None
             if date is None:
-                text = literal(value.value, value.language or None)
+                text = literal(_with_unit(value), value.language or None)
                 yield _triple(_own(qid), DIRECT_IRI + pid, text)
                 continue
             text = f"{literal(date[0])}^^<{XSD}dateTime>"
@@ -244,7 +247,7 @@ class Translation:
 
     def _count_unmapped(self) -> None:
         """Predicates of the classes' instances that the mapping does not name."""
-        predicates = {_RDF_TYPE, *self.names, *self.model.relations}
+        predicates = {RDF_TYPE, *self.names, *self.model.relations}
         other: Counter[str] = Counter()
         for name in self.instances:
             for quad in self.store.quads_for_pattern(NamedNode(name), None, None):
@@ -270,6 +273,20 @@ def _is_date(value: Any, value_type: str) -> bool:
     return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
 
 
+def _with_unit(value: Any) -> str:
+    """A literal's text; a number whose datatype is a unit (``dbpedia:datatype/metre``) gets it."""
+    datatype = value.datatype.value
+    if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
+        return str(value.value)
+    return f"{value.value.strip()} {local_words(datatype)}"
+
+
+def local_words(name: str) -> str:
+    """Words of the last part of an IRI: ``https://schema.org/birthPlace`` → ``birth place``."""
+    last = re.split(r"[#/:]", name.rstrip("#/:"))[-1]
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", last).lower()
+
+
 def _is_number(text: str) -> bool:
     try:
         return Decimal(text.strip()).is_finite()
@@ -278,12 +295,15 @@ def _is_number(text: str) -> bool:
 
 
 def _date(text: str) -> tuple[str, int] | None:
-    """(xsd:dateTime, wikibase:timePrecision) of a date of XSD; None for what is none."""
+    """(xsd:dateTime, wikibase:timePrecision) of a date of XSD; None for what is no date."""
     match = _DATE.fullmatch(text.strip())
     if match is None:
         return None
     year, month, day = match.groups()
-    if not (1 <= int(month or 1) <= 12 and 1 <= int(day or 1) <= 31):
+    if int(month or 0) > 12 or int(day or 0) > 31:
         return None
-    n_parts = sum(part is not None for part in match.groups())
+    # A month or day 00 is unknown, as one that is not there.
+    month = None if month == "00" else month
+    day = None if day == "00" or month is None else day
+    n_parts = sum(part is not None for part in (year, month, day))
     return f"{year}-{month or '01'}-{day or '01'}T00:00:00Z", _PRECISION[n_parts]

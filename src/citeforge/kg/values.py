@@ -15,6 +15,8 @@ from citeforge.schemas.errors import InputError
 _QUERIES = Path(__file__).parent / "queries"
 WIKIBASE = "http://wikiba.se/ontology#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+FALLBACKS = ("mul", "")
+"""Languages of labels behind those asked for: Wikidata's default values, and labels without one."""
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")
 # (COUNT(DISTINCT ?entity) AS ?entities)
 _AGGREGATE = re.compile(r"\((?:[^()]|\([^()]*\))*\sAS\s+(\?\w+)\s*\)")
@@ -102,9 +104,15 @@ def is_iri(text: str) -> bool:
 
 def languages_list(languages: Iterable[str]) -> str:
     """Languages as the list of a FILTER."""
-    for name in languages:
+    names = list(languages)
+    for name in filter(None, names):
         literal("", name)
-    return ", ".join(literal(name) for name in languages)
+    return ", ".join(map(literal, names))
+
+
+def is_geometry(datatype: str) -> bool:
+    """Whether literals of a datatype are coordinates (GeoSPARQL: WKT, GML, GeoJSON, KML)."""
+    return datatype.endswith(("wktLiteral", "gmlLiteral", "geoJSONLiteral", "kmlLiteral"))
 
 
 def query(name: str, **parts: str) -> str:
@@ -142,15 +150,16 @@ _PROP = "http://www.wikidata.org/prop/"
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
     """(text, precision in words) of an xsd:dateTime; None for what is no date.
 
-    Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. Without a precision the
-    full date is given, marked ``unknown``.
+    Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. A month or day 00 is
+    unknown, and the date is known as far as before it. Without a precision the full date is given,
+    marked ``unknown``.
 
     Args:
         lexical: ``1871-11-01T00:00:00Z`` or ``-0043-03-15T00:00:00Z``.
         precision: wikibase:timePrecision, 6 to 14.
     """
     match = _DATE.match(lexical)
-    if match is None:
+    if match is None or int(match[3]) > 12 or int(match[4]) > 31:
         return None
     sign, digits, month, day = match.groups()
     year = -int(digits) if sign == "-" else int(digits)
@@ -158,6 +167,10 @@ def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
     number = 1 - year if year < 1 else year
     text = f"{number:04d}" if not era else str(number)
     word = _PRECISIONS.get(precision or 0, UNKNOWN)
+    if word in ("day", "month", UNKNOWN) and month == "00":
+        word = "year"
+    elif word in ("day", UNKNOWN) and day == "00":
+        word = "month"
     if word == "month":
         text += f"-{month}"
     elif word in ("day", UNKNOWN):

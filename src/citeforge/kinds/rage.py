@@ -74,7 +74,7 @@ class RageKind(Kind):
         return Marks(benchmark)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        from citeforge.publish.hidden import unlabelled
+        from citeforge.publishing.hidden import unlabelled
 
         return unlabelled(table)
 

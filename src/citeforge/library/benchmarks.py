@@ -18,7 +18,7 @@ def package_folder(name: str | Path) -> Path:
     """
     if not str(name).startswith("hub:"):
         return Path(name)
-    from citeforge.publish.hub import local_folder
+    from citeforge.publishing.hub import local_folder
 
     return local_folder(Path(name))
 
@@ -34,7 +34,7 @@ def gold_folder(name: str | Path) -> Path:
     Raises:
         InputError: the Hub cannot be reached, or has no such data set for this token.
     """
-    from citeforge.publish.hub import fetch_folder
+    from citeforge.publishing.hub import fetch_folder
 
     return fetch_folder(Path(name))
 
@@ -57,7 +57,7 @@ def load(where: str | Path, gold: str | Path | None = None) -> Benchmark:
     folder = package_folder(where)
     if gold is None:
         return Benchmark(folder)
-    from citeforge.publish.hidden import join_package
+    from citeforge.publishing.hidden import join_package
 
     half = gold_folder(gold)
     work = tempfile.mkdtemp(prefix="citeforge-")

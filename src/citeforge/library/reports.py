@@ -1,13 +1,14 @@
 """Score files in Python: compare systems, and report on them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.reports.report import compare_files, format_of, make_report
-from citeforge.evaluator.reports.table import difference_tables
+from citeforge.evaluator.reports.rows import named_rows, references_last
+from citeforge.evaluator.reports.table import difference_tables, scores_table, signature_notes
 from citeforge.evaluator.statistics.compare import Difference, load_scores
 from citeforge.evaluator.statistics.ranks import LEVEL
 from citeforge.library.scores import Scores
@@ -69,6 +70,53 @@ def compare(
     return Comparisons(comparison.differences, comparison.cautions)
 
 
+@dataclass(frozen=True, repr=False)
+class Report(Displayed):
+    """A report: what a notebook shows is its scores, and never the whole page.
+
+    Attributes:
+        content: the report.
+        kind: its format: ``md``, ``html``, ``json``, ``csv``, ``latex``, ``svg``, ``png``, ``pdf``.
+        files: score files that it is of.
+        options: what it shows.
+        path: file that it was written to; None where it was not.
+    """
+
+    content: bytes
+    kind: str
+    files: Sequence[ScoreFile]
+    options: ReportOptions
+    path: Path | None = None
+
+    @property
+    def text(self) -> str:
+        """The report as text.
+
+        Raises:
+            UsageError: it is a picture in bytes (``png``, ``pdf``).
+        """
+        if self.kind in ("png", "pdf"):
+            raise UsageError(f"a picture ({self.kind}) is no text", code="wrong-type")
+        return self.content.decode()
+
+    def save(self, path: str | Path) -> None:
+        """Write the report in the format that the file's name asks for.
+
+        Raises:
+            UsageError: the ending says no format, or an option is for another one.
+        """
+        make_report(self.files, format_of(path), Path(path), self.options)
+
+    def _headline(self) -> str:
+        systems = count_text(len({f.system for f in self.files}), "system")
+        place = "" if self.path is None else f", {self.path}"
+        return f"report on {systems}: {self.kind}, {len(self.content) / 1e3:,.0f} kB{place}"
+
+    def _tables(self) -> Iterator[Table]:
+        table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
+        yield replace(table.transposed(), notes=signature_notes(self.files))
+
+
 @extras_named()
 def report(
     scores: Sequence[Scores | str | Path], out: str | Path | None = None, *,
@@ -77,7 +125,7 @@ def report(
     benchmark: Package | str | Path | None = None, measures: Sequence[str] = (),
     best: str = "none", against: str | None = None, significance: str | None = None,
     per_context: bool = False, across: Sequence[str] = (), robustness: bool = False,
-) -> str:  # fmt: skip
+) -> Report:  # fmt: skip
     """A report of one or several systems; as ``citeforge report``.
 
     Args:
@@ -100,7 +148,7 @@ def report(
         across: parts of signatures that ranks and marks may reach across, such as ``contexts``.
 
     Returns:
-        Its text; an empty string for a picture (``png``, ``pdf``).
+        The report: ``text``, ``save(path)`` for further formats, and a table in notebooks.
 
     Raises:
         UsageError: the ending of ``out`` says no format, or an option is for another one.
@@ -117,8 +165,9 @@ def report(
         robustness=robustness,
     )  # fmt: skip
     path = None if out is None else Path(out)
-    content, _ = make_report([_file(s) for s in scores], form, path, options)
-    return "" if form in ("png", "pdf") else content.decode()
+    files = [_file(s) for s in scores]
+    content, _ = make_report(files, form, path, options)
+    return Report(content, form, files, options, path)
 
 
 def _file(scores: Scores | str | Path) -> ScoreFile:

@@ -1,6 +1,7 @@
 """Errors that are shown to the user as one clear line; of a missing module, which extra brings it.
 
-Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures.
+Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures, 4 not enough
+evidence.
 """
 
 import copyreg
@@ -170,6 +171,16 @@ class FailuresError(CiteforgeError):
     """The run finished, with failures that are counted in its output."""
 
     exit_code = 3
+
+
+class GateError(CiteforgeError):
+    """The gate's verdict is fail."""
+
+
+class EvidenceError(CiteforgeError):
+    """The gate's verdict is that there is not enough evidence."""
+
+    exit_code = 4
 
 
 EXTRAS = {

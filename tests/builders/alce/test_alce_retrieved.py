@@ -287,7 +287,7 @@ def test_answers_without_claims_are_enough_for_sub_claims(tmp_path: Path) -> Non
     docs = [{"id": i, "title": "", "text": t} for i, t in PASSAGES.items()]
     row = {"question": "When did the new bridge open?", "answer": ANSWER, "docs": docs}
     recipe = cf.AlceRecipe.model_validate({
-        "source": items(tmp_path / "q.json", row), "oracle": True, "k": 1,
+        "source": f"{items(tmp_path / 'q.json', row)}#eli5", "oracle": True, "k": 1,
         "writing": {"llm": "openai:m", "sub_claims": 1}, "judging": {"judge": "lexical"},
     })  # fmt: skip
     llm = Scripted(lambda task, values: "The new bridge opened in 1973")

@@ -3,7 +3,7 @@
 import pytest
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asking import TASKS, request
+from citeforge.builders.kalma.asking import TASKS, refusal_kind, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity
@@ -335,3 +335,24 @@ def test_case_does_not_distinguish_relations() -> None:
         Graph(q, "x", (Triple(q, "x", "", r, "v"),)) for q, r in (("Q1", "Son"), ("Q2", "son"))
     ]
     assert Specificity(graphs).counts == {"son": 2}
+
+
+def test_refusals_are_counted_by_kind_and_not_by_person() -> None:
+    kinds = {
+        refusal_kind(reason)
+        for name in ("Ada Lovelace", "Conan O'Brien", 'A: "b"; c')
+        for reason in (
+            f"does not name {name!r}",
+            f"says {name!r} of somebody else",
+            f"names {name!r} only inside another name",
+            "cites Q4233718, which has no label"
+            if name[0] == "A"
+            else "cites Q1, which has no label",
+            f"says {name.replace(';', '')}; date of birth of {name} is 1815-12-10",
+            f"cites what is not given: father: {name} of Q1",
+        )
+    }
+    assert kinds == {
+        "does not name …", "says … of somebody else", "names … only inside another name",
+        "cites …, which has no label", "says …", "cites what is not given",
+    }  # fmt: skip

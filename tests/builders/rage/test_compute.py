@@ -16,7 +16,6 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.models import compute
 from citeforge.engines.models.compute import cpu_has_bfloat16
-from citeforge.plugins.offline_models.openvino.store import VARIABLE
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Compute
@@ -40,13 +39,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     queries = {f"q{i}": text for i, text in enumerate(passages(8, seed=1, longest=9))}
     write_beir(root / "beir", texts, queries, [(q, f"p{q[1:]}", 1) for q in queries])
     return root
-
-
-@pytest.fixture(autouse=True, scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(VARIABLE, str(tmp_path_factory.mktemp("cache")))
-        yield
 
 
 def build(world: Path, out: Path, wanted: Compute, resume: bool = False, **config: Any) -> Manifest:

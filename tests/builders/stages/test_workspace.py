@@ -16,7 +16,7 @@ import citeforge as cf
 from citeforge.builders.packaging.verify import verify
 from citeforge.engines.io import files
 from citeforge.engines.io.folders import atomic_directory
-from citeforge.publish.card import write_card
+from citeforge.publishing.card import write_card
 from citeforge.schemas.recipes.base import IfExists
 from conftest import Cli, Inline, content, refused
 from conftest_builders import HAGRID, hagrid

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from citeforge import InputError
 from citeforge.engines.io import jsonlines
-from citeforge.engines.io.jsonlines import read_rows, require_unique_names
+from citeforge.engines.io.jsonlines import (
+    read_all,
+    read_rows,
+    read_start,
+    require_unique_names,
+)
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused
 
@@ -50,7 +55,7 @@ def rows_of(path: Path) -> list[tuple[int, str, str]]:
         ),
         (b'{"_id":"a","text":"\\ud83d\\ude00 \\\\ud8 \\uDC00x"}\n', "bad-json", None, r"\uDC00 is"),
         (b'{"_id":"\\ud83d\\ude00","text":"\\\\ud800\n', "bad-json", None, "truncated"),
-        (b'{"_id":"a","text":"x"}\r\n', "bad-encoding", None, "CR LF"),
+        ('{"_id":"a"}\n'.encode("utf-16"), "bad-encoding", None, "byte 1 of the line"),
         (b'{"_id":"a","text":"x","text":"y"}\n', "duplicate-key", None, "'text'"),
         (b'{"_id":"a","\\u0074ext":"x","text":"y"}\n', "duplicate-key", None, "'text'"),
         (b'{"_id":"a","text":"x","_id":"a"} \n', "duplicate-key", None, "'_id'"),
@@ -76,11 +81,24 @@ def test_two_objects_and_a_split_one_do_not_cancel_out(tmp_path: Path) -> None:
         rows_of(path)
 
 
-def test_byte_order_mark(tmp_path: Path) -> None:
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_byte_order_mark_and_cr_lf_are_no_part_of_a_line(tmp_path: Path, packed: bool) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + GOOD)
-    with refused("bad-encoding", line=1):
+    content = b"\xef\xbb\xbf" + (GOOD + b" \n" + GOOD).replace(b"\n", b"\r\n")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    plain = tmp_path / "plain.jsonl"
+    plain.write_bytes(GOOD + b"\n" + GOOD)
+    assert rows_of(path) == rows_of(plain)
+    assert read_start(path, 5)[:1] == GOOD[:1]
+    assert read_all(path) == content[3:]
+
+
+def test_utf16_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(GOOD.decode().encode("utf-16"))
+    with refused("bad-encoding", path=path, line=1) as caught:
         rows_of(path)
+    assert "iconv -f UTF-16" in str(caught.value)
 
 
 def test_truncated_gzip(tmp_path: Path) -> None:

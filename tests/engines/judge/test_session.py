@@ -1,7 +1,9 @@
 """Sessions, the embedded judge, tables, and an LLM as judge."""
 
 import json
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.options import ClientOptions, RetryPolicy
 from citeforge.engines.llm.replay import ReplayStore
 from conftest import refused
+from patience import patience
 from servers.running import Running
 
 
@@ -347,3 +350,33 @@ def test_cut_premises_are_counted_a_submission() -> None:
     session.ask([Pair("b", "x")])
     assert session.cuts() == 0
     assert session.n_truncated == 1
+
+
+def test_another_thread_reads_its_decisions_while_the_judge_is_busy() -> None:
+    """The judge hangs until the gate opens; meanwhile known pairs are asked and counted."""
+    started, gate = threading.Event(), threading.Event()
+
+    class Hanging(Counting):
+        def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+            if B in pairs:
+                started.set()
+                assert gate.wait(patience(60))
+            super().decide(pairs, keep)
+
+    broken = Pair("broken", "a")
+    judge = Hanging()
+    session = JudgeSession(judge)
+    session.ask([A, broken])
+    first, second = session.share(), session.share()
+    with ThreadPoolExecutor(2) as threads:
+        slow = threads.submit(first.ask, [A, B])
+        assert started.wait(patience(60))
+        reader = session.share()
+        assert reader.ask([A, broken]) == session.ask([A, broken])
+        assert (reader.failures(), reader.cuts(), reader.n_asked) == (1, 0, 0)
+        waiting = threads.submit(second.ask, [B])
+        gate.set()
+        assert slow.result() == {A: Verdict(True, 1.0), B: Verdict(False, 1.0)}
+        assert waiting.result() == {B: Verdict(False, 1.0)}
+    assert judge.asked == [A, broken, B]
+    assert (first.n_asked, first.failures(), second.n_asked) == (1, 0, 0)

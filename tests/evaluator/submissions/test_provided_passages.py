@@ -116,7 +116,7 @@ def test_a_docid_stands_for_its_text(tmp_path: Path, benchmark: cf.Benchmark) ->
     odd = write_jsonl(tmp_path / "odd.jsonl", [{**whole, "passages": [{"docid": "zebra"}]}])
     found = {f.code: f.message for f in cf.check(odd, benchmark).warnings}
     assert found["empty-text"] == (
-        "1 passages have neither a text nor a docid that the benchmark knows (first: zebra): they "
+        "1 passage with neither a text nor a docid that the benchmark knows (first: zebra): they "
         "support nothing"
     )
 
@@ -169,8 +169,7 @@ def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: cf.
     rows[3]["passages"][0]["text"] = "Paris"
     path = write_jsonl(tmp_path / "s.jsonl", rows)
     said = (
-        "3 passages stand word for word in the answers that they come with, and are not the "
-        f"benchmark's (first: query {benchmark.query_ids[1]!r}): a judge finds such statements "
-        "supported by themselves"
+        "3 passages of the system's own repeated word for word in the answer (first: query "
+        f"{benchmark.query_ids[1]!r}): a judge finds such statements supported by themselves"
     )
     assert warnings(path, benchmark)["self-support"] == said

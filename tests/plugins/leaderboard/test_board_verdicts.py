@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -310,6 +311,9 @@ def test_the_workflow_watches_what_a_board_is_made_of(board: Path) -> None:
     paths = result[True]["pull_request"]["paths"]
     assert {"submissions/**", "scores/**", "history/**", "leaderboard.yaml"} <= set(paths)
     assert "needs" not in result["jobs"]["site"]
+    used = [s["uses"] for job in result["jobs"].values() for s in job["steps"] if "uses" in s]
+    assert used and all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one) for one in used)
+    assert text.count(f"pip install citeforge=={cf.__version__}\n") == 2
 
 
 def test_every_refusal_is_one_of_ours(board: Path) -> None:

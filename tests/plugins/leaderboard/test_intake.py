@@ -22,7 +22,7 @@ from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.build import build_leaderboard
 from citeforge.plugins.leaderboard.start import WORKFLOW, start_leaderboard
 from citeforge.plugins.leaderboard.submit import LOCK, add_submissions
-from citeforge.publish.hidden import split_package
+from citeforge.publishing.hidden import split_package
 from conftest import EXAMPLES, Cli, Inline, content, refused
 
 SYSTEMS = ("random", "echo-relevant", "top-1")
@@ -260,7 +260,7 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
         )  # fmt: skip
         assert done.returncode == 0, (step, done.stderr)
     assert (root / "called").read_text().splitlines() == [
-        "pip install citeforge", "pip install citeforge",
+        *[f"pip install citeforge=={cf.__version__}"] * 2,
         "hf upload org/board public . --repo-type space --delete *",
     ]  # fmt: skip
     assert "systems/" not in (board / "site" / "index.html").read_text()[:200]

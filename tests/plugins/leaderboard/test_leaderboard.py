@@ -17,7 +17,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import text_differences
 from citeforge.plugins.leaderboard.ranking import slug
-from citeforge.publish.hidden import split_package
+from citeforge.publishing.hidden import split_package
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Inline, content, refused
 from conftest_boards import entry, scored

@@ -15,7 +15,7 @@ from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.setup import run_embedder
-from citeforge.schemas.benchmarks.tables import RELEVANT, UNJUDGED
+from citeforge.schemas.benchmarks.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.recipes.records import AuthorshipRecipe, RunOptions
@@ -40,7 +40,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
                 "--candidates bm25, dense or a TREC run file, or build it with `build rage`",
                 code="bad-option",
             )
-        negatives = {q: [d["corpus-id"] for d in docs] for q, docs in base.negatives.items()}
+        negatives = _mapped_negatives(base, recipe.selection.seed)
         return {q: [*base.relevant[q], *negatives[q]] for q in base.query_ids}
     if name.startswith("context:"):
         docs_of = base.context(name.removeprefix("context:"))
@@ -52,6 +52,20 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
     with tempfile.TemporaryDirectory() as folder:
         embedder = partial(run_embedder, recipe.embedder, run)
         return from_retriever(base, name, depth, embedder, Path(folder))
+
+
+def _mapped_negatives(base: Base, seed: int) -> Ranked:
+    """Seemingly relevant passages of each query, then its others; in an order drawn for the query
+    where nobody ranked them."""
+    is_ranked = base.mappings[SEEMINGLY_RELEVANT]["rank"].null_count == 0
+    found: Ranked = {}
+    for query, docs in base.negatives.items():
+        near = [d["corpus-id"] for d in docs if d["label"] == SEEMINGLY_RELEVANT]
+        if not is_ranked:
+            generator(seed, "mapped negatives", query).shuffle(near)
+        others = [d["corpus-id"] for d in docs if d["label"] != SEEMINGLY_RELEVANT]
+        found[query] = [*near, *others]
+    return found
 
 
 def from_retriever(

@@ -1,5 +1,6 @@
 """What the writer is asked, until what it says can be taken, and who writes where it cannot."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -17,6 +18,8 @@ _TOKENS = {"seed": (80, False), "annotate": (160, True), "extend": (120, True),
 TASKS = tuple(_TOKENS)
 Check = Callable[[dict[str, str]], Mapping[str, str | None]]
 """Replies by pair id to why each cannot be taken; None where it can."""
+_QUOTED = re.compile(r"(?<= )(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?= |\Z)")
+_UNQUOTED = re.compile(r"^(says) .+?(?=;)|^(cites) [^:]+?(?=, which)")
 _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
@@ -30,6 +33,17 @@ def template_writer_templates(domain: Domain) -> dict[str, str]:
         "general": domain.templates.get("general", "{{ question }}"),
         "specific": domain.templates.get("specific", "{{ question }}"),
     }
+
+
+def refusal_kind(reason: str) -> str:
+    """A reason without the names and values in it, by which refusals are counted.
+
+    ``does not name 'Ada Lovelace'`` → ``does not name …``; ``says 1850; date of birth of Ada is
+    1815`` → ``says …``.
+    """
+    text = _QUOTED.sub("…", reason)
+    text = _UNQUOTED.sub(r"\1\2 …", text)
+    return re.split(r"[:;]| \(", text)[0][:60]
 
 
 def prompt_hashes() -> dict[str, str]:
@@ -123,7 +137,7 @@ class Asker:
                 reason, text = reasons[name], texts.get(name, "")
                 if reason is not None:
                     replies.refused[name].append(f"{reason}: {text}" if text else reason)
-                    self.refused[f"{task}: {reason.split(':')[0].split(' (')[0][:60]}"] += 1
+                    self.refused[f"{task}: {refusal_kind(reason)}"] += 1
                     continue
                 replies.taken[name] = text
                 if llm is not self.llm:

@@ -56,7 +56,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     """
     if recipe.source is not None:
         return _build_published(recipe, run)
-    kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
     if (recipe.pairs is None) == (not recipe.pairs_from_kg):
         raise UsageError(
             "give either --pairs FILE or --pairs-from-kg RELATION,…",
@@ -232,7 +232,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
             update["domain"] = domain.model_dump(mode="json")
         sources, licence = [source], recipe.licence or source.licence
         if recipe.retrieved:
-            kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+            kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
             graph, update["kg"] = _source(kg, None)
             sources.append(graph)
         config = recipe.model_copy(update=update).recorded()

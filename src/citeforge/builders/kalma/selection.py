@@ -1,7 +1,7 @@
 """Which pairs of entities questions are about (KaLMA, appendices A.1 and A.2)."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -214,7 +214,11 @@ def from_graph(
             allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id"
         )  # fmt: skip
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
-    for first, prop, second in kg.pairs([i for r in relations for i in ids[r]]):
+    connected = kg.pairs([i for r in relations for i in ids[r]])
+    found = {prop for _, prop, _ in connected}
+    without = {r: ids[r] for r in relations if not found & set(ids[r])}
+    selected.counts.update(dict.fromkeys(_other_ends(kg, without), 1))
+    for first, prop, second in connected:
         if first != second:
             unique.setdefault(frozenset((first, second)), (first, prop, second))
     graphs = kg.subgraphs(sorted({q for both in unique for q in both}))
@@ -234,7 +238,22 @@ def from_graph(
         link = next(t for t in graphs[a].triples if t.pid == prop and t.value_id == b)
         selected.pairs.append(EntityPair(graphs[a], graphs[b], link))
     if not selected.pairs:
+        counted = selected.counts.items()
+        reasons = "; ".join(f"{what} ({n})" if n > 1 else what for what, n in counted)
         raise InputError(
-            "finds no pair", path="--pairs-from-kg", allowed="other relations", code="no-pairs"
-        )
+            f"finds no pair ({reasons or 'no statements'})", path="--pairs-from-kg",
+            allowed="relations between two entities of the domain's class", code="no-pairs"
+        )  # fmt: skip
     return selected
+
+
+def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """One line per relation that connects no pair of the domain's class: where it leads to."""
+    ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
+    for relation, ids in relations.items():
+        classes = Counter[str]()
+        for own in ids:
+            classes.update(ends.get(own, {}))
+        listed = ", ".join(name or "entities of no class" for name, _ in classes.most_common(3))
+        where = f"its values are: {listed}" if listed else "no entity of the class has it"
+        yield f"relations without a pair: {relation!r}, {where}"

@@ -62,7 +62,7 @@ class Base(Package):
 
     @cached_property
     def negatives(self) -> dict[str, Docs]:
-        """Non-relevant passages of each query: seemingly relevant ones by rank, then the others."""
+        """Non-relevant passages of each query: seemingly relevant ones, then the others."""
         docs_of: dict[str, Docs] = {q: [] for q in self.query_ids}
         for label in (SEEMINGLY_RELEVANT, IRRELEVANT):
             for query, ids in self._by_query(label).items():

@@ -1,7 +1,7 @@
 """Recipes as files: YAML or JSON with a line for everything that is wrong."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,9 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from citeforge.engines.io.files import read_json
-from citeforge.engines.io.textfiles import line_of_place, read_yaml
+from citeforge.engines.io.textfiles import line_of_place, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
-from citeforge.schemas.errors import InputError, field_code, suggestion
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, flags_of
 from citeforge.schemas.recipes.mixture import Mixture
@@ -55,7 +55,7 @@ def read_recipe(path: Path) -> Recipe:
     try:
         return record.model_validate(content)
     except ValidationError as error:
-        raise _error_at_line(record, error, path, root) from error
+        raise record_error(record, error, path, root, f"a {record.kind} recipe") from error
 
 
 def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
@@ -77,37 +77,6 @@ def _parsed(path: Path) -> tuple[Any, yaml.Node | None]:
 def _line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
     """Line of a place, or of the last part of it that the file has; None when nobody knows."""
     return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
-
-
-def _error_at_line(
-    record: type[Recipe], error: ValidationError, path: Path, root: yaml.Node | None
-) -> InputError:
-    first = error.errors()[0]
-    place = first["loc"]
-    message, allowed = first["msg"].removeprefix("Value error, "), None
-    code = field_code(first["type"])
-    if first["type"] == "extra_forbidden":
-        names = list(_fields(record, place[:-1]))
-        message = f"is not a field of a {record.kind} recipe{suggestion(str(place[-1]), names)}"
-        allowed = f"known: {', '.join(names)}"
-    elif first["type"] == "missing" or first["input"] is None:
-        message, code = "is missing", "missing-field"
-    elif not first["type"].endswith("_error"):
-        message = f"is {first['input']!r}: {message}"
-    field = ".".join(map(str, place))
-    return InputError(
-        message, path=path, line=_line(root, place), field=field, allowed=allowed, code=code
-    )
-
-
-def _fields(record: type[BaseModel], place: Sequence[str | int]) -> Iterator[str]:
-    for name in place:
-        field = record.model_fields.get(str(name))
-        inner = None if field is None else field.annotation
-        if not (isinstance(inner, type) and issubclass(inner, BaseModel)):
-            return
-        record = inner
-    yield from record.model_fields
 
 
 def recipe_text(recipe: Recipe | type[Recipe]) -> str:

@@ -1,8 +1,7 @@
-"""The encoder of all-MiniLM-L6-v2, by torch and tokenizers alone.
+"""The encoder of all-MiniLM-L6-v2 by transformers' BertModel.
 
-A build with this one small model would spend most of its seconds on importing the libraries that
-load any model. The operations are those of ``sentence_transformers``, in its order, so that the
-vectors are equal to the bit.
+``sentence_transformers`` would compute the same, and takes three seconds longer to import
+(docs/performance.md).
 """
 
 from __future__ import annotations
@@ -11,111 +10,57 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citeforge.engines.models.files import quiet_transformers
+
 if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-LAYERS = 6
-HEADS = 12
 MAX_TOKENS = 256
-LAYER_NORM_EPSILON = 1e-12
 
 
 class MiniLmEncoder:
     """Texts to token ids, and token ids to mean vectors; called as a sentence-transformers model.
 
     Attributes:
-        weights: name to tensor, as in ``model.safetensors``.
+        tokenizer: of transformers; cuts texts at MAX_TOKENS.
+        bert: torch module.
     """
 
     def __init__(self, folder: Path) -> None:
-        from safetensors.torch import load_file
-        from tokenizers import Tokenizer
-
-        self.weights = load_file(folder / "model.safetensors")
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(MAX_TOKENS)
-        self._tokenizer.enable_padding()
+        transformers = quiet_transformers()
+        self.tokenizer = transformers.AutoTokenizer.from_pretrained(
+            folder, model_max_length=MAX_TOKENS, local_files_only=True
+        )
+        self.bert = transformers.BertModel.from_pretrained(
+            folder, add_pooling_layer=False, local_files_only=True
+        )
 
     def to(self, placement: torch.dtype | str) -> MiniLmEncoder:
         """Convert the weights to a type, or move them to a device; the same encoder."""
-        self.weights = {
-            name: tensor.to(placement) if tensor.is_floating_point() else tensor
-            for name, tensor in self.weights.items()
-        }
+        self.bert = self.bert.to(placement)
         return self
 
     def eval(self) -> MiniLmEncoder:
-        """The same encoder: it does nothing else in training."""
+        """Turn dropout off; the same encoder."""
+        self.bert = self.bert.eval()
         return self
 
     def preprocess(self, texts: Sequence[str]) -> dict[str, Tensor]:
         """Token ids and attention mask of a batch, as wide as its longest text."""
-        import torch
-
-        encodings = self._tokenizer.encode_batch(list(texts))
-        return {
-            "input_ids": torch.tensor([encoding.ids for encoding in encodings]),
-            "attention_mask": torch.tensor([encoding.attention_mask for encoding in encodings]),
-        }
+        tokens = self.tokenizer(list(texts), padding=True, truncation=True, return_tensors="pt")
+        return dict(tokens)
 
     def __call__(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
         """Unit vectors of the texts, by the mean of their tokens, under ``sentence_embedding``."""
         import torch
-        from torch.nn.functional import normalize
 
-        present = features["attention_mask"]
-        # Without padding there is no mask: the attention then runs another, faster kernel.
-        mask = None if present.all() else present.bool()[:, None, None, :]
-        hidden = self._embed_tokens(features["input_ids"])
-        for layer in range(LAYERS):
-            hidden = self._layer(f"encoder.layer.{layer}", hidden, mask)
-        weights = present.unsqueeze(-1).to(hidden.dtype)
-        wide = torch.promote_types(hidden.dtype, torch.float32)
-        total = (hidden * weights).sum(dim=1, dtype=wide)
-        count = weights.sum(dim=1, dtype=wide).clamp(min=1e-9)
-        return {"sentence_embedding": normalize((total / count).to(hidden.dtype), dim=1)}
-
-    def _embed_tokens(self, ids: Tensor) -> Tensor:
-        words = self.weights["embeddings.word_embeddings.weight"][ids]
-        types = self.weights["embeddings.token_type_embeddings.weight"][0]
-        places = self.weights["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        return self._norm("embeddings.LayerNorm", words + types + places)
-
-    def _layer(self, name: str, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        from torch.nn.functional import gelu
-
-        attended = self._linear(f"{name}.attention.output.dense", self._attend(name, hidden, mask))
-        hidden = self._norm(f"{name}.attention.output.LayerNorm", attended + hidden)
-        inner = gelu(self._linear(f"{name}.intermediate.dense", hidden))
-        outer = self._linear(f"{name}.output.dense", inner)
-        return self._norm(f"{name}.output.LayerNorm", outer + hidden)
-
-    def _attend(self, name: str, hidden: Tensor, mask: Tensor | None) -> Tensor:
-        from torch.nn.functional import scaled_dot_product_attention
-
-        rows, width, size = hidden.shape
-        query, key, value = (
-            self._linear(f"{name}.attention.self.{part}", hidden)
-            .view(rows, width, HEADS, size // HEADS)
-            .transpose(1, 2)
-            for part in ("query", "key", "value")
-        )
-        if mask is not None:
-            mask = mask.expand(rows, 1, width, width)
-        attended: Tensor = scaled_dot_product_attention(query, key, value, mask)
-        return attended.transpose(1, 2).reshape(rows, width, size)
-
-    def _linear(self, name: str, values: Tensor) -> Tensor:
-        from torch.nn.functional import linear
-
-        return linear(values, self.weights[f"{name}.weight"], self.weights[f"{name}.bias"])
-
-    def _norm(self, name: str, values: Tensor) -> Tensor:
-        from torch.nn.functional import layer_norm
-
-        weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
-        return layer_norm(values, weight.shape, weight, bias, LAYER_NORM_EPSILON)
+        hidden = self.bert(**features).last_hidden_state
+        present = features["attention_mask"].unsqueeze(-1).to(hidden.dtype)
+        wide = torch.promote_types(hidden.dtype, torch.float32)  # bfloat16 sums in float32
+        total = (hidden * present).sum(dim=1, dtype=wide)
+        mean = (total / present.sum(dim=1, dtype=wide)).to(hidden.dtype)
+        return {"sentence_embedding": torch.nn.functional.normalize(mean, dim=1)}
 
 
 def load_minilm(folder: Path, device: str) -> Any:

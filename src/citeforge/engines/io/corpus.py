@@ -21,9 +21,10 @@ def embedding_texts(corpus: list[Path], shard_rows: int) -> Iterator[pa.Array]:
 
 
 def titled(rows: pa.RecordBatch | pa.Table) -> pa.Array:
-    """Title and text of each passage, as one string."""
+    """Title and text of each passage, as one string; a text that is the title comes once."""
     joined = pc.binary_join_element_wise(rows["title"], rows["text"], " ")
-    texts = pc.if_else(pc.equal(rows["title"], ""), rows["text"], joined)
+    is_bare = pc.or_(pc.equal(rows["title"], ""), pc.equal(rows["title"], rows["text"]))
+    texts = pc.if_else(is_bare, rows["text"], joined)
     return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 
 

@@ -1,9 +1,9 @@
 """Duplicate detection over millions of ids in eight bytes each."""
 
-from array import array
 from collections.abc import Iterable
 
 import numpy as np
+import numpy.typing as npt
 
 
 class DuplicateFinder:
@@ -14,20 +14,40 @@ class DuplicateFinder:
     """
 
     def __init__(self) -> None:
-        self._hashes = array("q")  # grows where it lies; many small arrays would leave holes
+        # Sorted, each longer than the next: an id is merged some log2(ids / block) times.
+        self._runs: list[npt.NDArray[np.int64]] = []
 
-    def add(self, ids: list[str]) -> None:
-        """Take in the ids of a block."""
-        self._hashes.extend(map(hash, ids))
+    def add(self, ids: list[str]) -> bool:
+        """Take in the ids of a block.
+
+        Returns:
+            Whether the hash of one of them came before.
+        """
+        if not ids:
+            return False
+        new = np.sort(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        is_repeated = bool((new[1:] == new[:-1]).any())
+        for run in self._runs:
+            at = np.minimum(np.searchsorted(run, new), len(run) - 1)
+            is_repeated = is_repeated or bool((run[at] == new).any())
+        while self._runs and len(self._runs[-1]) <= len(new):
+            new = _merged([self._runs.pop(), new])
+        self._runs.append(new)
+        return is_repeated
 
     def suspects(self) -> frozenset[int]:
         """Hashes that came more than once; forgets them all."""
-        if not self._hashes:
+        if not self._runs:
             return frozenset()
-        hashes = np.frombuffer(self._hashes, np.int64)
-        self._hashes = array("q")
-        hashes.sort()
+        hashes = _merged(self._runs)
+        self._runs = []
         return frozenset(hashes[1:][hashes[1:] == hashes[:-1]].tolist())
+
+
+def _merged(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
+    hashes = np.concatenate(runs)
+    hashes.sort(kind="stable")  # linear, as it finds the runs again
+    return hashes
 
 
 def first_duplicate(ids: Iterable[str], suspects: frozenset[int]) -> tuple[str, int, int] | None:

@@ -4,13 +4,18 @@ JSON objects in which a name stands twice are refused here, too: parsers differ 
 they take.
 """
 
+import bz2
+import codecs
 import gzip
+import io
 import json
+import lzma
 import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
@@ -102,8 +107,14 @@ def require_unique_names(
 LONGEST_LINE = 1 << 26
 """Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
 LARGEST_UNPACKED = 1 << 28
-"""Bytes that a .gz file may hold where it is read whole."""
-_BOM = b"\xef\xbb\xbf"
+"""Bytes that a compressed file may hold where it is read whole."""
+_MAGIC_BYTES = 10
+_COMPRESSED: tuple[tuple[re.Pattern[bytes], Callable[[IO[bytes]], Any]], ...] = (
+    (re.compile(rb"\x1f\x8b"), lambda file: gzip.GzipFile(fileobj=file)),
+    (re.compile(rb"BZh[1-9]1AY&SY"), bz2.BZ2File),
+    (re.compile(rb"\xfd7zXZ\0"), lzma.LZMAFile),
+)
+"""First bytes of compressed files, and what opens them."""
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
@@ -112,17 +123,18 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a plain or gzip file (by its first bytes) for reading.
+    """Open a plain, gzip, bzip2 or xz file (by its first bytes) for reading.
 
     Raises:
         InputError: the file cannot be read.
     """
     try:
         file = path.open("rb")
-        is_gzip = file.peek(2)[:2] == b"\x1f\x8b"
+        start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
     except OSError as error:
         raise read_error(error, path) from error
-    return cast(IO[bytes], gzip.GzipFile(fileobj=file)) if is_gzip else file
+    opener = next((o for magic, o in _COMPRESSED if magic.match(start)), None)
+    return file if opener is None else cast(IO[bytes], opener(file))
 
 
 def read_rows(
@@ -132,10 +144,10 @@ def read_rows(
     on_error: Callable[[InputError], None] | None = None,
     rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
-    """(1-based line number, row) of a JSON Lines file (plain or .gz), streamed.
+    """(1-based line number, row) of a JSON Lines file (plain or compressed), streamed.
 
-    One JSON object a line, UTF-8 without a byte order mark, lines ended by LF; blank lines are
-    passed over. Memory grows with the longest line only.
+    One JSON object per line, UTF-8; a byte order mark and CR before LF are no part of a line, and
+    blank lines are passed over. Memory grows with the longest line only.
 
     Args:
         path: file to read.
@@ -154,7 +166,7 @@ def read_rows(
         for number, line in _numbered(file):
             if number == 1 and header is not None and header.match(line):
                 continue
-            if line[-2:] == b"}\n":
+            if line.endswith((b"}\n", b"}\r\n")):
                 try:
                     row = decode(line)
                     require_unique_names(line, path, number, names)
@@ -177,17 +189,19 @@ def read_rows(
 
 
 def _numbered(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Lines with their LF, cut where they are longer than any may be."""
-    return enumerate(iter(partial(file.readline, LONGEST_LINE + 1), b""), 1)
+    """Lines with their ends, cut where they are longer than any may be; no byte order mark."""
+    lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
+    first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
+    return enumerate(chain((first,) if first else (), lines), 1)
 
 
 def _whole(path: Path, number: int, line: bytes) -> bytes:
-    """A line without its LF.
+    """A line without its end, LF or CR LF.
 
     Raises:
         InputError: it is longer than ``LONGEST_LINE``.
     """
-    text = line.removesuffix(b"\n")
+    text = line.removesuffix(b"\n").removesuffix(b"\r")
     if len(text) > LONGEST_LINE:
         raise InputError(
             f"the line is longer than {LONGEST_LINE >> 20} MiB",
@@ -200,15 +214,15 @@ def _whole(path: Path, number: int, line: bytes) -> bytes:
 
 
 def read_all(path: Path) -> bytes:
-    """Whole content of a small plain or gzip file.
+    """Whole content of a small plain or compressed file, without a byte order mark.
 
     Raises:
-        InputError: it cannot be read, or the gzip data is damaged or unpacks to more than
+        InputError: it cannot be read, or compressed data is damaged or unpacks to more than
             ``LARGEST_UNPACKED``.
     """
     with open_bytes(path) as file, read_errors(path):
-        if not isinstance(file, gzip.GzipFile):
-            return file.read()
+        if isinstance(file, io.BufferedReader):
+            return file.read().removeprefix(codecs.BOM_UTF8)
         content = file.read(LARGEST_UNPACKED + 1)
     if len(content) > LARGEST_UNPACKED:
         raise InputError(
@@ -218,24 +232,24 @@ def read_all(path: Path) -> bytes:
             "should be",
             code="too-large",
         )
-    return content
+    return content.removeprefix(codecs.BOM_UTF8)
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """The first bytes of a plain or gzip file, at most ``size``.
+    """The first bytes of a plain or compressed file, at most ``size``, without a byte order mark.
 
     Raises:
-        InputError: it cannot be read, or the gzip data is damaged.
+        InputError: it cannot be read, or compressed data is damaged.
     """
     with open_bytes(path) as file, read_errors(path):
-        return file.read(size)
+        return file.read(size).removeprefix(codecs.BOM_UTF8)
 
 
 def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number, line without its LF) of a plain or gzip file, streamed.
+    """(number, line) of a plain or compressed file, without line ends and byte order mark.
 
     Raises:
-        InputError: it cannot be read, the gzip data is damaged, or a line is longer than
+        InputError: it cannot be read, compressed data is damaged, or a line is longer than
             ``LONGEST_LINE``.
     """
     with open_bytes(path) as file, read_errors(path):
@@ -248,19 +262,26 @@ def read_errors(path: Path) -> Iterator[None]:
     """Around every read of a file that :func:`open_bytes` opened.
 
     Raises:
-        InputError: the gzip data is damaged, or the system cannot read the file.
+        InputError: the compressed data is damaged, or the system cannot read the file.
     """
     try:
         yield
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(
-            f"the gzip data is damaged or cut short ({error})",
-            path=path,
-            allowed="fetch or compress the file again",
-            code="bad-archive",
-        ) from error
     except OSError as error:
+        # bz2 says so by an OSError without a number.
+        if error.errno is None:
+            raise _damaged(path, error) from error
         raise read_error(error, path) from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> InputError:
+    return InputError(
+        f"the compressed data is damaged or cut short ({error})",
+        path=path,
+        allowed="fetch or compress the file again",
+        code="bad-archive",
+    )
 
 
 def decode_line(
@@ -289,44 +310,20 @@ def decode_line(
 
 
 def decode_text(path: Path, number: int, line: bytes) -> str:
-    """A line of a text file as a string, without its LF.
+    """A line of a text file as a string.
 
     Raises:
-        InputError: byte order mark, CR LF, or not UTF-8.
+        InputError: it is not UTF-8.
     """
-    text = decode_utf8(path, number, line)
-    if line.endswith(b"\r"):
-        raise InputError(
-            "the line ends with CR LF",
-            path=path,
-            line=number,
-            allowed="lines end with LF; convert with: sed -i 's/\\r$//' FILE",
-            code="bad-encoding",
-        )
-    return text
-
-
-def decode_utf8(path: Path, number: int, line: bytes) -> str:
-    """A line of a text file as a string, whatever its line end.
-
-    Raises:
-        InputError: byte order mark, or not UTF-8.
-    """
-    if number == 1 and line.startswith(_BOM):
-        raise InputError(
-            "starts with a byte order mark",
-            path=path,
-            line=1,
-            allowed="save the file as UTF-8 without BOM",
-            code="bad-encoding",
-        )
     try:
         return line.decode()
     except UnicodeDecodeError as error:
+        is_utf16 = number == 1 and line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         raise InputError(
             f"is not UTF-8 (byte {error.start + 1} of the line)",
             path=path,
             line=number,
+            allowed="the file is UTF-16: iconv -f UTF-16 -t UTF-8 FILE" if is_utf16 else "UTF-8",
             code="bad-encoding",
         ) from error
 
@@ -346,10 +343,34 @@ def _validation_error(
         field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
         code = "missing-field"
     elif unknown:
-        code = "unknown-field"
-    if unknown and not place:
-        field, reason = unknown.group(1), "is not a field of this file"
-        allowed = f"the fields are {names}{suggestion(field, fields)}"
+        name, code, reason = unknown.group(1), "unknown-field", "is not a field of this file"
+        fields = _fields_at(row_type, field) if field else fields
+        field = ".".join(filter(None, (field, name)))
+        allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
         if home := next((name for name in ("metadata", "meta") if name in fields), ""):
             allowed += f"; further data goes into {home}"
     return InputError(reason, path=path, line=number, field=field, allowed=allowed, code=code)
+
+
+def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
+    """Names of the fields of a record that a row contains, such as ``passages[0]``."""
+    kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
+    for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
+        kinds = [
+            inner
+            for kind in kinds
+            for inner in (kind.types if isinstance(kind, msgspec.inspect.UnionType) else [kind])
+        ]
+        if name == "[":
+            kinds = [k.item_type for k in kinds if isinstance(k, msgspec.inspect.ListType)]
+        elif name:
+            kinds = [
+                f.type
+                for k in kinds
+                if isinstance(k, msgspec.inspect.StructType)
+                for f in k.fields
+                if f.encode_name == name
+            ]
+    return tuple(
+        f.encode_name for k in kinds if isinstance(k, msgspec.inspect.StructType) for f in k.fields
+    )

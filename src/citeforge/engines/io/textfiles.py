@@ -4,12 +4,12 @@ import csv
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_utf8, raw_lines
-from citeforge.schemas.errors import InputError, field_code, read_error
+from citeforge.engines.io.jsonlines import LONGEST_LINE, decode_text, raw_lines
+from citeforge.schemas.errors import InputError, field_code, read_error, suggestion
 
 M = TypeVar("M", bound=BaseModel)
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
@@ -22,9 +22,9 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         InputError: the file cannot be read, or a line is not UTF-8 or has no end.
     """
     for number, line in raw_lines(path):
-        text = decode_utf8(path, number, line)
+        text = decode_text(path, number, line)
         if text.strip():
-            yield number, text.rstrip("\r")
+            yield number, text
 
 
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
@@ -175,6 +175,58 @@ def validated(
             allowed=allowed,
             code=field_code(first["type"]),
         ) from error
+
+
+def record_error(
+    record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
+) -> InputError:
+    """The first fault of a file of fields, with its line and what would be right.
+
+    Args:
+        record: pydantic model of the whole file.
+        error: why its content is refused.
+        path: the file.
+        root: YAML node of the file; None where it has none.
+        what: kind of file with its article, such as ``a policy``.
+    """
+    from citeforge.schemas.recipes.base import docstring
+
+    first = error.errors()[0]
+    place, kind = first["loc"], first["type"]
+    owner = _record_at(record, place[:-1])
+    message, code = first["msg"].removeprefix("Value error, "), field_code(kind)
+    name = str(place[-1]) if place else ""
+    has_field = owner is not None and name in owner.model_fields
+    allowed = docstring(owner, name) if owner is not None and has_field else ""
+    if allowed[1:2].islower():
+        allowed = allowed[0].lower() + allowed[1:]
+    if kind == "extra_forbidden":
+        names = [] if owner is None else list(owner.model_fields)
+        message = f"is not a field of {what}{suggestion(name, names)}"
+        allowed = f"known: {', '.join(names)}"
+    elif kind == "missing" or (first["input"] is None and kind != "value_error"):
+        message, code = "is missing", "missing-field"
+    elif isinstance(first["input"], str | int | float):
+        message = f"is {str(first['input'])[:100]!r}: {message}"
+    line = None
+    if root is not None:
+        line = line_of_place(root, place) or root.start_mark.line + 1
+    field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, place))[:200]
+    return InputError(
+        message, path=path, line=line, field=field, allowed=allowed or None, code=code
+    )
+
+
+def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:
+    """The record that a place below another one is of; None where that is none."""
+    inner: Any = record
+    for part in place:
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            field = inner.model_fields.get(str(part))
+            inner = None if field is None else field.annotation
+        elif args := get_args(inner):  # a mapping to records, or a list of them
+            inner = args[-1] if args[-1] is not Ellipsis else args[0]
+    return inner if isinstance(inner, type) and issubclass(inner, BaseModel) else None
 
 
 def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:

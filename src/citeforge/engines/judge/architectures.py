@@ -14,8 +14,8 @@ from citeforge.engines.judge.nli_models import (
 )
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
-from citeforge.engines.models.compute import BatchScorer, require_openvino
-from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
+from citeforge.engines.models.compute import require_openvino
+from citeforge.engines.models.files import loading_errors, quiet_transformers
 from citeforge.schemas.errors import UsageError
 
 
@@ -28,7 +28,7 @@ def load_model(settings: NliSettings) -> NliModel:
     """
     transformers = quiet_transformers()
     architecture = settings.profile.architecture
-    if settings.openvino is not None:
+    if settings.runtime == "openvino":
         if architecture != "classifier":
             raise UsageError(
                 f"--runtime openvino runs classifiers, not {architecture} models",
@@ -106,15 +106,12 @@ class ClassifierModel(NliModel):
         self._positions = getattr(config, "max_position_embeddings", None)
         dtype = "float64" if settings.dtype == "float64" else "float32"
         super().__init__(settings, self._load(settings, config), dtype)
-        self._fast: BatchScorer | None = None
-        if settings.openvino is not None:
+        if settings.runtime == "openvino":
             openvino = require_openvino(settings.device, "--runtime openvino")
-            located = Located(settings.folder, settings.openvino)
             # Two pairs of different lengths.
             texts = ["one premise", "another one"], ["a text", "a longer second text"]
             example = self.tokenizer(*texts, padding=True, return_tensors="pt")
-            pad = int(self.tokenizer.pad_token_id or 0)
-            self._fast = openvino.classifier(located, self.model, example, pad)
+            self.model = openvino.compile(settings.folder, self.model, example)
             self.engine = openvino.version()
 
     def _load(self, settings: NliSettings, config: Any) -> Any:
@@ -146,10 +143,8 @@ class ClassifierModel(NliModel):
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
         extra = {} if types is None else {"token_type_ids": types}
-        inputs = {"input_ids": ids, "attention_mask": mask, **extra}
-        if self._fast is not None:
-            return self._fast(inputs)
-        return at_least_float32(self.model(**inputs).logits)
+        logits = self.model(input_ids=ids, attention_mask=mask, **extra).logits
+        return at_least_float32(logits)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])

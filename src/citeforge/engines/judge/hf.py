@@ -132,8 +132,7 @@ class HfJudge:
         return load_model(NliSettings(
             self._located.folder, device_of(o.device), self.profile,
             self.profile.threshold if o.threshold is None else o.threshold, o.max_tokens,
-            None if foundation is None else foundation.folder, o.dtype,
-            self._located.identity if o.runtime == "openvino" else None,
+            None if foundation is None else foundation.folder, o.dtype, o.runtime,
         ))  # fmt: skip
 
     @cached_property

@@ -11,6 +11,7 @@ from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.parallel import in_halves
 from citeforge.schemas.models.judge_profile import JudgeProfile
+from citeforge.schemas.recipes.base import Runtime
 
 BUCKET = 32
 """Inputs are padded to multiples of this many tokens."""
@@ -30,7 +31,7 @@ class NliSettings:
         max_tokens: longest input; None for the model's own limit.
         foundation: folder with configuration and tokenizer; None for ``folder``.
         dtype: of its numbers; None for what suits.
-        openvino: what identifies the weights of a model that OpenVINO computes; None for torch.
+        runtime: what computes it.
     """
 
     folder: Path
@@ -40,7 +41,7 @@ class NliSettings:
     max_tokens: int | None
     foundation: Path | None = None
     dtype: str | None = None
-    openvino: dict[str, str] | None = None
+    runtime: Runtime = "torch"
 
     @property
     def base(self) -> Path:

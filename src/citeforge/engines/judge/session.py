@@ -1,11 +1,13 @@
 """Asking a judge: duplicates once, pairs with a verdict on disk never, failures counted."""
 
+import copy
 import math
 import re
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -145,6 +147,18 @@ class JudgeSession:
         self._identities = [one.identity() for one in self._judges]
         self._known: dict[tuple[int, Pair], Decision] = {}
         self._touched: set[tuple[int, Pair]] = set()
+        self._deciding = threading.Lock()
+
+    def share(self) -> Self:
+        """Session for another thread: the same judge and its decisions, but counts of its own.
+
+        A session counts what one submission asks, so two submissions that are scored at the same
+        time need one each. The judge and the store are still used by one thread at a time.
+        """
+        other = copy.copy(self)
+        other.n_asked = other.n_stored = other.n_failed = other.n_truncated = 0
+        other.begin()
+        return other
 
     def family_of(self, names: Iterable[str]) -> str | None:
         """Of families and models, the first that the judge is of or is; None for none."""
@@ -176,7 +190,11 @@ class JudgeSession:
         for pair in fresh:
             if not pair.premise.strip():
                 self._known[keys[pair]] = _NOTHING
-        self._decide(self._without_stored([p for p in fresh if p.premise.strip()]))
+        if rest := [p for p in fresh if p.premise.strip()]:
+            with self._deciding:
+                # Another thread may have had some of them decided in the meantime.
+                rest = [p for p in rest if keys[p] not in self._known]
+                self._decide(self._without_stored(rest))
         return {pair: self._known[key] for pair, key in keys.items()}
 
     def plan(self, pairs: Iterable[Pair]) -> JudgePlan:

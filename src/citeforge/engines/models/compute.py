@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,12 +26,9 @@ _LIBRARIES = ("openvino", "nncf")
 _GPUS = "nvidia[0-9]*", "kfd", "dxg"
 """Devices of NVIDIA, of AMD, and of Windows below Linux."""
 
-BatchScorer = Callable[[dict[str, Any]], Any]
-"""A tokenised batch to logits, tensors of torch; may be called from several threads at once."""
-
-Compiler = Callable[[Located, Any, dict[str, Any], int], BatchScorer]
-"""(where a model is and what identifies it, the model in float32 on the CPU, a tokenised batch of
-two different lengths, token id that fills up) to what computes it."""
+Compile = Callable[[str | Path, Any, Mapping[str, Any]], Any]
+"""(name of a model for errors, torch module in float32 on the CPU, tokenised batch of two different
+lengths) to a torch module with the same outputs, for several threads at once."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +39,12 @@ class Accelerator:
         version: name and version, as identities have it.
         embedder: (name, function that locates the model, prefixes) to an embedder in float32
             that has one in int8 beside it.
-        classifier: compiles a sequence classifier; its output is the logits.
-        cross_encoder: compiles a ``CrossEncoder``; its output is the scores before activation.
+        compile: compiles a model of transformers in float32.
     """
 
     version: Callable[[], str]
     embedder: Callable[[str, Callable[[], Located], Prefixes | None], Quantizable]
-    classifier: Compiler
-    cross_encoder: Compiler
+    compile: Compile
 
 
 def choose_compute(compute: Compute, device: str) -> Chosen:

@@ -146,6 +146,9 @@ class CrossEncoderReranker(_LocalReranker):
                 allowed=_ALLOWED,
                 code="bad-model",
             )
+        if self._openvino is not None:
+            example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
+            model[0].model = self._openvino.compile(self.name, model[0].model, example)
         return model
 
     def _tokens(self, pairs: Pairs) -> Any:
@@ -154,11 +157,6 @@ class CrossEncoderReranker(_LocalReranker):
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
         model = self._model
-        if self._openvino is not None:
-            example = model.preprocess([("a query", "a text"), ("another", "a longer text")])
-            pad = model.tokenizer.pad_token_id or 0
-            compute = self._openvino.cross_encoder(self.located, model, example, pad)
-            return lambda tokens: model.activation_fn(compute(tokens)).flatten()
 
         def score(tokens: dict[str, Any]) -> Any:
             features = {k: v.to(model.device) if hasattr(v, "to") else v for k, v in tokens.items()}

@@ -174,11 +174,11 @@ def compare_many(
     if not differences:
         reason = left_out[0] if left_out else "there is no pair of systems"
         raise InputError(reason, allowed=_HINT if not across else None, code="not-comparable")
-    cautions = caution_lines(files, names) + _run_lines(files, names)
+    cautions = caution_lines(files, names) + run_lines(files, names)
     return Comparison(differences, left_out, cautions)
 
 
-def _run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
+def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
     """What to know where some systems have several runs or verdicts."""
     several = {
         file.system: any(m.variance is not None for m in file.measures if m.name in names)

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.tables import CONTEXTS, RELEVANT, UNJUDGED
-from citeforge.schemas.errors import UsageError, suggestion
+from citeforge.schemas.errors import InputError, UsageError, suggestion
 from citeforge.schemas.text import printable
 
 MOST_RUNS = 1000
@@ -186,16 +186,42 @@ class Benchmark(Package):
 
 
 class QueryFinder:
-    """Finds the queries that files of others are about, by their ids, else by their texts."""
+    """Finds the queries that files of other tools answer, by their ids, else by their texts."""
 
     def __init__(self, benchmark: Benchmark) -> None:
+        self._known = benchmark.row_of
+        self._by_text: dict[str, list[str]] = {}
         texts: list[str] = benchmark.queries["text"].to_pylist()
-        self._benchmark = benchmark
-        self._by_text = dict(zip(texts, benchmark.query_ids, strict=True))
+        for text, query in zip(texts, benchmark.query_ids, strict=True):
+            self._by_text.setdefault(_question_key(text), []).append(query)
+
+    def knows(self, name: object) -> bool:
+        """Whether the benchmark has a query of this id, which may be a number."""
+        return type(name) in (str, int) and str(name) in self._known
 
     def of(self, name: str | int | None, text: str) -> str:
-        """Id of a query: its own when the benchmark has it, else that of the question's text."""
+        """Id of a query: its own when the benchmark has it, else that of the question's text.
+
+        White space and Unicode's normal form do not tell questions apart. An unknown question is
+        returned in place of an id.
+
+        Raises:
+            InputError: several queries ask the question.
+        """
         own = None if name is None else str(name)
-        if own is not None and own in self._benchmark.row_of:
+        if own is not None and own in self._known:
             return own
-        return self._by_text.get(text, own or text[:60])
+        queries = self._by_text.get(_question_key(text), [])
+        if len(queries) > 1:
+            raise InputError(
+                f"{len(queries)} queries ask {printable(text[:60])}: {', '.join(queries[:5])}",
+                field="question",
+                allowed='the id of the query as "query_id"',
+                code="ambiguous-query",
+            )
+        return queries[0] if queries else own or text[:60]
+
+
+def _question_key(text: str) -> str:
+    """A question as questions are compared."""
+    return " ".join(unicodedata.normalize("NFC", text).split())

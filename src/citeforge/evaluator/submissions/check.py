@@ -11,7 +11,7 @@ from citeforge.evaluator.measures.kalma.graphs import read_answer, read_shown
 from citeforge.evaluator.statements.url_marks import Markup, has_text, read_markup
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import find_format
+from citeforge.evaluator.submissions.formats import OURS, find_format
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -31,7 +31,8 @@ class Findings(Displayed):
         warnings: missing answers, citations that are not read or name nothing shown.
         n_lines: answers that could be read.
         n_empty: answers without any text.
-        n_truncated: answers cut at the token limit, as their lines say.
+        n_truncated: answers that were cut, as their lines report.
+        form: format of the file.
     """
 
     errors: list[Finding] = field(default_factory=list)
@@ -39,11 +40,13 @@ class Findings(Displayed):
     n_lines: int = 0
     n_empty: int = 0
     n_truncated: int = 0
+    form: str = OURS
 
     def summary(self) -> str:
         """How much was read, and how much of it is wrong or doubtful."""
         answers, errors = count_text(self.n_lines, "answer"), count_text(len(self.errors), "error")
-        return f"{answers} read, {errors}, {count_text(len(self.warnings), 'warning')}"
+        form = "" if self.form == OURS else f" as {self.form}"
+        return f"{answers} read{form}, {errors}, {count_text(len(self.warnings), 'warning')}"
 
     def _headline(self) -> str:
         return self.summary()
@@ -88,7 +91,7 @@ class _Checker:
     def run(self, path: Path, file_format: str) -> Findings:
         self.places = Places(path, self.benchmark)
         submission = Submission(path, self.benchmark, file_format, on_error=self._unreadable)
-        self.submission = submission
+        self.submission, self.findings.form = submission, submission.form
         try:
             submission.about  # noqa: B018 (whether it can be read)
         except InputError as error:
@@ -105,7 +108,8 @@ class _Checker:
             self._unreadable(error)
         self._missing()
         faults = find_format(submission.form).faults
-        for fault in faults(path, self.benchmark) if faults else ():
+        options = submission.form.partition(":")[2]
+        for fault in faults(path, self.benchmark, options) if faults else ():
             findings = self.findings.errors if fault.is_error else self.findings.warnings
             findings.append(fault)
         self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
@@ -130,8 +134,8 @@ class _Checker:
         if self.findings.n_truncated:
             yield Finding(
                 "truncated-answer",
-                f"{self.findings.n_truncated:,} answers were cut at the token limit (finish_reason "
-                "length); they are scored as they are",
+                f"{self.findings.n_truncated:,} answers were cut, as their finish_reason reports; "
+                "they are scored as they are",
             )
         if n_empty := self.findings.n_empty:
             yield Finding(

@@ -55,7 +55,8 @@ class Format:
         rank: formats are asked in this order; a lower one first.
         origin: what a file says of the benchmark that it answers; None where files say nothing.
         system: the name of the system that a file says it is of; None where files say none.
-        faults: breaches of the format's own rules; None where it has none.
+        faults: breaches of the format's own rules, and counts of what it leaves out; it takes the
+            file, the benchmark, and what is behind the colon of ``--format NAME:…``.
         verdicts: first letters of measures to what stands in a judge's place in their signatures,
             since the file brings it.
     """
@@ -66,5 +67,5 @@ class Format:
     rank: int = 50
     origin: Callable[[Path], Origin] | None = None
     system: Callable[[Path], str | None] | None = None
-    faults: Callable[[Path, Benchmark], Iterator[Fault]] | None = None
+    faults: Callable[[Path, Benchmark, str], Iterator[Fault]] | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)

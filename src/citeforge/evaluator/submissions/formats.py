@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -43,7 +43,7 @@ def detect(path: Path) -> str:
     if HEADER.match(line) and others:
         line = others[0]
     is_named = b'"query_id"' in line
-    if is_named and OUTPUT.search(line) and b'"article"' not in line:
+    if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
         return OURS  # the usual file, for which no plugin is loaded
     for form in sorted(_of_plugins(), key=lambda form: form.rank):
         if form.looks(path, start):
@@ -51,6 +51,22 @@ def detect(path: Path) -> str:
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"
     return OURS
+
+
+class _OurNames(msgspec.Struct):
+    query_id: Any
+    output: Any
+
+
+def _has_our_names(line: bytes) -> bool:
+    """Whether an object has our names itself; true for one that does not end in these bytes."""
+    try:
+        msgspec.json.decode(line, type=_OurNames)
+    except msgspec.ValidationError:
+        return False
+    except (msgspec.DecodeError, RecursionError):
+        pass
+    return True
 
 
 def find_format(name: str) -> Format:

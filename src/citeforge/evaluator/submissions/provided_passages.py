@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.io.tables import rows_with
+from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.package.items import Passage
@@ -56,7 +57,7 @@ class ProvidedPassages:
         self._benchmark, self._is_strict = benchmark, is_strict
         self._passages: Counter[_Key] = Counter()
         self._repeated: dict[_Key, list[str]] = {}
-        self._nameless = 0
+        self._nameless = self._empty = 0
 
     def add(self, answer: SubmissionLine) -> None:
         """Count the passages of an answer."""
@@ -68,6 +69,7 @@ class ProvidedPassages:
         for passage, key in zip(passages, _keys(passages), strict=True):
             if passage.docid is None:
                 self._nameless += 1
+                self._empty += not key.text
             else:
                 self._passages[key] += 1
             words = self._words(passage.text) if len(passage.text) <= longest else ""
@@ -154,11 +156,12 @@ class ProvidedPassages:
                 f"{self._nameless:,} passages have no docid: they count as not relevant",
             )
         bare = {key.name: n for key, n in unknown.items() if not key.text}
-        if bare:
+        if n_bare := sum(bare.values()) + self._empty:
+            first = f" (first: {min(bare)})" if bare else ""
             yield Finding(
                 "empty-text",
-                f"{sum(bare.values()):,} passages have neither a text nor a docid that the "
-                f"benchmark knows (first: {min(bare)}): they support nothing",
+                f"{count_text(n_bare, 'passage')} with neither a text nor a docid that the "
+                f"benchmark knows{first}: they support nothing",
             )
         queries = [
             query
@@ -169,9 +172,9 @@ class ProvidedPassages:
         if queries:
             yield Finding(
                 "self-support",
-                f"{len(queries):,} passages stand word for word in the answers that they come "
-                f"with, and are not the benchmark's (first: query {queries[0]!r}): a judge finds "
-                "such statements supported by themselves",
+                f"{count_text(len(queries), 'passage')} of the system's own repeated word for "
+                f"word in the answer (first: query {queries[0]!r}): a judge finds such statements "
+                "supported by themselves",
             )
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import msgspec
 
-from citeforge.engines.io.jsonlines import decode_line, open_bytes, read_errors, read_rows
+from citeforge.engines.io.jsonlines import decode_line, read_rows, read_start
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -36,8 +36,7 @@ def read_header(path: Path) -> dict[str, object] | None:
     Raises:
         InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
     """
-    with open_bytes(path) as file, read_errors(path):
-        first = file.readline(_LONGEST_HEADER)
+    first = read_start(path, _LONGEST_HEADER).partition(b"\n")[0]
     if not HEADER.match(first):
         return None
     if len(first) >= _LONGEST_HEADER:
@@ -45,8 +44,7 @@ def read_header(path: Path) -> dict[str, object] | None:
             "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes",
             code="too-long"
         )  # fmt: skip
-    line = first.removesuffix(b"\n")
-    return decode_line(path, 1, line, msgspec.json.Decoder(Header), Header).submission
+    return decode_line(path, 1, first, msgspec.json.Decoder(Header), Header).submission
 
 
 def read_answers(

@@ -17,7 +17,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
 from citeforge.plugins.audit.cascade import decide, estimate, summed_up
 from citeforge.plugins.audit.options import AuditOptions
-from citeforge.publish.card import write_card
+from citeforge.publishing.card import write_card
 from citeforge.schemas.benchmarks.audit import NOT_MADE, Audit, Flaw, checks_made
 from citeforge.schemas.errors import extras_named
 from citeforge.schemas.recipes.base import Judging, RunOptions

@@ -1,7 +1,7 @@
 """``citeforge kg …``."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +10,12 @@ from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.schemas.recipes.base import GRAPH
 from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
 
-_NAMED = ("kg", "domain", "languages")
+if TYPE_CHECKING:
+    from citeforge.plugins.graphs.profile import PlainProfile, Profile
+
+_MOST_CLASSES = 8
+"""Classes that are listed."""
+_NAMED = ("kg", "domain", "languages", "skip_malformed")
 
 
 kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])
@@ -27,7 +32,7 @@ def open_kg(options: dict[str, Any]) -> Any:
 
     recipe = record_from(KalmaRecipe, options, _NAMED)
     run = record_from(RunOptions, options, GRAPH)
-    return open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    return open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
 
 
 @click.group()
@@ -39,24 +44,54 @@ def kg() -> None:
 @kg_options
 @path_option("--out", help="Draft of a domain (FILE.yaml).")
 def profile(out: Path | None, **parameters: Any) -> None:
-    """Tell what a graph says of the domain's class: relations, counts, values.
+    """List the relations of the domain's class in a graph, with counts and values.
 
-    With --out, writes the domain with plain words for every relation that has none, to be made
+    Of RDF that no domain maps yet: all its predicates and classes. With --out, writes the domain
+    with plain words for every relation that has none (of unmapped RDF: a mapping), to be made
     better by hand and given back as --domain.
     """
     from citeforge.engines.io.files import write_text
-    from citeforge.engines.io.report_table import Table
-    from citeforge.plugins.graphs.profile import draft
-    from citeforge.plugins.graphs.profile import profile_class as look
+    from citeforge.plugins.graphs.profile import draft, draft_plain, profile_class, profile_plain
 
     graph = open_kg(parameters)
-    about = look(graph)
-    domain = graph.domain
-    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:8])
-    is_plain = getattr(graph.engine, "is_plain", False)
-    click.echo(f"model: {'plain' if is_plain else domain.model}")
-    if is_plain:
-        click.echo("give --domain with model: plain, which maps its predicates; see docs/kalma.md")
+    is_unmapped = getattr(graph.engine, "is_plain", False)
+    click.echo(f"model: {'plain' if is_unmapped else graph.domain.model}")
+    if is_unmapped:
+        listing = profile_plain(graph)
+        text = draft_plain(listing, out.stem if out is not None else "draft")
+        _show_predicates(listing)
+    else:
+        about = profile_class(graph)
+        text = draft(graph.domain, about)
+        _show_relations(about)
+    for what, count in graph.counts.items():
+        click.echo(f"  {count:,} {what}")
+    if out is not None:
+        write_text(out, text)
+        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+def _show_predicates(listing: "PlainProfile") -> None:
+    from citeforge.engines.io.report_table import Table
+
+    click.echo(
+        "give --domain with model: plain, which maps its predicates; --out drafts one; see "
+        "docs/kalma.md"
+    )
+    listed = ", ".join(f"{iri} {n:,}" for iri, n in listing.classes[:_MOST_CLASSES])
+    click.echo(f"classes: {listed or 'none'}")
+    head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
+    rows = [
+        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.kind, p.example[:40])
+        for p in listing.predicates
+    ]
+    click.echo(Table(head, rows).markdown())
+
+
+def _show_relations(about: "Profile") -> None:
+    from citeforge.engines.io.report_table import Table
+
+    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:_MOST_CLASSES])
     click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
     head = ("relation", "id", "entities", "values", "e.g.", "words")
     rows = [
@@ -65,11 +100,6 @@ def profile(out: Path | None, **parameters: Any) -> None:
         for r in about.relations
     ]  # fmt: skip
     click.echo(Table(head, rows).markdown())
-    for what, count in graph.counts.items():
-        click.echo(f"  {count:,} {what}")
-    if out is not None:
-        write_text(out, draft(domain, about))
-        click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
 
 
 @kg.command("snapshot")

@@ -38,7 +38,7 @@ def read_questions(path: Path) -> Questions:
         expected = [{g.qid for g in i.graphs} for i in items]
         return Questions(ids, [i.question for i in items], expected)
     rows = [row for _, row in read_rows(path, BeirQuery)]
-    return Questions([r.id for r in rows], [r.text for r in rows], None)
+    return Questions([str(r.id) for r in rows], [r.text for r in rows], None)
 
 
 def link_questions(

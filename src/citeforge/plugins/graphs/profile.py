@@ -6,9 +6,23 @@ from typing import Any
 import yaml
 
 from citeforge.kg.domain import Domain, plain_phrase
-from citeforge.kg.graph import COUNT, KnowledgeGraph
+from citeforge.kg.facts import COUNT
+from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.plain import ALT_LABEL, RDF_TYPE, RDFS_LABEL, local_words
 from citeforge.kg.values import Row, plain_label
 from citeforge.schemas.errors import InputError
+
+_SCHEMA = ("https://schema.org/", "http://schema.org/")
+_LABELS = (
+    RDFS_LABEL,
+    "http://www.w3.org/2004/02/skos/core#prefLabel",
+    "http://xmlns.com/foaf/0.1/name",
+    *(start + "name" for start in _SCHEMA),
+    "http://purl.org/dc/terms/title",
+    "http://purl.org/dc/elements/1.1/title",
+)
+_ALIASES = (ALT_LABEL, *(start + "alternateName" for start in _SCHEMA))
+_UNMAPPED = ("http://www.w3.org/2002/07/owl#sameAs", "http://www.w3.org/2000/01/rdf-schema#comment")
 
 
 @dataclass(frozen=True)
@@ -59,7 +73,7 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
     link = domain.direct_iri + domain.instance_of
     rows = kg.ask("classes", ("class", "entities"), instance_of=link)
     classes = [
-        (name, kg.best_label(same, "label") or name, _number(kg, same[0], "entities"))
+        (name, kg.reader.label(same, "label") or name, _number(kg, same[0], "entities"))
         for name, same in _grouped(kg, rows, "class").items()
     ]
     classes.sort(key=lambda c: (-c[2], c[0]))
@@ -72,6 +86,94 @@ def profile_class(kg: KnowledgeGraph) -> Profile:
     relations = [_relation(kg, pid, same) for pid, same in _grouped(kg, rows, "prop").items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
     return Profile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
+
+
+@dataclass(frozen=True)
+class PredicateProfile:
+    """One predicate of RDF that no domain maps yet.
+
+    Attributes:
+        iri: of the predicate.
+        triples: statements with it.
+        entities: distinct subjects.
+        values: distinct values.
+        kind: of values: ``entity``, ``text``, or ``any`` for both.
+        example: the first value, in alphabetical order.
+    """
+
+    iri: str
+    triples: int
+    entities: int
+    values: int
+    kind: str
+    example: str
+
+
+@dataclass(frozen=True)
+class PlainProfile:
+    """Predicates and classes of unmapped RDF, the most frequent first.
+
+    Attributes:
+        classes: (IRI, entities) by rdf:type.
+        predicates: all predicates.
+    """
+
+    classes: list[tuple[str, int]]
+    predicates: list[PredicateProfile]
+
+
+def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
+    """Count predicates and classes of RDF that is not in Wikidata's model.
+
+    Raises:
+        InputError: the graph cannot be read.
+    """
+    rows = kg.ask("classes", ("class", "entities"), instance_of=RDF_TYPE)
+    classes = {row["class"].value: _number(kg, row, "entities") for row in rows}
+    predicates = []
+    for row in kg.ask("predicates", ("predicate", "triples", "literals")):
+        triples, literals = _number(kg, row, "triples"), _number(kg, row, "literals")
+        kind = "entity" if not literals else "text" if literals == triples else "any"
+        example = plain_label(row["example"].value) if "example" in row else ""
+        predicates.append(
+            PredicateProfile(
+                row["predicate"].value, triples, _number(kg, row, "entities"),
+                _number(kg, row, "values"), kind, example,
+            )
+        )  # fmt: skip
+    predicates.sort(key=lambda p: (-p.triples, p.iri))
+    return PlainProfile(sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates)
+
+
+def draft_plain(profile: PlainProfile, name: str) -> str:
+    """A domain that maps every predicate: a start, to be made better by hand.
+
+    Args:
+        profile: of the graph.
+        name: of the domain.
+    """
+    there = {p.iri for p in profile.predicates}
+    labels = [p for p in _LABELS if p in there]
+    aliases = [p for p in _ALIASES if p in there]
+    mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
+    relations = {
+        p.iri: {
+            "label": local_words(p.iri) or p.iri,
+            **({"values": "entity"} if p.kind == "entity" else {}),
+        }
+        for p in profile.predicates
+        if p.iri not in mapped
+    }
+    plain = {
+        "classes": [iri for iri, _ in profile.classes[:1]] or ["http://example.org/Class"],
+        "labels": labels or [RDFS_LABEL],
+        **({"aliases": aliases} if aliases else {}),
+        "language": "en",
+        "relations": relations,
+    }
+    head = f"# {name}: a draft. Keep the relations to ask for, and name them; see docs/kalma.md.\n"
+    content = {"name": name, "model": "plain", "plain": plain}
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
 def _grouped(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
@@ -95,7 +197,7 @@ def _number(kg: KnowledgeGraph, row: Row, variable: str) -> int:
 
 
 def _relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
-    label = kg.best_label(rows, "propLabel") or pid
+    label = kg.reader.label(rows, "propLabel") or pid
     words = kg.domain.questions
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
     return RelationProfile(

@@ -2,7 +2,7 @@
 
 import gzip
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from citeforge.engines.io.files import atomic_file
@@ -14,6 +14,7 @@ from citeforge.schemas.errors import InputError
 
 _RDFS_LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 _ALIAS = "<http://www.w3.org/2004/02/skos/core#altLabel>"
+_SAME = "<http://www.w3.org/2002/07/owl#sameAs>"
 _REMARK = re.compile(r"(?:^|\s)#")
 _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "millennium": 6}
 
@@ -29,7 +30,8 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
         (entities, lines).
     """
     graphs = kg.subgraphs(qids)
-    lines = sorted(set(_lines(kg, graphs.values())))
+    merged = {q: graph.qid for q, graph in graphs.items() if graph.qid != q}
+    lines = sorted({*_lines(kg, graphs.values()), *_merged(kg, merged)})
     with atomic_file(out) as raw:
         if out.suffix == ".gz":
             with gzip.GzipFile(fileobj=raw, mode="wb", filename="", mtime=0) as file:
@@ -64,6 +66,12 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
             "contains no ids", path=path, allowed="one per line, such as Q42", code="empty-file"
         )
     return ids
+
+
+def _merged(kg: KnowledgeGraph, ids: Mapping[str, str]) -> Iterator[str]:
+    """Which ids were merged into which."""
+    for old, new in ids.items():
+        yield f"{iri(kg.domain.entity_iri + old)} {_SAME} {iri(kg.domain.entity_iri + new)} .\n"
 
 
 def _lines(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from citeforge.engines.io.files import atomic_file, write_text
 from citeforge.engines.io.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.io.textfiles import harmless
 from citeforge.package.package import Package
-from citeforge.publish.export import DroppedFields, Export
+from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.benchmarks.tables import CORPUS, LABELS, RELEVANT
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part

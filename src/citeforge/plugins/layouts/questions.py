@@ -11,7 +11,7 @@ from citeforge.engines.io.files import write_text
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.plugins.layouts.datasets import other_contexts
-from citeforge.publish.export import ContextOptions, DroppedFields, Export
+from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.benchmarks.kg import EMPTY, Graph, Triple, from_row
 
 

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.reports.rows import counts_of
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
 from citeforge.package.package import Package
-from citeforge.publish.hub import parse_hub
+from citeforge.publishing.hub import parse_hub
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.scores import ScoreFile
 

@@ -22,7 +22,7 @@ from citeforge.plugins.leaderboard.board_check import Event, latest, read_histor
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
-from citeforge.publish.hidden import matching_gold
+from citeforge.publishing.hidden import matching_gold
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 

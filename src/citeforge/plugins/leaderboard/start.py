@@ -13,6 +13,7 @@ from citeforge.engines.io.folders import check_out
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, CONFIG, Boards
 from citeforge.plugins.leaderboard.pages import environment
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.version import __version__
 
 WORKFLOW = ".github/workflows/leaderboard.yml"
 SPACE = "space/README.md"
@@ -50,7 +51,7 @@ def start_leaderboard(
 
     texts = {
         CONFIG: made("leaderboard.yaml", content=_yaml(_plain(boards)).rstrip("\n")),
-        WORKFLOW: made("workflow.yml"),
+        WORKFLOW: made("workflow.yml", version=__version__),
         "submissions/README.md": made("submissions.md", boards=boards.boards),
         SPACE: made("space.md", front=_yaml(_front(heading))),
         ".gitignore": made("gitignore"),

@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import Places
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
-from citeforge.publish.export import ContextOptions, DroppedFields, Export
+from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.submission import SubmissionLine

@@ -15,7 +15,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, Places
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
-from citeforge.publish.export import ContextOptions, DroppedFields, Export
+from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
 from citeforge.schemas.systems import fault_of

@@ -4,25 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
+from citeforge.ir_convert.corpus import PassageRow
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from citeforge.schemas.errors import InputError, UnknownValueError
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
-
-
-class CorpusRow(msgspec.Struct, gc=False):
-    """A line of a corpus; further fields are not needed here."""
-
-    text: str
-    docid: str | None = None
-    id: str | None = msgspec.field(default=None, name="_id")
-    title: str | None = ""
 
 
 def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
@@ -93,9 +83,8 @@ def _source(
 
     def stream() -> Iterator[PlacedPassage]:
         for path in corpora:
-            for line, row in read_rows(path, CorpusRow):
-                name = row.docid or row.id or ""
-                yield Place(path, line), name, row.title or "", row.text, None
+            for line, row in read_rows(path, PassageRow):
+                yield Place(path, line), row.name, row.title or "", row.body, None
 
     files = {path.name: path for path in (*judged, *corpora)}
     texts, pairs = {}, Judgements(str(corpora[0]))

@@ -151,13 +151,14 @@ def _length(report: TrecReport, track: Track) -> Rule:
         yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
 
 
-def run_breaches(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
+def run_breaches(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
     """What a track asks of all reports of a run, and of the run as one.
 
     Args:
         track: whose rules hold.
         path: the run.
         benchmark: its topics.
+        options: of ``--format``; a run has none.
     """
     topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}

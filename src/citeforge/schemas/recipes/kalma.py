@@ -62,7 +62,9 @@ class KalmaRecipe(Licensed):
     domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
     """`people`, or a .yaml file."""
     languages: Annotated[Words, Option(joined=True)] = ("en",)
-    """Labels are taken in the first of these that has one, separated by commas."""
+    """Labels are taken in the first of these that has one, then in `mul`; separated by commas."""
+    skip_malformed: bool = False
+    """Leave out malformed statements of --kg file:…, and count them."""
     pairs: Annotated[Path | None, Option(input=True)] = None
     """JSON Lines or CSV: paragraph, first, relation, second."""
     pairs_from_kg: Annotated[Words, Option(metavar="RELATION,…", joined=True)] = ()

@@ -249,7 +249,9 @@ def test_a_perfect_submission(inline: Inline, people: Path, tmp_path: Path) -> N
     there = ("score", "echo.jsonl", "--benchmark", people)
     result = inline(*there, "--judge", "lexical", "--out", "s.json")
     assert result.returncode == 0, result.stderr
-    page = cf.report([tmp_path / f"s.{name}.json" for name in ("full", "absent_1")], kind="html")
+    page = cf.report(
+        [tmp_path / f"s.{name}.json" for name in ("full", "absent_1")], kind="html"
+    ).text
     assert "KaLMA.R@micro" in page
     assert "minimum knowledge" in page
     # Each set of the file has its row.

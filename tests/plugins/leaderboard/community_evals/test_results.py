@@ -24,8 +24,8 @@ from citeforge.plugins.leaderboard.community_evals.results import (
     results_of,
     target_of,
 )
-from citeforge.publish.card import render_evals, task_id
-from citeforge.publish.hub import Publisher
+from citeforge.publishing.card import render_evals, task_id
+from citeforge.publishing.hub import Publisher
 from citeforge.schemas.scores import About, ScoreFile
 from conftest import Inline, refused, write_jsonl
 from scoring import score

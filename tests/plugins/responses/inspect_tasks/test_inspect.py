@@ -1,10 +1,13 @@
 """Tasks and scorers for inspect_ai: the same answers give the same numbers there and here."""
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+import time
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +22,11 @@ from inspect_ai.log import read_eval_log
 from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
 import citeforge as cf
+from citeforge.engines.judge.no_model import LexicalJudge
+from citeforge.engines.judge.records import JudgeFailure, Keep, Pair
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.plugins.responses.inspect_tasks import package as package_task
+from citeforge.plugins.responses.inspect_tasks import scoring
 from citeforge.plugins.responses.inspect_tasks.scoring import Scoring, Settings
 from citeforge.schemas.submission import SubmissionLine
 from conftest import ROOT, Inline, refused
@@ -76,6 +83,56 @@ def test_a_task_gives_the_numbers_of_score(package: Path, tmp_path: Path) -> Non
         for sample in log.samples:
             assert sample.scores
             assert sample.scores["measured"].value[name] == per_query[sample.id]  # type: ignore[index]
+
+
+@pytest.mark.slow
+def test_interim_metrics_and_samples_ask_one_judge(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred samples, eight at once, by a judge that takes its time and fails on some pairs.
+
+    inspect computes metrics between samples, at most every .9 s, while another thread is scoring.
+    """
+
+    class Slow(LexicalJudge):
+        def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+            time.sleep(0.05)
+            fails = {i for i, pair in enumerate(pairs) if len(pair.hypothesis) % 7 == 0}
+            keep([(i, JudgeFailure("by length")) for i in sorted(fails)])
+            rest = [i for i in range(len(pairs)) if i not in fails]
+            super().decide(
+                [pairs[i] for i in rest], lambda some: keep([(rest[i], v) for i, v in some])
+            )
+
+    monkeypatch.setattr(scoring, "judge_of", lambda name: JudgeSession(Slow()))
+    queries = len(cf.load(package))
+    epochs = -(-100 // queries)
+
+    def reply(messages: list[Any], *_: object) -> ModelOutput:
+        new = "x" * next(numbers)  # so that the judge is asked about every sample
+        text = f"{messages[-1].text[-200:]} {new} [1][2]. And so it is [3]."
+        output = ModelOutput.from_content("mockllm/model", text)
+        output.usage = ModelUsage(input_tokens=7, output_tokens=3, total_tokens=10)
+        return output
+
+    numbers = itertools.count()
+    (log,) = run_task(
+        package_task(str(package), measures=["ALCE.CitRec", "ALCE.CitPrec"], judge="lexical"),
+        model=get_model("mockllm/model", custom_outputs=reply), epochs=epochs,
+        max_connections=8, max_samples=8, display="none", log_dir=str(tmp_path),
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    assert log.samples and len(log.samples) == queries * epochs >= 100
+    assert not any(sample.error for sample in log.samples)
+    lines = [
+        {"query_id": s.id, "output": s.output.completion, "run": s.epoch - 1} for s in log.samples
+    ]
+    ours = cf.score(lines, package, ["ALCE.CitRec", "ALCE.CitPrec"], judge=JudgeSession(Slow()))
+    assert log.results
+    assert ours.file.counts.n_judge_failed > 0
+    for name in ours:
+        value = log.results.scores[0].metrics[name].value
+        assert value == pytest.approx(ours[name].value / ours[name].scale, abs=1e-12)
 
 
 @pytest.mark.slow

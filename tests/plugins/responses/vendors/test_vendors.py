@@ -20,14 +20,15 @@ from citeforge.evaluator.submissions.formats import answers_of, detect
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.placing.placer import Matching
 from citeforge.plugins.responses.placing.records import CitedSource, Response
-from citeforge.plugins.responses.vendors.formats import VENDORS
-from citeforge.plugins.responses.vendors.gemini import GEMINI
+from citeforge.plugins.responses.vendors.detect import find_layout
+from citeforge.plugins.responses.vendors.reader import read_responses
+from citeforge.plugins.responses.vendors.values import Node
 from citeforge.schemas.benchmarks.tables import CORPUS
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.submission import SubmissionLine
 from conftest import EXAMPLES, Inline, refused, write_jsonl
 
-NAMES = [vendor.name for vendor in VENDORS]
+NAMES = ["anthropic", "openai", "gemini", "langchain"]
 FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in NAMES}
 
 
@@ -47,6 +48,12 @@ def read(path: Path, benchmark: Benchmark, form: str = "auto") -> dict[str, Subm
 def shown_to(benchmark: Benchmark, query: str) -> tuple[Passage, ...]:
     (item,) = benchmark.items(query_id=query)
     return item.passages
+
+
+def responses_of(row: dict[str, Any]) -> list[Response]:
+    found = find_layout(Node(row))
+    assert found is not None
+    return read_responses(*found)
 
 
 def cited_words(answer: SubmissionLine) -> list[tuple[str, int | None]]:
@@ -276,12 +283,12 @@ def test_offsets_in_bytes(text: str, data: st.DataObject) -> None:
     body = {"candidates": [{"content": {"parts": [{"text": text}]}, "groundingMetadata": {
         "groundingChunks": [{"web": {"uri": "u"}}],
         "groundingSupports": [{"segment": segment, "groundingChunkIndices": [0]}]}}]}  # fmt: skip
-    (cited,) = GEMINI.read(body).cited
+    (cited,) = responses_of(body)[0].cited
     assert (cited.start, cited.end) == (start, end)
     if len(text.encode()) > len(text) and end > start:  # the same offsets as characters are wrong
         segment |= {"startIndex": start, "endIndex": len(text.encode()) + 1}
         with refused("out-of-range"):
-            GEMINI.read(body)
+            responses_of(body)
 
 
 def test_a_source_comes_once() -> None:
@@ -303,6 +310,9 @@ def change(name: str, line: int, place: list[Any], value: Any) -> list[dict[str,
 
 
 MESSAGE = ["result", "message"]
+AT = "result.message.content[1].citations[0]"
+NOTED = "response.output[0].content[0].annotations[0]"
+META = "response.candidates[0].groundingMetadata.groundingSupports[0]"
 CITED = [*MESSAGE, "content", 1, "citations", 0]
 NOTE = ["response", "output", 0, "content", 0, "annotations", 0]
 CANDIDATE = ["response", "candidates", 0]
@@ -312,28 +322,28 @@ SUPPORT = [*CANDIDATE, "groundingMetadata", "groundingSupports", 0]
 @pytest.mark.parametrize(
     ("name", "line", "place", "value", "code", "field"),
     [
-        ("anthropic", 0, [*CITED, "end_char_index"], None, "out-of-range", "content[1].citations[0]"),
-        ("anthropic", 0, [*CITED, "start_char_index"], -1, "out-of-range", "content[1].citations[0]"),
-        ("anthropic", 0, [*CITED, "type"], "line_location", "wrong-value", "content[1].citations[0]"),
-        ("anthropic", 0, [*MESSAGE, "content"], "Io", "wrong-type", "content"),
+        ("anthropic", 0, [*CITED, "end_char_index"], None, "out-of-range", AT),
+        ("anthropic", 0, [*CITED, "start_char_index"], -1, "out-of-range", AT),
+        ("anthropic", 0, [*CITED, "type"], "line_location", "wrong-value", AT),
+        ("anthropic", 0, [*MESSAGE, "content"], "Io", "wrong-type", "result.message.content"),
         ("anthropic", 0, ["result"], {"type": "errored", "error": {"type": "overloaded_error"}}, "endpoint-failed", None),
         ("anthropic", 0, ["result"], {"type": "expired"}, "endpoint-failed", None),
         ("anthropic", 0, ["custom_id"], None, "missing-field", None),
         ("anthropic", 0, ["context"], "mixed", "unknown-context", "context"),
-        ("anthropic", 0, ["documents"], [{"id": "x"}], "missing-field", "documents[0]"),
-        ("openai", 0, [*NOTE, "end_index"], 400, "out-of-range", "output[0].content[0].annotations[0]"),
-        ("openai", 0, [*NOTE, "start_index"], 111, "out-of-range", "output[0].content[0].annotations[0]"),
-        ("openai", 0, [*NOTE, "start_index"], "0", "wrong-type", "output[0].content[0].annotations[0].start_index"),
+        ("anthropic", 0, ["documents"], [{"score": 1}], "missing-field", "documents[0]"),
+        ("openai", 0, [*NOTE, "end_index"], 400, "out-of-range", NOTED),
+        ("openai", 0, [*NOTE, "start_index"], 111, "out-of-range", NOTED),
+        ("openai", 0, [*NOTE, "start_index"], "0", "wrong-type", f"{NOTED}.start_index"),
         ("openai", 2, ["response", "status_code"], 500, "endpoint-failed", None),
-        ("openai", 2, ["response", "body", "choices"], [], "missing-field", "choices"),
-        ("gemini", 0, [*SUPPORT, "segment", "endIndex"], 999, "out-of-range", "groundingSupports[0].segment"),
-        ("gemini", 0, [*SUPPORT, "segment", "endIndex"], 4, "wrong-value", "groundingSupports[0].segment"),
-        ("gemini", 0, [*SUPPORT, "segment", "text"], "Io", "wrong-value", "groundingSupports[0].segment"),
-        ("gemini", 0, [*SUPPORT, "segment", "partIndex"], 1, "out-of-range", "groundingSupports[0].segment"),
-        ("gemini", 0, [*SUPPORT, "groundingChunkIndices"], [2], "out-of-range", "groundingSupports[0].groundingChunkIndices"),
-        ("gemini", 0, [*CANDIDATE[:2]], [], "missing-field", "candidates"),
-        ("langchain", 0, ["context", 0, "page_content"], None, "wrong-type", "[0].page_content"),
-        ("langchain", 1, ["answer"], ["x"], "wrong-type", "answer"),
+        ("openai", 2, ["response", "body", "choices"], [], "missing-field", "response.body.choices"),
+        ("gemini", 0, [*SUPPORT, "segment", "endIndex"], 999, "out-of-range", META),
+        ("gemini", 0, [*SUPPORT, "segment", "endIndex"], 4, "wrong-value", META),
+        ("gemini", 0, [*SUPPORT, "segment", "text"], "Io", "wrong-value", META),
+        ("gemini", 0, [*SUPPORT, "segment", "partIndex"], 1, "out-of-range", META),
+        ("gemini", 0, [*SUPPORT, "groundingChunkIndices"], [2], "out-of-range", f"{META}.groundingChunkIndices[0]"),
+        ("gemini", 0, [*CANDIDATE[:2]], [], "missing-field", "response.candidates"),
+        ("langchain", 0, ["context", 0], {"page_content": None}, "missing-field", "context[0]"),
+        ("langchain", 1, ["answer"], 5, "wrong-type", "answer"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(
@@ -379,8 +389,8 @@ def test_an_unknown_number_of_a_document_is_beyond(tmp_path: Path, benchmark: Be
     row = rows("langchain")[1]
     row["answer"]["citations"] = [7, 0]
     answer = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)["q02"]
-    assert answer.output == "Ganymede is the largest moon[3][1]. It is larger than Mercury[3][1]."
-    assert [p.text for p in answer.passages or ()][2] == ""
+    assert answer.output == "Ganymede is the largest moon[8][1]. It is larger than Mercury[8][1]."
+    assert len(answer.passages or ()) == 2  # 7 from 0 is the eighth of two
 
 
 def test_empty_answers_and_several_texts(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -408,7 +418,8 @@ def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None
 
 def test_a_line_that_is_nested_too_deeply(tmp_path: Path, benchmark: Benchmark) -> None:
     path = tmp_path / "a.jsonl"
-    path.write_text('{"query_id": "q01", "candidates": ' + "[" * 800 + "]" * 800 + "}\n")
+    deep = '[{"content": {"parts": ' + "[" * 800 + "]" * 800 + "}}]"
+    path.write_text('{"query_id": "q01", "candidates": ' + deep + "}\n")
     with refused("bad-json", path=path, line=1):
         list(answers_of(path, benchmark, "gemini"))
 

@@ -19,7 +19,7 @@ from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.plugins.leaderboard.community_evals.results import require_repositories
-from citeforge.publish.export import DroppedFields, Export
+from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile

@@ -25,9 +25,9 @@ from citeforge.evaluator.reports.withhold import require_publishable
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.publish.card import EVALS, task_id
-from citeforge.publish.hub import Publisher
-from citeforge.publish.hub_errors import hub_errors
+from citeforge.publishing.card import EVALS, task_id
+from citeforge.publishing.hub import Publisher
+from citeforge.publishing.hub_errors import hub_errors
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Option, Part

@@ -31,7 +31,7 @@ from citeforge.plugins.responses.placing.records import (
 )
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.scores import About
-from citeforge.schemas.submission import TRUNCATED, SubmissionLine
+from citeforge.schemas.submission import TRUNCATED, SubmissionLine, is_cut
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -42,8 +42,6 @@ _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messag
 _MOST_BYTES = 1 << 30
 """What a log may unpack to. Its reader holds several times as much."""
 _ZSTANDARD = 93
-_CUT = ("max_tokens", "model_length")
-"""Why a model stops that was not done."""
 _MISSING = "count as missing answers"
 _ALLOWED = (
     "a log that `inspect eval` wrote (.eval; `inspect log convert` makes one of .json), whole"
@@ -104,16 +102,10 @@ def sample_answer(
     context = metadata.get("context")
     grammar = placer.benchmark.grammar
     response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
-    is_cut = bool(output.choices) and output.stop_reason in _CUT
-    response.finish_reason = TRUNCATED if is_cut else None
+    cut = bool(output.choices) and is_cut(output.stop_reason)
+    response.finish_reason = TRUNCATED if cut else None
     fields = LineFields(None if context is None else str(context), epoch - 1)
-    query = str(metadata.get("query_id", name))
-    if not response.has_marks:
-        return placer.answer(query, fields, response)
-    return SubmissionLine(
-        query, response.text, context=None if context is None else str(context), run=epoch - 1,
-        finish_reason=response.finish_reason,
-    )  # fmt: skip
+    return placer.answer(str(metadata.get("query_id", name)), fields, response)
 
 
 def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Response:
@@ -130,10 +122,18 @@ def read_output(output: ModelOutput, has_marks: Callable[[str], bool]) -> Respon
     message = output.choices[0].message if output.choices else None
     content = [] if message is None or isinstance(message.content, str) else message.content
     response = Response()
-    for number, block, start in response.add_text_blocks(content):
+    is_apart = False
+    for number, block in enumerate(content):
+        if block.type != "text":
+            is_apart = True
+            continue
+        if is_apart and response.text and not response.text[-1].isspace():
+            response.text += "\n\n"
+        is_apart, start = False, len(response.text)
+        response.text += block.text
         _add_citations(block, response, start, has_marks, f"content[{number}]")
     if not response.cited:
-        return Response(output.completion, has_marks=True)
+        return Response(output.completion)
     assert message is not None
     if output.completion != message.text:
         raise InputError(

@@ -3,6 +3,7 @@
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -166,7 +167,9 @@ class Scoring:
         with tempfile.TemporaryDirectory(prefix="citeforge-") as folder, extras_named():
             path = Path(folder) / "answers.jsonl"
             path.write_bytes(b"\n".join(map(msgspec.json.encode, [header, *answers])) + b"\n")
-            tools = self._tools.with_options(context=context)
+            # Metrics are computed while a sample is scored in another thread.
+            judge = self._tools.judge and self._tools.judge.share()
+            tools = replace(self._tools.with_options(context=context), judge=judge)
             return score(path, ScoringSetup(benchmark, measures, tools))
 
 

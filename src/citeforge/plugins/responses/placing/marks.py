@@ -1,4 +1,4 @@
-"""Citations that stand beside a text are put into it, as marks of our grammar.
+"""Citations beside a text are put into it, as marks of our grammar.
 
 A span of words belongs to every statement of which it covers a letter or digit; each gets its mark,
 before the full stop. A citation with a place and no extent becomes a mark at that place. What
@@ -15,7 +15,7 @@ from operator import eq, le
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.statements.split import Statement, Statements, strict_statements
 from citeforge.plugins.responses.placing.records import Cited
-from citeforge.schemas.citations.grammar import JOINER, Grammar, overlaps
+from citeforge.schemas.citations.grammar import JOINER, Grammar, Marker, overlaps
 
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
@@ -137,21 +137,32 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
     return edits
 
 
+def marks_beside(
+    text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
+) -> list[Marker]:
+    """Marks of an answer that are none of its citations.
+
+    Args:
+        text: the answer.
+        cited: (start, end) of the citations that are characters of it, sorted.
+        grammar: how marks are read.
+        n_docs: passages shown.
+    """
+    return [
+        marker
+        for marker in grammar.parse(text, n_docs).markers
+        if marker.numbers and not overlaps((marker.start, marker.end), cited)
+    ]
+
+
 def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
     """Edits after which no bracket of the answer itself is read as a citation."""
-    edits = []
-    places = sorted((e.start, e.end) for e in marks)
-    for marker in grammar.parse(text, n_docs).markers:
-        if marker.is_listed or not marker.numbers:
-            continue
-        if overlaps((marker.start, marker.end), places):
-            continue
-        edits += [
-            Edit(at + 1, at + 1, JOINER)
-            for at in range(marker.start, marker.end)
-            if text[at] in _BRACKETS
-        ]
-    return edits
+    return [
+        Edit(at + 1, at + 1, JOINER)
+        for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs)
+        for at in range(marker.start, marker.end)
+        if text[at] in _BRACKETS
+    ]
 
 
 def _insert_marks(

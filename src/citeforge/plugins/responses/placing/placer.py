@@ -1,41 +1,44 @@
-"""Answers of vendors as lines of submissions: sources are found, citations become marks."""
+"""Responses as lines of submissions: sources are found, citations become marks."""
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
-from typing import Any
-
-import msgspec
 
 from citeforge.engines.io.tables import iter_batches, rows_of
 from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
-from citeforge.plugins.responses.placing.marks import place_marks
-from citeforge.plugins.responses.placing.records import CitedSource, Response
+from citeforge.plugins.responses.placing.marks import marks_beside, place_marks
+from citeforge.plugins.responses.placing.records import (
+    NUMBERED_LINK,
+    Cited,
+    CitedSource,
+    Response,
+)
 from citeforge.schemas.benchmarks.tables import CORPUS
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 
 
-class RequestDocument(msgspec.Struct):
-    """A document of the request, or a page that an answer cites."""
+@dataclass(frozen=True)
+class LineFields:
+    """What a line says besides the response.
 
-    text: str
-    id: str | None = None
-    title: str = ""
-    url: str = ""
+    Attributes:
+        context: context set that was shown; None where the line does not say.
+        run: number of a repeated run, from 0.
+        documents: documents of the request, in order; None where the line has none.
+        pages: pages whose texts are known, by their URLs.
+    """
 
-
-class LineFields(msgspec.Struct):
-    """What a line says besides the response."""
-
-    context: str | list[Any] | None = None  # of LangChain: its documents
+    context: str | None = None
     run: int = 0
-    documents: list[RequestDocument] | None = None
-    pages: list[RequestDocument] | None = None
+    documents: Sequence[CitedSource] | None = None
+    pages: Sequence[CitedSource] = ()
 
 
 WAYS = ("shown", "own", "id", "index", "title", "url")
@@ -106,9 +109,9 @@ class Matching:
 
 
 class CitationPlacer:
-    """Writes answers with marks in place of a vendor's citations."""
+    """Writes answers with marks in place of a tool's citations."""
 
-    def __init__(self, name: str, benchmark: Benchmark, way: str) -> None:
+    def __init__(self, name: str, benchmark: Benchmark, way: str, only_marks: bool = False) -> None:
         """Prepare a way to find sources.
 
         Args:
@@ -116,8 +119,10 @@ class CitationPlacer:
             benchmark: what is answered.
             way: how sources are found among the passages shown
                 (:data:`citeforge.plugins.responses.placing.placer.WAYS`).
+            only_marks: whether only the marks in a text count, which then cite the passages shown;
+                citations beside it and sources of the tool do not.
         """
-        self.name, self.benchmark = name, benchmark
+        self.name, self.benchmark, self._only_marks = name, benchmark, only_marks
         self.matching = Matching(benchmark, way)
 
     @cached_property
@@ -125,6 +130,12 @@ class CitationPlacer:
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
+
+    def brings_sources(self, fields: LineFields, response: Response) -> bool:
+        """Whether a response comes with sources; else its marks cite the passages shown."""
+        if fields.documents is not None or self._only_marks:
+            return fields.documents is not None
+        return bool(response.has_list or response.sources or response.cited)
 
     def answer(self, query: str, fields: LineFields, response: Response) -> SubmissionLine:
         """The line of a response.
@@ -137,26 +148,28 @@ class CitationPlacer:
         Raises:
             InputError: it names no context set.
         """
-        context = passages = None
+        line = SubmissionLine(
+            query, response.text, context=fields.context, run=fields.run,
+            finish_reason=response.finish_reason,
+            meta={"thoughts": response.thoughts} if response.thoughts else None,
+        )  # fmt: skip
+        if not self.brings_sources(fields, response):
+            return line
+        if self._only_marks:
+            response = Response(response.text)
+        marks = [] if response.cited else cite_by_marks(response, self.benchmark.grammar.base)
         if self.matching.way == "own" or fields.documents is not None:
-            passages, positions = _own(fields, response)
-            n_shown = len(passages)
+            line.context, (line.passages, positions) = None, _own(fields, response)
+            n_shown = len(line.passages)
         else:
-            context = self._context(fields)
-            candidates = self.matching.passages_of(context, query)
+            line.context = self._context(fields)
+            candidates = self.matching.passages_of(line.context, query)
             positions = [self.matching.find(s, candidates) for s in response.sources]
             n_shown = len(candidates)
-        line = SubmissionLine(
-            query, response.text, context=context, run=fields.run, passages=passages,
-            finish_reason=response.finish_reason,
-        )  # fmt: skip
-        if response.has_marks:
-            return line
-        grammar = self.benchmark.grammar
-        # A source that is none of the passages shown counts as a citation beyond them.
-        beyond = count(n_shown)
-        numbers = [grammar.base + (next(beyond) if p is None else p) for p in positions]
-        cited = response.cited
+        numbers = self._numbers(response, positions, n_shown)
+        if not response.cited and all(numbers[c.source] == n for c, n in marks):
+            return line  # its marks say what is meant
+        grammar, cited = self.benchmark.grammar, response.cited or [c for c, _ in marks]
         line.output, places = place_marks(
             response.text, cited, [numbers[c.source] for c in cited], grammar, self.segmenter,
             n_shown,
@@ -175,13 +188,26 @@ class CitationPlacer:
                 c.confidence,
             )
             for c, (start, end) in zip(cited, places, strict=True)
-        ] or None
+        ]
         return line
+
+    def _numbers(
+        self, response: Response, positions: Sequence[int | None], n_shown: int
+    ) -> list[int]:
+        """Numbers that marks cite sources by; those of what was not shown are beyond all others."""
+        base, beyond = self.benchmark.grammar.base, count(n_shown)
+        return [
+            base + at
+            if at is not None
+            else base + source.index
+            if source.is_number and source.index is not None and source.index >= n_shown
+            else base + next(beyond)
+            for source, at in zip(response.sources, positions, strict=True)
+        ]
 
     def _context(self, fields: LineFields) -> str:
         contexts = list(self.benchmark.manifest.contexts)
-        name = fields.context if isinstance(fields.context, str) else None
-        context = name or (contexts[0] if len(contexts) == 1 else None)
+        context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
             is_missing = context is None
             raise InputError(
@@ -194,31 +220,67 @@ class CitationPlacer:
         return context
 
 
+def cite_by_marks(response: Response, base: int) -> list[tuple[Cited, int | None]]:
+    """Citations of a response whose marks number its sources, with the number as written.
+
+    ``[[1]](URL)`` cites the source of that URL, whatever its number; it has no number then.
+    Numbers beyond the sources are added to them.
+
+    Args:
+        response: text and sources.
+        base: number of the first source, unless the tool counts its own way.
+    """
+    if not response.sources:
+        return []
+    if response.base is not None:
+        base = response.base
+    urls = {same_url(s.url): at for at, s in reversed([*enumerate(response.sources)]) if s.url}
+    by_number = {s.index: at for at, s in enumerate(response.sources) if s.index is not None}
+    if not by_number:
+        by_number = {at: at for at in range(len(response.sources))}
+    found: list[tuple[Cited, int | None]] = []
+    for link in NUMBERED_LINK.finditer(response.text):
+        at = urls.get(same_url(link["url"]))
+        if at is not None:
+            found.append((Cited(*link.span(), at, is_mark=True), None))
+    links = [(c.start, c.end) for c, _ in found]
+    for marker in marks_beside(response.text, links, Grammar(base), len(response.sources)):
+        for number in marker.numbers:
+            at = by_number.get(number - base)
+            if at is None:
+                at = response.source(CitedSource(index=number - base))
+            found.append((Cited(marker.start, marker.end, at, is_mark=True), number))
+    return found
+
+
 def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
     """Passages that an answer brings, and position of each source among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
-    documents = fields.documents or []
-    pages = {same_url(p.url): p for p in fields.pages or ()}
-    passages = [OwnPassage(d.text, d.id, d.title, d.url) for d in documents]
+    documents = fields.documents or ()
+    pages = {same_url(p.url): p for p in fields.pages}
+    passages = [_passage(d) for d in documents]
     positions: list[int | None] = []
     for source in response.sources:
         at = _document_of(source, documents)
-        if at is None:
+        if at is None and not source.is_number:
             at = len(passages)
             page = pages.get(same_url(source.url)) if source.url else None
-            text, title = source.text, source.title
             if page is not None:
-                text, title = page.text, page.title or title
-            passages.append(OwnPassage(text, next(iter(source.ids), None), title, source.url))
+                source = replace(source, text=page.text, title=page.title or source.title)
+            passages.append(_passage(source))
         positions.append(at)
     return passages, positions
 
 
-def _document_of(source: CitedSource, documents: list[RequestDocument]) -> int | None:
+def _passage(source: CitedSource) -> OwnPassage:
+    return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
+
+
+def _document_of(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
     """The document of the request that a source is, by number, id or title."""
-    if source.index is not None:
+    if source.index is not None and documents:
         return source.index if 0 <= source.index < len(documents) else None
-    matches = (i for i, d in enumerate(documents) if {d.id, d.title} & {*source.ids})
+    matches = (i for i, d in enumerate(documents) if {*d.ids, d.title or None} & {*source.ids})
     return next(matches, None)

@@ -1,13 +1,10 @@
-"""What the readers of vendors' responses have in common: an answer, its sources, its citations."""
+"""What readers of responses have in common: an answer, its sources, its citations."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
-
-import msgspec
 
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError
@@ -17,8 +14,10 @@ _MARK = re.compile(
     rf"\(\s*{_LINK}(?:\s*[,;]\s*{_LINK})*\s*\)|{_LINK}|【[^【】\n]*】|\[\^?\d+\]|<?https?://\S+>?|[\ue200-\ue2ff].*"
 )
 
-
-_PLACE = re.compile(r" - at `\$\.?(.*)`$")
+NUMBERED_LINK = re.compile(
+    r"\[\[?\d{1,3}\]?\]\((?P<url>https?://[^\s()]+(?:\([^\s()]*\)[^\s()]*)*)\)"
+)
+"""``[[1]](URL)``, as Grok and Perplexity write marks."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +44,17 @@ class CitedSource:
         if self.url:
             return same_url(self.url), self.index
         return self.ids, self.title, self.index
+
+    @property
+    def is_number(self) -> bool:
+        """Whether only its number is known: the answer cites what was not shown."""
+        return not (self.ids or self.title or self.url or self.text)
+
+    def filled(self, other: "CitedSource | None") -> "CitedSource":
+        """The same with the title and the text of another mention, where it has none."""
+        if other is None:
+            return self
+        return replace(self, title=self.title or other.title, text=self.text or other.text)
 
     @property
     def name(self) -> str:
@@ -80,21 +90,25 @@ class Cited:
 
 @dataclass
 class Response:
-    """A response, read.
+    """An answer as a tool returned it.
 
     Attributes:
         text: the answer.
         sources: what it cites, or was shown.
-        cited: its citations.
-        finish_reason: as submissions have it.
-        has_marks: the text cites by marks of its own, as our prompts ask for.
+        cited: citations beside the text; without any, marks in the text cite the sources.
+        finish_reason: why the model stopped, where it was cut.
+        thoughts: of the model, which are no part of the answer.
+        has_list: whether the tool returned a list of sources, though it may be empty.
+        base: number by which marks cite the first source; None for that of the benchmark.
     """
 
     text: str = ""
     sources: list[CitedSource] = field(default_factory=list)
     cited: list[Cited] = field(default_factory=list)
     finish_reason: str | None = None
-    has_marks: bool = False
+    thoughts: list[str] = field(default_factory=list)
+    has_list: bool = False
+    base: int | None = None
 
     def source(self, source: CitedSource) -> int:
         """Position of a source, which is added where it is new; more of its words are kept."""
@@ -107,52 +121,10 @@ class Response:
         self.sources.append(source)
         return len(self.sources) - 1
 
-    def add_text_blocks(self, blocks: Iterable[Any]) -> Iterator[tuple[int, Any, int]]:
-        """Add text blocks to the answer; where another block stands between two, a paragraph ends.
-
-        Yields:
-            (number of the block, block, where its text starts in the answer).
-        """
-        is_apart = False
-        for number, block in enumerate(blocks):
-            if block.type != "text":
-                is_apart = True
-                continue
-            if is_apart and self.text and not self.text[-1].isspace():
-                self.text += "\n\n"
-            is_apart = False
-            start = len(self.text)
-            self.text += block.text
-            yield number, block, start
-
-
-@dataclass(frozen=True)
-class Vendor:
-    """How responses of one vendor are read.
-
-    Attributes:
-        name: as in ``--format``.
-        mark: what the line of a response holds, as a regular expression.
-        read: response to what it says; raises InputError with the field.
-        by: how sources are found among the passages shown, unless ``--format`` says.
-        numbered: sources have a number among what was shown.
-    """
-
-    name: str
-    mark: bytes
-    read: Callable[[Any], Response]
-    by: str
-    numbered: bool = False
-
 
 @contextmanager
-def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[None]:
+def errors_at(path: Path, line: int) -> Iterator[None]:
     """Add file and line to the errors of a response.
-
-    Args:
-        path: file of the response.
-        line: its line, or number.
-        allowed: what would be right where it has other types.
 
     Raises:
         InputError: the error raised inside, with file and line.
@@ -163,13 +135,6 @@ def errors_at(path: Path, line: int, allowed: str | None = None) -> Iterator[Non
         if error.path is not None:
             raise
         raise error.at(path, line) from error
-    except msgspec.ValidationError as error:
-        message, *place = _PLACE.split(str(error))
-        field = place[0] if place else None
-        code = "missing-field" if "missing required field" in message else "wrong-type"
-        raise InputError(
-            message, path=path, line=line, field=field, allowed=allowed, code=code
-        ) from error
     except RecursionError as error:
         raise InputError("is nested too deeply", path=path, line=line, code="bad-json") from error
 

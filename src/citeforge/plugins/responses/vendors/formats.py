@@ -1,142 +1,295 @@
-"""Files of vendors' responses as submissions: one JSON object a line.
+"""Files of tools as submissions: one JSON object per line.
 
 A line says which query it answers: ``query_id``, the ``custom_id`` or ``key`` of a batch, or the
-question itself. The response stands in ``response``, where batches have it, or is the line.
+question itself. The response is in ``response``, where batches have it, or is the line.
 """
 
-import re
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from citeforge.engines.io.jsonlines import read_rows
+from citeforge.engines.io.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
-from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
+from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.reader import HEADER
+from citeforge.plugins.responses.placing.marks import marks_beside
 from citeforge.plugins.responses.placing.placer import CitationPlacer, LineFields
-from citeforge.plugins.responses.placing.records import Vendor, errors_at
-from citeforge.plugins.responses.vendors import anthropic, gemini, langchain, openai
+from citeforge.plugins.responses.placing.records import Response, errors_at
+from citeforge.plugins.responses.vendors.detect import body_of, find_layout, looks_like
+from citeforge.plugins.responses.vendors.layout import Layout
+from citeforge.plugins.responses.vendors.layouts import LAYOUTS
+from citeforge.plugins.responses.vendors.reader import read_responses
+from citeforge.plugins.responses.vendors.sources import read_source
+from citeforge.plugins.responses.vendors.traces import read_traces
+from citeforge.plugins.responses.vendors.values import Node
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.submission import SubmissionLine
 
-VENDORS = anthropic.ANTHROPIC, openai.OPENAI, gemini.GEMINI, langchain.LANGCHAIN
+Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
-_NAMES = ("query_id", "custom_id", "key")
-_QUESTIONS = ("question", "input", "query")
+_NAMES = "query_id | custom_id | key | record_id | qid | metadata.query_id"
+_IDS = "id | _id"
+"""May be the id of the query, or of the response."""
+_QUESTIONS = "question | input | query | user_input"
+_FAILED = "errored", "canceled", "cancelled", "expired"
 
 
-def _looks_like(vendor: Vendor, path: Path, start: bytes) -> bool:
-    """Whether the first line of a file is a response of a vendor.
+@dataclass(frozen=True)
+class _Read:
+    """One line, read.
 
-    Raises:
-        InputError: responses of any vendor, but not one a line.
+    Attributes:
+        number: its number in the file.
+        query: query that it answers.
+        fields: what it says besides the response.
+        responses: its answers, in order.
     """
-    start = start.lstrip()
-    line = start.partition(b"\n")[0].strip()
-    is_array = start.startswith(b"[")
-    is_in_lines = line != b"{" and not is_array
-    part = line if is_in_lines else start
-    if not part.startswith((b"{", b"[")) or OUTPUT.search(part):
-        return False
-    owner = next((v for v in VENDORS if re.search(v.mark, part)), None)
-    if owner is None or is_in_lines or b'"docs"' in start:
-        return owner is vendor and is_in_lines
-    raise InputError(
-        f"contains {'an array of ' if is_array else ''}responses of {owner.name}, not one per line",
-        path=path,
-        allowed=f"one JSON object per line: jq -c '{'.[]' if is_array else '.'}' {path.name}",
-        code="bad-json",
+
+    number: int
+    query: str
+    fields: LineFields
+    responses: list[Response]
+
+
+class _File:
+    """A file of responses."""
+
+    def __init__(
+        self, form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
+        options: str,
+    ) -> None:  # fmt: skip
+        """Open a file.
+
+        Args:
+            form: format.
+            rows: reads the lines.
+            path: JSON Lines, plain or .gz.
+            benchmark: what is answered.
+            options: what is behind the colon of ``--format``, separated by commas: ``marks``,
+                ``runs``, and how sources are found among the passages shown
+                (:data:`citeforge.plugins.responses.placing.placer.WAYS`).
+
+        Raises:
+            UsageError: sources cannot be found in this way.
+        """
+        self._form, self._rows, self._path = form, rows, path
+        self._layouts = tuple(lay for lay in LAYOUTS if lay.form == form)
+        words = [word for word in options.split(",") if word]
+        self._only_marks, self.with_runs = "marks" in words, "runs" in words
+        way = ",".join(word for word in words if word not in ("marks", "runs"))
+        if way == "index" and not any(lay.is_numbered for lay in self._layouts):
+            raise UsageError(
+                f"--format {form}:{way}: {form}'s sources have no number among the passages "
+                f"shown; find them by {form}:id, :title or :url=FIELD",
+                code="unsupported",
+            )
+        self.placer = CitationPlacer(form, benchmark, way or self._layouts[0].by, self._only_marks)
+        self._grammar = benchmark.grammar
+        self._queries = QueryFinder(benchmark)
+
+    def lines(self, on_error: OnError) -> Lines:
+        """Answers with the numbers of their lines.
+
+        Raises:
+            InputError: file, line, field, and what would be right.
+        """
+        for read in self.read(on_error):
+            responses = read.responses if self.with_runs else read.responses[:1]
+            for run, response in enumerate(responses, read.fields.run):
+                try:
+                    with errors_at(self._path, read.number):
+                        answer = self._answer(read, response, run)
+                except InputError as error:
+                    if on_error is None or error.line is None:
+                        raise
+                    on_error(error)
+                else:
+                    yield read.number, answer
+
+    def read(self, on_error: OnError) -> Iterator[_Read]:
+        """Lines as they are, before citations become marks.
+
+        Raises:
+            InputError: file, line, field, and what would be right.
+        """
+        for number, row in self._rows(self._path, on_error):
+            try:
+                with errors_at(self._path, number):
+                    read = self._read_row(number, Node(row))
+            except InputError as error:
+                if on_error is None or error.line is None:
+                    raise
+                on_error(error)
+            else:
+                yield read
+
+    def _answer(self, read: _Read, response: Response, run: int) -> SubmissionLine:
+        answer = self.placer.answer(read.query, replace(read.fields, run=run), response)
+        is_own = self.placer.matching.way == "own" and not self._only_marks
+        if answer.passages is None and is_own and not self._has_marks(response):
+            # Where the others found sources of their own, it found none.
+            answer.passages = [] if self._has_sources else None
+        return answer
+
+    def has_both(self, response: Response) -> bool:
+        """Whether a response has citations beside its text, and marks that do not count then."""
+        spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
+        beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
+        return bool(beside) and not self._only_marks
+
+    def _has_marks(self, response: Response) -> bool:
+        return bool(marks_beside(response.text, [], self._grammar, 99))
+
+    @cached_property
+    def _has_sources(self) -> bool:
+        """Whether any line of the file brings sources."""
+        return any(
+            self.placer.brings_sources(read.fields, response)
+            for read in self.read(lambda error: None)
+            for response in read.responses[:1]
+        )
+
+    def _read_row(self, number: int, row: Node) -> _Read:
+        _require_answer(row)
+        found = find_layout(row, self._layouts)
+        if found is None and len(self._layouts) > 1:
+            signs = "; ".join(f"{lay.tool}: {lay.signs}" for lay in self._layouts)
+            raise InputError(
+                f"is no response of {self._form}", code="wrong-value",
+                allowed=f"{signs}; --format names another format"
+            )  # fmt: skip
+        layout, body = found or (self._layouts[0], body_of(row))
+        query = self._query(row, layout, body)
+        return _Read(number, query, _fields(row, layout, body), read_responses(layout, body))
+
+    def _query(self, row: Node, layout: Layout, body: Node) -> str:
+        own = [n.value for n in row.each(_NAMES)]
+        name = next((n for n in own if type(n) in (str, int)), None)
+        if name is None:
+            ids = (n.value for path in _IDS.split("|") for n in row.each(path))
+            name = next((i for i in ids if self._queries.knows(i)), None)
+        asked = [*body.each(layout.question), *row.each(_QUESTIONS)]
+        answers = body.each(layout.answers) if layout.answers else []
+        asked += [n for answer in answers for n in answer.each(layout.question)]
+        question = next((n.value for n in asked if isinstance(n.value, str)), None)
+        if name is None and question is None:
+            raise InputError(
+                "names no query",
+                allowed='"query_id" beside the response, the custom_id or key of a batch, or the '
+                'text of the question as "question"',
+                code="missing-field",
+            )
+        # A wrong id is told of, also where the question is known.
+        return self._queries.of(name, question or "" if name is None else "")
+
+
+def _fields(row: Node, layout: Layout, body: Node) -> LineFields:
+    """What a line says besides the response; names that the response itself uses are its own."""
+    own = {path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")}
+    values = {k: v for k, v in row.value.items() if row.value is not body.value or k not in own}
+    beside = Node(values)
+    documents = beside.first("documents")
+    context = beside.first("context")
+    return LineFields(
+        context.value if context is not None and isinstance(context.value, str) else None,
+        beside.number("run") or 0,
+        None if documents is None else [read_source(d, True) for d in documents.items()],
+        [read_source(page) for page in beside.each("pages.*")],
     )
 
 
-def _read(vendor: Vendor, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Answers of a file of responses.
-
-    Args:
-        vendor: whose responses these are.
-        path: JSON Lines, plain or .gz.
-        benchmark: what is answered.
-        way: how sources are found among the passages shown
-            (:data:`citeforge.plugins.responses.placing.placer.WAYS`); empty for the vendor's.
-        on_error: told of every wrong line, which is then passed over; None to raise.
-
-    Raises:
-        InputError: file, line, field, and what would be right.
-        UsageError: sources cannot be found in this way.
-    """
-    name = vendor.name
-    if way == "index" and not vendor.numbered:
-        raise UsageError(
-            f"--format {name}:{way}: {name}'s sources have no number among the passages "
-            f"shown; find them by {name}:id, :title or :url=FIELD",
-            code="unsupported",
-        )
-    placer = CitationPlacer(name, benchmark, way or vendor.by)
-    queries = QueryFinder(benchmark)
-    allowed = f"a response of {name}; --format names another format"
-    for number, row in read_rows(path, _ROW, on_error=on_error):
-        try:
-            with errors_at(path, number, allowed):
-                query = _query(row, queries)
-                _require_answer(row)
-                fields = msgspec.convert(row, LineFields)
-                answer = placer.answer(query, fields, vendor.read(_body(row)))
-        except InputError as error:
-            if on_error is None or error.line is None:
-                raise
-            on_error(error)
-        else:
-            yield number, answer
-
-
-def _query(row: Mapping[str, Any], queries: QueryFinder) -> str:
-    name = next((row[n] for n in _NAMES if isinstance(row.get(n), str | int)), None)
-    question = next((str(row[n]) for n in _QUESTIONS if isinstance(row.get(n), str)), None)
-    if name is None and question is None:
-        raise InputError(
-            "names no query",
-            allowed='"query_id" beside "response", the custom_id or key of a batch, or the '
-            'text of the question as "question"',
-            code="missing-field",
-        )
-    # A wrong id is told of, also where the question is known.
-    return queries.of(name, question or "" if name is None else "")
-
-
-def _require_answer(row: Mapping[str, Any]) -> None:
+def _require_answer(row: Node) -> None:
     """Refuse the line of a request that failed.
 
     Raises:
         InputError: says why it failed.
     """
-    result, response = row.get("result"), row.get("response")
-    why = row.get("error")
-    if isinstance(result, dict) and result.get("type") in ("errored", "canceled", "expired"):
-        why = result.get("error") or result["type"]
-    elif isinstance(response, dict) and isinstance(status := response.get("status_code"), int):
-        why = why or (f"status {status}" if status >= 400 else None)
-    if why:
+    why = row.first("error | response.error | response.body.error")
+    reason = None if why is None else why.value
+    if (result := row.first("result.type")) is not None and result.value in _FAILED:
+        error = row.first("result.error")
+        reason = result.value if error is None else error.value
+    status = row.first("response.status_code")
+    if not reason and status is not None and type(status.value) is int and status.value >= 400:
+        reason = f"status {status.value}"
+    if reason:
         raise InputError(
-            f"is a request that failed ({str(why)[:120]})",
+            f"is a request that failed ({str(reason)[:120]})",
             allowed="send it again, or leave the line out: the answer then counts as missing",
             code="endpoint-failed",
         )
 
 
-def _body(row: Mapping[str, Any]) -> Any:
-    """The response of a line: in ``response``, ``response.body`` or ``result.message``."""
-    if any(isinstance(row.get(name), list) for name in langchain.DOCUMENTS):
-        return row  # they stand beside the answer, not in it
-    result, response = row.get("result"), row.get("response")
-    if isinstance(result, dict) and isinstance(result.get("message"), dict):
-        return result["message"]
-    if not isinstance(response, dict):
-        return row
-    return response["body"] if isinstance(response.get("body"), dict) else response
+def _json_lines(path: Path, on_error: OnError) -> Rows:
+    return read_rows(path, _ROW, HEADER, on_error)
 
 
-ANTHROPIC, OPENAI, GEMINI, LANGCHAIN = (
-    Format(v.name, partial(_read, v), looks=partial(_looks_like, v), rank=rank)
-    for rank, v in enumerate(VENDORS, 30)
-)
+def _lines(
+    form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
+    options: str, on_error: OnError,
+) -> Lines:  # fmt: skip
+    return _File(form, rows, path, benchmark, options).lines(on_error)
+
+
+def _warnings(
+    form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
+    options: str,
+) -> Iterator[Fault]:  # fmt: skip
+    """Count what was left out of a file, at most one warning of a kind."""
+    file = _File(form, rows, path, benchmark, options)
+    thoughts = choices = both = 0
+    for read in file.read(lambda error: None):
+        first = read.responses[0]
+        thoughts += bool(first.thoughts)
+        choices += len(read.responses) - 1
+        both += file.has_both(first)
+    if both:
+        yield Fault(
+            "unread-citation",
+            f"{count_text(both, 'answer')} with citations of {form} beside the text and marks in "
+            f"it: the marks cite nothing; --format {form}:marks reads the marks alone, as "
+            "citations of the passages shown",
+            is_error=False,
+        )
+    if choices and not file.with_runs:
+        yield Fault(
+            "unread-answer",
+            f"{count_text(choices, 'further answer')} to the same prompts not read: the first by "
+            f"index counts; --format {form}:runs reads the others as runs",
+            is_error=False,
+        )
+    if thoughts:
+        yield Fault(
+            "thoughts",
+            f"{count_text(thoughts, 'answer')} with thoughts of the model, which are no part of "
+            "the answer; they are kept in meta",
+            is_error=False,
+        )
+
+
+def _format(form: str, rows: Callable[[Path, OnError], Rows] = _json_lines) -> Format:
+    return Format(
+        form,
+        partial(_lines, form, rows),
+        looks=partial(looks_like, form),
+        rank=30,
+        faults=partial(_warnings, form, rows),
+    )
+
+
+ANTHROPIC = _format("anthropic")
+OPENAI = _format("openai")
+GEMINI = _format("gemini")
+BEDROCK = _format("bedrock")
+COHERE = _format("cohere")
+OLLAMA = _format("ollama")
+LANGCHAIN = _format("langchain")
+LLAMAINDEX = _format("llamaindex")
+HAYSTACK = _format("haystack")
+RAGAS = _format("ragas")
+DEEPEVAL = _format("deepeval")
+ANSWERS = _format("answers")
+TRACE_FILES = _format("traces", read_traces)

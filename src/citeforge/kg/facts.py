@@ -1,0 +1,141 @@
+"""Rows of statements to triples: labels, dates and quantities; what is left out is counted."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from citeforge.kg.domain import Domain
+from citeforge.kg.values import WIKIBASE, XSD, Row, Term, is_geometry, plain_label, render_date
+from citeforge.schemas.benchmarks.kg import Triple
+
+_LEFT_OUT = frozenset(
+    WIKIBASE + name
+    for name in "ExternalId Url CommonsMedia GeoShape TabularData Math MusicalNotation".split()
+)
+_XSD_DATE = XSD + "dateTime"
+_NUMBERS = frozenset(XSD + name for name in "decimal integer double float".split())
+_NO_UNIT = "Q199"
+"""Wikidata's unit of quantities without one: the number 1."""
+_NUMBER = re.compile(r"[0-9]{1,18}")
+COUNT = re.compile(r"[0-9]{1,9}")
+"""A number as counts are written; ASCII digits alone, and no more than an endpoint can mean."""
+
+
+@dataclass
+class FactReader:
+    """Reads labels and values of a graph.
+
+    Attributes:
+        domain: says what ids begin with.
+        languages: of labels and texts, the best first.
+        counts: what was left out, and why.
+    """
+
+    domain: Domain
+    languages: tuple[str, ...]
+    counts: Counter[str]
+    _cleaned: set[str] = field(default_factory=set)
+
+    def id_of(self, term: Term) -> str:
+        """The id of an entity or relation."""
+        return term.value.removeprefix(self.domain.entity_iri)
+
+    def is_entity(self, term: Term) -> bool:
+        """Whether a value is an entity of the graph."""
+        return term.type == "uri" and term.value.startswith(self.domain.entity_iri)
+
+    def clean(self, text: str) -> str:
+        """A label as graphs and snapshots keep it; changes beyond spaces are counted."""
+        label = plain_label(text)
+        if label != " ".join(text.split()) and text not in self._cleaned:
+            self._cleaned.add(text)
+            self.counts["labels that held control or bidi characters, now without"] += 1
+        return label
+
+    def label(self, rows: Iterable[Row], variable: str) -> str | None:
+        """The label that a variable of some rows holds, in the first language that has one."""
+        labels = {
+            r[variable].language: label
+            for r in rows
+            if variable in r and (label := self.clean(r[variable].value))
+        }
+        return next((labels[lang] for lang in self.languages if lang in labels), None)
+
+    def merged(self, rows: Iterable[Row]) -> tuple[str, str] | None:
+        """Id and label of the entity that a value was merged into; None where it was not.
+
+        Args:
+            rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.
+        """
+        into: dict[Term, list[Row]] = {}
+        for row in rows:
+            if "into" in row and self.is_entity(row["into"]):
+                into.setdefault(row["into"], []).append(row)
+        labels = {self.id_of(t): self.label(same, "intoLabel") for t, same in into.items()}
+        return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
+
+    def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
+        """Triples of one value of a relation: none where it is left out, one per unit.
+
+        Args:
+            entity: id of the subject.
+            name: its label.
+            value: the value.
+            rows: rows with it.
+        """
+        prop = self.id_of(rows[0]["prop"])
+        relation = self.label(rows, "propLabel") or prop
+        kinds = {r["type"].value for r in rows if "type" in r}
+        is_entity = self.is_entity(value)
+        if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
+            self._leave_out("external ids, addresses, media, unknown values")
+        elif is_entity:
+            qid, label = self.merged(rows) or (self.id_of(value), self.label(rows, "label"))
+            if label is None:
+                self._leave_out("no label in the languages asked for")
+            else:
+                yield Triple(entity, name, prop, relation, label, qid)
+        elif is_geometry(value.datatype):
+            self._leave_out("coordinates")
+        elif value.datatype == _XSD_DATE:
+            written = [r["precision"].value for r in rows if "precision" in r]
+            finest = max((int(n) for n in written if COUNT.fullmatch(n)), default=None)
+            rendered = render_date(value.value, finest)
+            if rendered is None:
+                # Unknown values are exported as dates whose text is a digest.
+                self._leave_out("dates that are none")
+            else:
+                yield Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
+        elif value.language and value.language not in self.languages:
+            self._leave_out("text in another language")
+        else:
+            for text in self._texts(value, rows):
+                yield Triple(entity, name, prop, relation, text)
+
+    def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
+        """A text or number as it is read, a quantity with each of its units."""
+        text = self.clean(value.value)
+        if value.datatype in _NUMBERS:
+            text = text.removeprefix("+")
+        with_unit: dict[Term, list[Row]] = {}
+        for row in rows:
+            if "unit" in row:
+                with_unit.setdefault(row["unit"], []).append(row)
+        if not with_unit and text:
+            yield text
+        for unit, same in with_unit.items():
+            label = "" if self.id_of(unit) == _NO_UNIT else self.label(same, "unitLabel")
+            if label is None:
+                self._leave_out("quantities whose unit has no label in the languages asked for")
+            else:
+                yield f"{text} {label}".rstrip()
+
+    def _leave_out(self, why: str) -> None:
+        self.counts[f"values left out: {why}"] += 1
+
+
+def by_number(name: str) -> tuple[int, str]:
+    """Key that sorts ids by their numbers."""
+    match = _NUMBER.search(name)
+    return (int(match[0]) if match else 0, name)

@@ -1,0 +1,128 @@
+"""``citeforge gate`` in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.evaluator.gate.decide import Decision, decide
+from citeforge.evaluator.gate.outputs import check_outputs, to_markdown, write_outputs
+from citeforge.evaluator.gate.policy import PolicySource, checked_policy, read_policy
+from citeforge.evaluator.gate.rows import Row
+from citeforge.evaluator.statistics.compare import load_scores
+from citeforge.library.scores import Scores
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.gate import GatePolicy
+from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.scores import ScoreFile
+
+Scored = Scores | str | Path
+
+
+@dataclass(frozen=True, repr=False)
+class GateResult(Displayed):
+    """Verdict of :func:`gate`, with a row for everything that was looked at.
+
+    Attributes:
+        decision: verdict, rows, notes and signatures.
+    """
+
+    decision: Decision
+
+    @property
+    def verdict(self) -> str:
+        """``pass``, ``fail`` or ``not enough evidence``."""
+        return self.decision.verdict
+
+    @property
+    def rows(self) -> list[Row]:
+        """What was looked at: measures, required queries, counts, score files."""
+        return self.decision.rows
+
+    def save(self, path: str | Path) -> None:
+        """Write the decision: ``.xml`` (JUnit), ``.md`` or ``.json``.
+
+        Raises:
+            UsageError: another ending.
+        """
+        check_outputs([Path(path)])
+        write_outputs(self.decision, [Path(path)])
+
+    def markdown(self) -> str:
+        """The decision as Markdown for a pull request."""
+        return to_markdown(self.decision)
+
+    def _headline(self) -> str:
+        return self.decision.headline
+
+    def _tables(self) -> Iterator[Table]:
+        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
+        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.decision.notes)
+
+
+def gate(
+    new: Scored | Sequence[Scored], baseline: Scored | Sequence[Scored] = (), *,
+    policy: str | Path | GatePolicy | dict[str, Any] | None = None,
+    out: str | Path | Sequence[str | Path] = (),
+) -> GateResult:  # fmt: skip
+    """Decide whether a new system may replace the baseline; as ``citeforge gate``.
+
+    Args:
+        new: scores of the new system, or files of them: of one or several contexts, benchmarks or
+            protocols; a folder stands for its JSON files.
+        baseline: likewise of the old system; none in a first run, which never passes.
+        policy: file, record, or its fields; None for the main measure and default margins.
+        out: files to write: ``.xml`` (JUnit), ``.md`` or ``.json``.
+
+    Returns:
+        The verdict (``pass``, ``fail`` or ``not enough evidence``), and a row for each thing that
+        was looked at.
+
+    Raises:
+        InputError: a score file cannot be read or has no values by query, or the policy is wrong.
+        UsageError: files that cannot be told apart, or the same file on both sides.
+    """
+    paths = [Path(one) for one in ([out] if isinstance(out, str | Path) else out)]
+    check_outputs(paths)
+    if isinstance(policy, str | Path):
+        source = read_policy(Path(policy))
+    else:
+        given = policy if isinstance(policy, GatePolicy) else checked(GatePolicy, **(policy or {}))
+        source = checked_policy(PolicySource(given))
+    ours, theirs = _listed(new), _listed(baseline)
+    _require_different(ours, theirs)
+    decision = decide([_file(one) for one in ours], [_file(one) for one in theirs], source)
+    write_outputs(decision, paths)
+    return GateResult(decision)
+
+
+def _listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
+    """Scores and score files; of a folder, its JSON files.
+
+    Raises:
+        InputError: a folder without any.
+    """
+    listed: list[Scored] = []
+    for one in [scores] if isinstance(scores, Scores | str | Path) else scores:
+        if isinstance(one, Scores) or not Path(one).is_dir():
+            listed.append(one)
+            continue
+        if not (found := sorted(Path(one).glob("*.json"))):
+            raise InputError("has no score file (*.json)", path=one, code="missing-file")
+        listed += found
+    return listed
+
+
+def _file(scores: Scored) -> ScoreFile:
+    return scores.file if isinstance(scores, Scores) else load_scores(Path(scores))
+
+
+def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:
+    """Refuse a file that is named on both sides: nothing would be compared with anything."""
+    names = {Path(one).resolve() for one in baseline if not isinstance(one, Scores)}
+    for one in new:
+        if not isinstance(one, Scores) and Path(one).resolve() in names:
+            raise UsageError(f"--baseline {one}: is one of the new score files", code="same-file")

@@ -1,0 +1,173 @@
+"""Prompts, cards and publishing in Python."""
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citeforge.builders.packaging.prompts import contexts_for, prompt_lines
+from citeforge.engines.io.files import atomic_file
+from citeforge.library.benchmarks import package_folder
+from citeforge.library.scores import Scores
+from citeforge.package.manifest import load_manifest
+from citeforge.package.package import Package
+from citeforge.publishing.card import write_card
+from citeforge.publishing.hidden import split_package, withheld_words
+from citeforge.publishing.hub import Publisher, check_sound
+from citeforge.publishing.hub_changes import Published, PublishPlan
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.errors import InputError, UsageError, extras_named
+
+
+@extras_named()
+def export_prompts(
+    benchmark: Package | str | Path, out: str | Path | None = None, *,
+    context: str | None = None, template: str | None = None, show: str | None = None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """One prompt per query; as ``citeforge export prompts``.
+
+    Args:
+        benchmark: opened, a folder, or ``hub:ORG/NAME``.
+        out: JSON Lines file to write; None to write none.
+        context: context set, or ``all``; None for the only one, or the cells of an experiment.
+        template: ``rage``, ``authorship``, ``kalma``, or a Jinja file; None for the kind's own.
+        show: ``summary`` or ``snippet``: what stands for passages that have one.
+
+    Returns:
+        Rows with ``query_id``, ``context``, ``prompt``, ``benchmark`` and ``benchmark_hash``.
+
+    Raises:
+        InputError: no such template, or it uses something that is not there.
+        UnknownValueError: no such context set or form.
+        UsageError: there are several context sets, and none is named.
+    """
+    package = benchmark if isinstance(benchmark, Package) else Package(package_folder(benchmark))
+    lines = list(prompt_lines(package, contexts_for(package, context), template, show))
+    if out is not None:
+        with atomic_file(Path(out)) as file:
+            file.writelines(line.encode() for line in lines)
+    return [json.loads(line) for line in lines]
+
+
+@extras_named()
+def card(
+    folder: str | Path, scores: Sequence[Scores | str | Path] = (), version: str | None = None
+) -> Manifest:
+    """Write README.md, croissant.json and eval.yaml of a package; as ``citeforge export card``.
+
+    Args:
+        folder: package.
+        scores: scores of baselines to show; those given before stay when none are given.
+        version: version of the benchmark, such as ``1.2.0``; None to leave it.
+
+    Returns:
+        The manifest of the package.
+
+    Raises:
+        InputError: not a package, a file of it is damaged, or scores are of another build.
+        UsageError: the version is none.
+    """
+    from citeforge.evaluator.statistics.compare import load_scores
+
+    if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
+        raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
+    files = [s.file if isinstance(s, Scores) else load_scores(Path(s)) for s in scores]
+    expected = load_manifest(Path(folder)).benchmark_hash
+    for given, file in zip(scores, files, strict=True):
+        if file.benchmark_hash != expected:
+            path = file.submission if isinstance(given, Scores) else given
+            raise InputError(
+                "is of another build of the benchmark", path=path, code="wrong-benchmark"
+            )
+    return write_card(Path(folder), files, version)
+
+
+@dataclass(frozen=True)
+class GoldHalf:
+    """The repository of labels and gold.
+
+    Attributes:
+        repo_id: its name.
+        commit: what was committed; None in a dry run.
+        sizes: bytes by file.
+    """
+
+    repo_id: str
+    commit: str | None
+    sizes: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What was published, or what would be.
+
+    Attributes:
+        package: the package, or its public half; a plan in a dry run.
+        gold: the gold half; None where all labels are public.
+        notes: what the public half lacks besides labels.
+    """
+
+    package: Published | PublishPlan
+    gold: GoldHalf | None = None
+    notes: Sequence[str] = ()
+
+
+@extras_named()
+def publish(
+    folder: str | Path, repo_id: str, *, private: bool = False, revision: str = "main",
+    hide_gold: bool = False, metadata: Sequence[str] = (), dry_run: bool = False,
+) -> Publication:  # fmt: skip
+    """Publish a package to the Hugging Face Hub; as ``citeforge publish``.
+
+    Token and endpoint: ``HF_TOKEN``, ``HF_ENDPOINT``. After a lost connection, call it again.
+
+    Args:
+        folder: package.
+        repo_id: dataset repository, ``ORG/NAME``.
+        private: create it private.
+        revision: branch to publish to.
+        hide_gold: keep labels and gold in ``ORG/NAME-gold``, which is private.
+        metadata: with ``hide_gold``: fields of the metadata that stay public.
+        dry_run: change nothing, and return the plan.
+
+    Raises:
+        InputError: the package is unsound, the token may not write, the version is there with
+            other content, or the connection was lost.
+        UsageError: ``repo_id`` is no name of a repository, or ``metadata`` without ``hide_gold``.
+    """
+    folder = Path(folder)
+    if len([p for p in repo_id.split("/") if p]) != 2:
+        raise UsageError(f"--repo-id {repo_id!r}: expected ORG/NAME", code="bad-option")
+    if metadata and not hide_gold:
+        raise UsageError("--metadata requires --hide-gold", code="option-without-effect")
+    publisher = Publisher()
+    if dry_run or hide_gold:
+        check_sound(folder)
+
+    def published(half: Path) -> Published | PublishPlan:
+        if dry_run:
+            return publisher.dry_run(half, repo_id, revision)
+        return publisher.publish(half, repo_id, private=private, branch=revision)
+
+    if not hide_gold:
+        return Publication(published(folder))
+    with _halves(folder, metadata) as (public, gold):
+        package = published(public)
+        files = sorted(p for p in gold.rglob("*") if p.is_file())
+        sizes = {p.relative_to(gold).as_posix(): p.stat().st_size for p in files}
+        name = f"{repo_id}-gold"
+        commit = None if dry_run else publisher.publish_folder(gold, name, revision)
+    return Publication(package, GoldHalf(name, commit, sizes), withheld_words(folder))
+
+
+@contextmanager
+def _halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
+    """The public half and the gold half of a package, for as long as the block runs."""
+    with tempfile.TemporaryDirectory() as work:
+        public, gold = Path(work) / "public", Path(work) / "gold"
+        split_package(folder, public, gold, metadata)
+        yield public, gold

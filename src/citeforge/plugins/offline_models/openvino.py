@@ -1,0 +1,149 @@
+"""Local models computed by OpenVINO on a CPU: embedders, classifiers and cross-encoders.
+
+``sentence_transformers`` does this by ``optimum``, which does not work beside transformers 5.23
+(optimum-intel 2.2, optimum-onnx 0.1). So OpenVINO converts torch modules, and NNCF quantises them.
+"""
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.metadata import version
+from io import StringIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from citeforge.engines.embedding.embed import TransformerEmbedder
+from citeforge.engines.embedding.prefixes import Prefixes
+from citeforge.engines.io.files import digest
+from citeforge.engines.models.compute import Accelerator
+from citeforge.engines.models.files import Located
+from citeforge.schemas.errors import InputError, extras_named
+from citeforge.schemas.recipes.base import Chosen
+
+_INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+_TOLERANCE = 1e-3
+"""Largest error of float32, relative to the largest value (seen: 2e-6)."""
+
+Tokens = Mapping[str, Any]
+
+
+class OpenVinoEmbedder(TransformerEmbedder):
+    """A sentence-transformers model whose transformer OpenVINO computes.
+
+    In int8 it is calibrated on some passages; without any it computes in float32.
+    """
+
+    compute: Chosen = "int8"
+    batch_size = 16
+
+    def __init__(
+        self,
+        name: str,
+        locate: Callable[[], Located],
+        prefixes: Prefixes | None,
+        calibration: Sequence[str] = (),
+    ) -> None:
+        super().__init__(name, locate, "cpu", prefixes, "int8", self._load_compiled)
+        self._calibration = calibration
+
+    def computed(self) -> dict[str, Any]:
+        return {
+            **super().computed(),
+            "engine": OPENVINO.version(),
+            "nncf": version("nncf"),
+            "calibration_sha256": digest(self._calibration),
+        }
+
+    def quantized(self, calibration: Sequence[str]) -> "OpenVinoEmbedder":
+        """Return the same model in int8, calibrated on passages."""
+        return OpenVinoEmbedder(self.name, lambda: self._located, self._prefixes, calibration)
+
+    def _load_compiled(self, folder: Path, device: str) -> Any:
+        from sentence_transformers import SentenceTransformer
+
+        model = SentenceTransformer(str(folder), device=device, local_files_only=True)
+        if getattr(model[0], "module_output_name", None) != "token_embeddings":
+            raise _unusable(self.name, "it does not begin with a transformer of texts")
+        example = model.preprocess(["A text.", "Another text, which is longer."])
+        prefix = self.prefixes.passage
+        tokens = [model.preprocess([prefix + text]) for text in self._calibration]
+        model[0].model = compile_module(self.name, model[0].model, example, tokens)
+        return model
+
+
+def compile_module(
+    name: str | Path, module: Any, example: Tokens, calibration: Sequence[Tokens] = ()
+) -> Any:
+    """Let OpenVINO compute a torch module.
+
+    Args:
+        name: of the model, for errors.
+        module: model of transformers, in float32 on the CPU.
+        example: a tokenised batch of two different lengths.
+        calibration: tokenised texts that int8 is calibrated on; none for float32.
+
+    Returns:
+        A torch module with the same inputs, outputs and configuration, for several threads at once.
+
+    Raises:
+        InputError: OpenVINO cannot convert it, or computes something else.
+        MissingExtraError: the extra ``fast`` is not installed.
+    """
+    import torch
+
+    # Without the reporter, OpenVINO and NNCF do not report their use to their makers.
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    inputs = {n: example[n] for n in _INPUTS if n in example}
+    rows = [[tokens[n].numpy() for n in inputs] for tokens in calibration]
+    with extras_named(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+        import nncf
+        import openvino
+
+        try:
+            model = openvino.convert_model(module, example_input=inputs)
+            if rows:
+                data, kind = nncf.Dataset(rows, list), nncf.ModelType.TRANSFORMER
+                model = nncf.quantize(model, data, model_type=kind, subset_size=len(rows))
+        # Converters raise whatever they like for an operation that they do not know.
+        except Exception as error:
+            raise _unusable(name, str(error)) from error
+    threads = {n: torch.get_num_threads() for n in ("NUM_STREAMS", "INFERENCE_NUM_THREADS")}
+    options = {**threads, "ENABLE_CPU_PINNING": False, "INFERENCE_PRECISION_HINT": "f32"}
+    compiled = openvino.Core().compile_model(model, "CPU", options)
+
+    with torch.inference_mode():
+        expected = dict(module(**inputs))
+
+    class Compiled(torch.nn.Module):
+        config = module.config
+
+        def forward(self, **features: Any) -> SimpleNamespace:
+            request = compiled.create_infer_request()
+            values = request.infer([features[n].numpy() for n in inputs]).values()
+            return SimpleNamespace(
+                **dict(zip(expected, map(torch.from_numpy, values), strict=True))
+            )
+
+    # In one thread first: two that start together wait for each other for good (2026.4.1).
+    found = vars(Compiled()(**inputs))
+    for output, right in expected.items() if not rows else ():
+        # Of a vector per token, those of padding may be anything.
+        real = inputs["attention_mask"].bool() if right.ndim == 3 else ...
+        off = float((found[output] - right)[real].abs().max() / right[real].abs().max())
+        if not off <= _TOLERANCE:
+            raise _unusable(name, f"its {output} would be off by {off:.1%}")
+    return Compiled()
+
+
+def _unusable(name: str | Path, reason: str) -> InputError:
+    first = next(iter(reason.strip().splitlines()), "no reason given")
+    return InputError(
+        f"cannot be converted for OpenVINO ({first[:160]})",
+        path=name,
+        allowed="a run without --compute int8 and --runtime openvino",
+        code="unsupported",
+    )
+
+
+OPENVINO = Accelerator(lambda: f"openvino {version('openvino')}", OpenVinoEmbedder, compile_module)

@@ -1,0 +1,125 @@
+"""A layout: where a tool's file has the question, the answer, the passages and the citations."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from citeforge.plugins.responses.vendors.values import Node
+from citeforge.schemas.errors import InputError
+
+
+@dataclass(frozen=True)
+class Citations:
+    """Citations beside a text. All paths but ``at`` start at one citation.
+
+    Attributes:
+        at: path of the citations.
+        in_part: whether ``at`` starts at a part of the text, and offsets count in it; else it
+            starts at the answer.
+        start: first character cited for; without it and ``end`` the whole part is cited for.
+        end: behind the last character.
+        part: number of the part in which offsets count; empty for the whole answer.
+        unit: what offsets count. ``guessed``: Unicode characters, or UTF-16 units where these
+            enclose more links.
+        has_last: whether ``end`` may be the last character itself; ``words`` decide.
+        words: the cited words, which the offsets must enclose.
+        is_place: whether a citation is only a place in the text, behind the part before it.
+        sources: documents that it cites; without it and ``names`` the citation describes its own.
+        names: numbers (from 0) or ids of documents that it cites.
+        is_written: whether the model wrote the numbers, so that one beyond the list is a citation
+            of what was not shown; else the file is damaged.
+        kinds: ``type`` of a citation to the unit of its quotation's place (empty for none); no
+            entries for citations without a type.
+        skipped: types that are no citations; ``*`` for all others.
+        quote: words of the source.
+        quote_start: where they start in the source.
+        quote_end: where they end.
+        confidence: how sure the vendor is, one number for each source.
+    """
+
+    at: str
+    in_part: bool = False
+    start: str = ""
+    end: str = ""
+    part: str = ""
+    unit: Literal["characters", "bytes", "guessed"] = "characters"
+    has_last: bool = False
+    words: str = ""
+    is_place: bool = False
+    sources: str = ""
+    names: str = ""
+    is_written: bool = False
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    skipped: tuple[str, ...] = ()
+    quote: str = ""
+    quote_start: str = ""
+    quote_end: str = ""
+    confidence: str = ""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One layout of the files of a tool. Paths: :mod:`citeforge.plugins.responses.vendors.values`.
+
+    Attributes:
+        form: name for ``--format``; several layouts may share it.
+        tool: the tool, as messages call it.
+        signs: paths that tell the layout, alternatives separated by ``|``; ``a & b`` wants both,
+            ``a=b`` a value.
+        text: path of the answer: a text, a message, or a list of parts.
+        answers: path of several answers to one question (choices, candidates); empty where the
+            response is the answer. Paths of an answer start there, else at the response.
+        question: path of the question, where the tool repeats it.
+        thoughts: path of thoughts beside the text.
+        finish: path of the reason why the model stopped.
+        sources: path of the documents that were shown or found, in the order of their numbers.
+        details: path of objects that have more of the same sources, which are found by URL.
+        heading: regular expression of what the tool writes before the text of each source.
+        base: number by which marks cite the first source; None for that of the benchmark.
+        number: path of a source's number from 1, where the list does not have all of them.
+        citations: citations beside the text.
+        between: where a paragraph ends: between ``all`` parts, where another ``block`` separates
+            two, or ``never``.
+        needs_text: whether an answer without a text is an error; else it is an empty answer.
+        hint: where the answer is, for the message that it is missing; empty for ``text``.
+        has_whole_sources: whether each source has a text or an id.
+        by: how sources are found among the passages shown, unless ``--format`` says.
+        is_numbered: whether sources have a number among the passages shown.
+    """
+
+    form: str
+    tool: str
+    signs: str
+    text: str
+    answers: str = ""
+    question: str = ""
+    thoughts: str = ""
+    finish: str = ""
+    sources: str = ""
+    details: str = ""
+    heading: str = ""
+    base: int | None = None
+    number: str = ""
+    citations: tuple[Citations, ...] = ()
+    between: Literal["all", "block", "never"] = "block"
+    needs_text: bool = False
+    hint: str = ""
+    has_whole_sources: bool = False
+    by: str = "own"
+    is_numbered: bool = False
+
+    def matches(self, body: Node) -> bool:
+        """Whether a response has the signs of this layout."""
+        return any(
+            all(_has(body, sign.strip()) for sign in signs.split("&"))
+            for signs in self.signs.split("|")
+        )
+
+
+def _has(body: Node, sign: str) -> bool:
+    path, equals, value = sign.partition("=")
+    try:
+        nodes = body.each(path)
+    except InputError:
+        return False  # something else than a list is there
+    return any(not equals or n.value == value for n in nodes)

@@ -1,0 +1,77 @@
+"""The text of an answer, which may be a text, a message, or a list of parts with thoughts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from citeforge.plugins.responses.vendors.values import Node
+
+_TEXTS = {
+    None, "text", "output_text", "refusal", "message", "ai", "AIMessage", "AIMessageChunk",
+    "assistant", "constructor",
+}  # fmt: skip
+_THOUGHTS = {"thinking", "reasoning", "reasoning_text", "thought"}
+_INNER = (
+    "text.value | text | refusal | content | parts | blocks | _content | kwargs | data | message | "
+    "citations_content.content"
+)
+_THOUGHT = "thinking | reasoning | text | content | reasoning_content.reasoning_text"
+
+
+@dataclass
+class Part:
+    """A part of an answer.
+
+    Attributes:
+        node: the part.
+        text: its text; empty for what is no text (a call of a tool, an image, …).
+        is_text: whether it is a part of the answer's text.
+        is_thought: whether it is a thought.
+        start: where it begins in the answer.
+    """
+
+    node: Node
+    text: str = ""
+    is_text: bool = False
+    is_thought: bool = False
+    start: int = 0
+
+    @property
+    def is_reference(self) -> bool:
+        """Whether it is a citation between two texts."""
+        value = self.node.value
+        return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
+
+
+def read_parts(node: Node) -> Iterator[Part]:
+    """Parts of a text, of a message, or of a list of these.
+
+    Raises:
+        InputError: it is something else.
+    """
+    if isinstance(node.value, str):
+        yield Part(node, node.value, is_text=True)
+    elif isinstance(node.value, list):
+        for item in node.items():
+            yield from read_parts(item)
+    elif not isinstance(node.value, dict):
+        node.fail_type("a text, a message with a text, or a list of parts")
+    elif (
+        (kind := _kind(node.value.get("type"))) in _THOUGHTS
+        or node.value.get("thought") is True
+        or node.has("reasoning_content")
+    ):
+        yield Part(node, _joined(node.first(_THOUGHT)), is_thought=True)
+    elif kind not in _TEXTS or (inner := node.first(_INNER)) is None:
+        yield Part(node)
+    elif isinstance(inner.value, str) or node.has("citations_content"):
+        yield Part(node, _joined(inner), is_text=True)
+    else:
+        yield from read_parts(inner)
+
+
+def _kind(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _joined(node: Node | None) -> str:
+    return "" if node is None else "".join(part.text for part in read_parts(node))

@@ -1,0 +1,228 @@
+"""Reading a response by its layout: the answer, its thoughts, its sources and its citations."""
+
+import re
+from dataclasses import replace
+
+from citeforge.plugins.responses.placing.records import Cited, CitedSource, Response, link_span
+from citeforge.plugins.responses.vendors.layout import Citations, Layout
+from citeforge.plugins.responses.vendors.offsets import locate
+from citeforge.plugins.responses.vendors.parts import Part, read_parts
+from citeforge.plugins.responses.vendors.sources import read_source
+from citeforge.plugins.responses.vendors.values import Node
+from citeforge.schemas.citations.urls import same_url
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import is_cut
+
+
+def read_responses(layout: Layout, body: Node) -> list[Response]:
+    """Answers of a response in the order of their ``index``; one, unless several were asked for.
+
+    Raises:
+        InputError: what is missing or wrong, with the field.
+    """
+    answers = body.each(layout.answers or ".")
+    if not answers:
+        root = layout.answers.split(".")[0]
+        raise InputError(
+            "is empty", field=f"{body.place}.{root}".lstrip("."), code="missing-field",
+            allowed="one answer; was the prompt refused?"
+        )  # fmt: skip
+    for answer in answers:
+        if not isinstance(answer.value, dict) and layout.text != ".":
+            answer.fail_type("an object with the answer")
+    if len(answers) > 1:
+        answers.sort(key=lambda answer: answer.number("index") or 0)
+    return [_AnswerReader(layout, body, answer).read() for answer in answers]
+
+
+class _AnswerReader:
+    """Reads one answer of a response."""
+
+    def __init__(self, layout: Layout, body: Node, answer: Node) -> None:
+        self._layout, self._body, self._answer = layout, body, answer
+        self._response = Response(base=layout.base)
+
+    def read(self) -> Response:
+        """The answer with its sources and citations.
+
+        Raises:
+            InputError: what is missing or wrong, with the field.
+        """
+        response = self._response
+        reason = next((n.value for n in self._each(self._layout.finish)), None)
+        if isinstance(reason, str) and is_cut(reason):
+            response.finish_reason = reason
+        parts = self._read_text()
+        self._read_sources()
+        for citations in self._layout.citations:
+            if citations.in_part:
+                for part in parts:
+                    if isinstance(part.node.value, dict):
+                        self._read_citations(citations, part.node, [part])
+            else:
+                self._read_citations(citations, self._answer, parts)
+        return response
+
+    def _each(self, paths: str) -> list[Node]:
+        return self._answer.each(paths) or self._body.each(paths)
+
+    def _read_text(self) -> list[Part]:
+        """Add the texts of all parts to the answer; thoughts stay apart."""
+        layout, response = self._layout, self._response
+        nodes = self._answer.each(layout.text)
+        parts = [part for node in nodes for part in read_parts(node)]
+        if layout.needs_text and not any(part.is_text for part in parts):
+            if nodes:
+                nodes[0].fail_type("a text, a message with a text, or a list of parts")
+            name = layout.text.split(" | ")[0]
+            raise InputError(
+                "is missing", field=f"{self._answer.place}.{name}".lstrip("."),
+                allowed=f"{layout.hint or 'the answer'}: this looks like a file of {layout.tool}",
+                code="missing-field"
+            )  # fmt: skip
+        is_apart = False
+        for part in parts:
+            if not part.is_text:
+                is_apart |= not part.is_reference
+            elif part.text:
+                ends = layout.between == "all" or (layout.between == "block" and is_apart)
+                if ends and response.text and not response.text[-1].isspace():
+                    response.text += "\n\n"
+                is_apart = False
+            part.start = len(response.text)
+            response.text += part.text if part.is_text else ""
+        beside = [p for node in self._answer.each(layout.thoughts) for p in read_parts(node)]
+        response.thoughts = [
+            p.text for p in [*beside, *(p for p in parts if p.is_thought)] if p.text.strip()
+        ]
+        return parts
+
+    def _read_sources(self) -> None:
+        layout, response = self._layout, self._response
+        try:
+            nodes = self._each(layout.sources)
+        except InputError as error:
+            raise InputError(
+                error.message, field=error.field, code=error.code,
+                allowed="documents are needed as a list, each with its text, as "
+                f"{layout.tool} returns them"
+            ) from error  # fmt: skip
+        lists = (path.strip().removesuffix(".*") for path in layout.sources.split("|"))
+        response.has_list = bool(nodes) or any(self._each(path) for path in lists if path)
+        for at, node in enumerate(nodes):
+            source = read_source(node, layout.has_whole_sources)
+            if layout.heading and (heading := re.match(layout.heading, source.text)):
+                source = replace(source, text=source.text[heading.end() :])
+            number = node.number(layout.number)
+            if number is not None:
+                source = replace(source, index=number - 1)
+            elif layout.is_numbered:
+                source = replace(source, index=at)
+            response.sources.append(source)
+        more = {same_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url}
+        response.sources = [s.filled(more.get(same_url(s.url))) for s in response.sources]
+        self._n_listed = len(response.sources)
+
+    def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
+        """Add citations beside the text.
+
+        Args:
+            citations: how they are declared.
+            root: where their path starts.
+            parts: parts of the text, or the one that they belong to.
+        """
+        response = self._response
+        nodes = [n for n in root.each(citations.at) if _is_read(citations, n)]
+        spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
+        for node, at in zip(nodes, spans, strict=True):
+            quote = node.text(citations.quote)
+            sources = self._sources(citations, node, quote)
+            if citations.unit == "guessed" and not at[1]:
+                continue  # servers that give no place: the text has the number of the source
+            nth = node.number(citations.part)
+            if nth is not None and not 0 <= nth < len(parts):
+                raise InputError(
+                    f"refers to part {nth} of {len(parts)}", field=node.place,
+                    allowed="a part of the answer, from 0", code="out-of-range"
+                )  # fmt: skip
+            part = parts[nth or 0] if citations.in_part or nth is not None else None
+            text, before = (part.text, part.start) if part else (response.text, 0)
+            is_mark = citations.is_place
+            first, last = 0, 0 if is_mark else len(text)
+            if citations.end:
+                words = node.text(citations.words)
+                first, last = locate(citations, text, at, spans, words, node.place)
+                first, last, is_mark = link_span(text, first, last)
+            scores = [n.value for n in node.each(citations.confidence)]
+            unit, quote_at = _quotation(citations, node)
+            for place, source in enumerate(sources):
+                score = scores[place] if len(scores) == len(sources) else None
+                response.cited.append(
+                    Cited(before + first, before + last, source, is_mark, quote, quote_at, unit,
+                          score)
+                )  # fmt: skip
+
+    def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
+        """Positions of the sources that one citation names or describes."""
+        response = self._response
+        positions = []
+        for name in node.each(citations.names):
+            if isinstance(name.value, str):
+                ids = [name.value in s.ids for s in response.sources]
+                known = ids.index(True) if True in ids else None
+                positions.append(
+                    response.source(CitedSource((name.value,))) if known is None else known
+                )
+            elif type(name.value) is not int:
+                name.fail_type("the number or the id of a document")
+            elif 0 <= name.value < self._n_listed:
+                positions.append(name.value)
+            elif citations.is_written:
+                positions.append(response.source(CitedSource(index=name.value)))
+            else:
+                raise InputError(
+                    f"names source {name.value} of {self._n_listed}", field=name.place,
+                    allowed="numbers of the sources, from 0", code="out-of-range"
+                )  # fmt: skip
+        for described in node.each(citations.sources):
+            source = read_source(described)
+            if quote and not source.text:
+                source = replace(source, text=quote)
+            positions.append(response.source(source))
+        return positions
+
+
+def _is_read(citations: Citations, node: Node) -> bool:
+    """Whether a citation is of a kind that is read.
+
+    Raises:
+        InputError: of an unknown kind.
+    """
+    kind = node.text("type") if citations.kinds and isinstance(node.value, dict) else None
+    if (kind is None and "*" not in citations.skipped) or kind in citations.kinds:
+        return True
+    if kind in citations.skipped or "*" in citations.skipped:
+        return False
+    raise InputError(
+        f"is of type {kind!r}", field=node.place,
+        allowed=f"one of {', '.join(citations.kinds)}", code="wrong-value"
+    )  # fmt: skip
+
+
+def _quotation(citations: Citations, node: Node) -> tuple[str | None, tuple[int, int] | None]:
+    """Unit and place of a quotation in its source.
+
+    Raises:
+        InputError: a kind of citation that has a place lacks it.
+    """
+    unit = citations.kinds.get(node.text("type") or "") if citations.kinds else None
+    if not unit:
+        return None, None
+    first, last = node.number(citations.quote_start), node.number(citations.quote_end)
+    if first is None or last is None or not 0 <= first <= last:
+        raise InputError(
+            f"quotes from {first} to {last}", field=node.place,
+            allowed="both offsets of the quotation, the end not before the start",
+            code="out-of-range"
+        )  # fmt: skip
+    return unit, (first, last)

@@ -1,0 +1,155 @@
+"""Values of a JSON document, found by paths; each knows its place for errors.
+
+A path is names with dots, in snake case: ``search_results.*.url``. ``*`` is every item of a list,
+``%`` every value of an object, ``-1`` the last item, and a name alone also finds its camel case.
+Alternatives are separated by ``|``; the first that is there and not null counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NoReturn
+
+import msgspec
+
+from citeforge.schemas.errors import InputError
+
+
+@cache
+def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
+    split = (path.strip() for path in paths.split("|"))
+    return tuple(() if path == "." else tuple(path.split(".")) for path in split)
+
+
+@cache
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(word.capitalize() for word in tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value and where it is in the line.
+
+    Attributes:
+        value: any JSON value.
+        place: path as error messages write it; empty for the line itself.
+    """
+
+    value: Any
+    place: str = ""
+
+    def each(self, paths: str) -> list[Node]:
+        """Values at the first of the paths that leads to any; ``.`` is the value itself."""
+        for path in _steps(paths) if paths else ():
+            nodes = [self]
+            for name in path:
+                nodes = [inner for node in nodes for inner in node._step(name)]
+            if nodes:
+                return nodes
+        return []
+
+    def first(self, paths: str) -> Node | None:
+        """The first of :meth:`each`."""
+        return next(iter(self.each(paths)), None)
+
+    def has(self, paths: str) -> bool:
+        """Whether any of the paths leads to a value."""
+        return bool(self.each(paths))
+
+    def text(self, paths: str) -> str | None:
+        """The text at the first of the paths.
+
+        Raises:
+            InputError: another type is there.
+        """
+        node = self.first(paths)
+        if node is not None and not isinstance(node.value, str):
+            node.fail_type("a text")
+        return None if node is None else node.value
+
+    def number(self, paths: str) -> int | None:
+        """The integer at the first of the paths.
+
+        Raises:
+            InputError: another type is there.
+        """
+        node = self.first(paths)
+        if node is not None and type(node.value) is not int:
+            node.fail_type("an integer")
+        return None if node is None else node.value
+
+    def items(self) -> list[Node]:
+        """Items of a list that are not null.
+
+        Raises:
+            InputError: it is no list.
+        """
+        if not isinstance(self.value, list):
+            self.fail_type("a list")
+        return [Node(v, f"{self.place}[{i}]") for i, v in enumerate(self.value) if v is not None]
+
+    def fail_type(self, wanted: str) -> NoReturn:
+        """Raise the error of a value that has another type."""
+        names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
+        found = names.get(type(self.value), "a number")
+        raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
+
+    def _step(self, name: str) -> Iterator[Node]:
+        value = self.value
+        if name == "*":
+            yield from self.items()
+        elif isinstance(value, list) and name.lstrip("-").isdigit():
+            at = int(name) % len(value) if value else -1
+            yield from (n for n in self.items() if n.place == f"{self.place}[{at}]")
+        elif isinstance(value, dict):
+            camel = _camel(name)
+            names = value if name == "%" else [name] if value.get(name) is not None else [camel]
+            for found in names:
+                if value.get(found) is not None:
+                    yield Node(value[found], f"{self.place}.{found}".lstrip("."))
+
+
+def nested(flat: dict[str, Any]) -> dict[str, Any]:
+    """An object whose names have dots (``documents.0.id``) as objects and lists in each other."""
+    result: dict[str, Any] = {}
+    for name, value in flat.items():
+        *outer, last = name.split(".")
+        at = result
+        for step in outer:
+            inner = at.get(step)
+            at[step] = (
+                inner if isinstance(inner, dict) else {} if inner is None else {"value": inner}
+            )
+            at = at[step]
+        inner = at.get(last)
+        is_object = isinstance(value, dict)
+        if isinstance(inner, dict):
+            inner.update(nested(value) if is_object else {"value": value})
+        else:
+            at[last] = nested(value) if is_object else value
+    return {name: _with_lists(value) for name, value in result.items()}
+
+
+def _with_lists(value: Any) -> Any:
+    """The same, with lists for objects whose names are all numbers, and for objects in lists."""
+    if isinstance(value, list):
+        return [nested(v) if isinstance(v, dict) else v for v in value]
+    if not isinstance(value, dict):
+        return value
+    inner = {name: _with_lists(v) for name, v in value.items()}
+    if inner and all(name.isdigit() for name in inner):
+        return [inner[name] for name in sorted(inner, key=int)]
+    return inner
+
+
+def parsed(value: Any) -> Any:
+    """A text that is a JSON object or list as that; any other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return msgspec.json.decode(value)
+        except msgspec.DecodeError:
+            return value  # a text that begins with a bracket, such as a mark
+    return value

@@ -1,0 +1,290 @@
+"""Publishing without gold: what systems see in one repository, what scores them in another."""
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.packaging.hiding import read_secret, write_secret
+from citeforge.builders.packaging.package import (
+    WORDS,
+    PackageWriter,
+    context_sizes,
+    corpus_stats,
+    word_lengths,
+)
+from citeforge.builders.recipes.changes import command_of
+from citeforge.engines.io.files import read_json, write_text
+from citeforge.engines.io.tables import TableWriter, iter_batches
+from citeforge.engines.io.textfiles import validated
+from citeforge.package.kinds import kind_of
+from citeforge.package.manifest import (
+    MANIFEST,
+    load_intact,
+    load_manifest,
+    plain_file,
+    pretty_json,
+)
+from citeforge.package.package import Package
+from citeforge.publishing.card import EVALS, render_evals
+from citeforge.publishing.hub import copy_files
+from citeforge.schemas.benchmarks.manifest import SECRET, ContextSet, Manifest, Sha256
+from citeforge.schemas.benchmarks.tables import CONTEXTS, UNJUDGED
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.record import FrozenRecord
+
+LINK = "hidden.json"
+
+
+class GoldLink(FrozenRecord):
+    """``hidden.json`` of a gold half.
+
+    Attributes:
+        public_hash: benchmark hash of the public half.
+    """
+
+    public_hash: Sha256
+
+
+def split_package(
+    folder: Path, public: Path, gold: Path, metadata: Collection[str] = ()
+) -> tuple[Manifest, Manifest]:
+    """Write the public and the gold half of a package.
+
+    The public half has what systems are shown, without labels; it is a package of its own, and
+    depends on nothing but that and the secret. The gold half has everything else of the original,
+    to the byte, and joins with the public one to the original again.
+
+    Args:
+        folder: a package that was built with ``--hidden``.
+        public: folder of the public half.
+        gold: folder of the gold half.
+        metadata: fields of the metadata of queries and passages that stay public.
+
+    Raises:
+        UsageError: its kind says why this cannot be, it has no secret, or several context sets.
+    """
+    package = Package(folder)
+    manifest, kind = package.manifest, package.kind
+    contexts = _public_contexts(package)
+    writer = PackageWriter(public)
+    for config in kind.blinded:
+        for split in contexts if config == "contexts" else package.splits.get(config, []):
+            writer.add(config, split, kind.blind(config, package.table(config, split)))
+    passages = None if _has_whole_corpus(package) else _context_passage_ids(package, contexts)
+    for config in kind.public:
+        for split in package.splits.get(config, []):
+            with TableWriter(public / config, split, kind.tables[config]) as table:
+                for batch in _public_rows(package, config, split, metadata):
+                    here = batch if config != "corpus" or passages is None else batch.filter(
+                        pc.is_in(batch["_id"], value_set=passages)
+                    )  # fmt: skip
+                    table.write(here)
+            writer.note(config, split, table.files)
+    half = Package(public, manifest)
+    stats = _public_stats(half, contexts)
+    open_half = _open_manifest(half, contexts, metadata)
+    evals = render_evals(open_half)
+    writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
+    open_manifest = writer.finish(open_half, stats, {} if evals is None else {EVALS: evals})
+    _, rest = _shares(open_manifest, manifest)
+    copy_files(folder, [*rest, MANIFEST], gold)
+    write_secret(gold, read_secret(folder))
+    link = GoldLink(public_hash=open_manifest.benchmark_hash)
+    write_text(gold / LINK, pretty_json(link.model_dump()))
+    return open_manifest, manifest
+
+
+def _public_contexts(package: Package) -> list[str]:
+    """The context set that may be public; none when the kind or the build forbids it.
+
+    Raises:
+        UsageError: says why, and what to do.
+    """
+    manifest, kind = package.manifest, package.kind
+    if reason := kind.refusal("hide-gold"):
+        raise UsageError(f"--hide-gold: {reason}", code="wrong-kind")
+    if SECRET not in manifest.files:
+        command = command_of(manifest) or f"citeforge build {manifest.kind} …"
+        raise UsageError(
+            f"--hide-gold: {manifest.name} was built without --hidden, so that orders and draws "
+            f"follow from its seed, and the labels from them; build it again: {command} --hidden",
+            code="hidden-gold",
+        )
+    contexts = [name for name in package.contexts if name not in kind.withheld]
+    if len(contexts) != 1:
+        raise UsageError(
+            f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; what several "
+            "context sets of a query share tells what is relevant: build a package with one",
+            code="hidden-gold",
+        )
+    return contexts
+
+
+def withheld_words(folder: Path) -> list[str]:
+    """What a public half lacks besides labels and gold, in words for the user."""
+    package = Package(folder)
+    names = [name for name in package.contexts if name in package.kind.withheld]
+    if not names:
+        return []
+    return [
+        f"the context sets {', '.join(names)} stay in the gold half: what they leave out tells "
+        "what is gold"
+    ]
+
+
+def _has_whole_corpus(package: Package) -> bool:
+    field, value = package.kind.whole_corpus or ("", None)
+    return value is not None and package.manifest.config.get(field) == value
+
+
+def _context_passage_ids(package: Package, contexts: Sequence[str]) -> pa.Array:
+    """Ids of the passages that public contexts show."""
+    tables = [package.context_table(name) for name in contexts]
+    docs = pa.concat_arrays([c.flatten() for t in tables for c in t["docs"].chunks])
+    return docs.field("corpus-id").unique()
+
+
+def _public_rows(
+    package: Package, config: str, split: str, fields: Collection[str]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of a public table without the free metadata, in which sources keep answers."""
+    for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
+        if "metadata" in batch.schema.names:
+            at = batch.schema.names.index("metadata")
+            texts = [_only(text, fields) for text in batch["metadata"].to_pylist()]
+            batch = batch.set_column(at, batch.schema.field(at), pa.array(texts, pa.string()))
+        yield batch
+
+
+def _only(metadata: str | None, fields: Collection[str]) -> str | None:
+    content = json.loads(metadata) if metadata and fields else {}
+    part = {k: v for k, v in content.items() if k in fields} if isinstance(content, dict) else {}
+    return json.dumps(part, ensure_ascii=False, sort_keys=True) if part else None
+
+
+def _open_manifest(half: Package, contexts: Sequence[str], metadata: Collection[str]) -> Manifest:
+    """The manifest of the public half: no choice, count or hash of what is hidden."""
+    cleared: dict[str, Any] = {name: {} for name in ("counts", "short_mappings", "models", "files")}
+    sources = [
+        s.model_copy(update={"split": None, "files": {}, "rules": {}, "counts": {}})
+        for s in half.manifest.sources
+    ]
+    sizes = {name: _sizes(half.context_table(name)) for name in contexts}
+    about = {
+        name: ContextSet(description=f"{size} passages a query, in an order drawn by lot")
+        for name, size in sizes.items()
+    }
+    # The hash of the whole depends on the secret: nobody can try out labels on it, and only the
+    # gold of this build gives it.
+    choices = {
+        "hidden_gold": True, "joined_hash": half.hash,
+        "contexts": list(contexts), "metadata": sorted(metadata),
+    }  # fmt: skip
+    changes = {**cleared, "config": choices, "contexts": about, "sources": sources}
+    return half.manifest.model_copy(update=changes)
+
+
+def _sizes(contexts: pa.Table) -> str:
+    sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
+    return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
+
+
+def _public_stats(half: Package, contexts: Sequence[str]) -> dict[str, object]:
+    """Statistics of what is public, counted there: none is taken over from the whole."""
+    stats: dict[str, object] = {"queries": len(half), **corpus_stats(half.folder)}
+    for name in contexts:
+        stats |= context_sizes(name, half.context_table(name))
+    return stats | {WORDS: word_lengths(half)}
+
+
+def unlabelled(table: pa.Table) -> pa.Table:
+    """Contexts of passages without their labels (schema CONTEXTS)."""
+    rows = [
+        {
+            "query_id": r["query_id"],
+            "docs": [{"corpus-id": d["corpus-id"], "label": UNJUDGED} for d in r["docs"]],
+        }
+        for r in table.to_pylist()
+    ]
+    return pa.Table.from_pylist(rows, schema=CONTEXTS)
+
+
+def _shares(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]:
+    """Files of the whole that the public half has, and those that the gold half has.
+
+    Equal rows give equal bytes: such tables need not lie in both halves.
+    """
+    both = {
+        n for n, sha in half.files.items() if n.endswith(".parquet") and whole.files.get(n) == sha
+    }
+    return sorted(both), [n for n in whole.files if n not in both and n != SECRET]
+
+
+def matching_gold(half: Manifest, gold: Path) -> Manifest:
+    """The manifest of a gold half, which has to be that of a public half.
+
+    Args:
+        half: manifest of the public half.
+        gold: folder of the gold half.
+
+    Raises:
+        InputError: no gold half, that of another build, somebody's forgery, or of a kind that has
+            none.
+    """
+    if reason := kind_of(half).refusal("hide-gold"):
+        raise InputError(
+            f"is not a gold half: {reason}",
+            path=gold,
+            allowed="the whole package",
+            code="hidden-gold",
+        )
+    if not (gold / LINK).is_file():
+        raise InputError(
+            "is not a gold half",
+            path=gold,
+            allowed="what publish --hide-gold made",
+            code="hidden-gold",
+        )
+    path = plain_file(gold, LINK)
+    link = validated(GoldLink, read_json(path), path, allowed="what publish --hide-gold made")
+    whole, expected = load_manifest(gold), str(half.config.get("joined_hash"))
+    if half.benchmark_hash != link.public_hash or whole.benchmark_hash != expected:
+        raise InputError(
+            f"is not the gold of {half.name}@{half.benchmark_hash[:8]}",
+            path=gold,
+            allowed=f"the gold half that was made with it, of {half.name}@{expected[:8]}",
+            code="wrong-benchmark",
+        )
+    return whole
+
+
+def join_package(public: Path, gold: Path, out: Path) -> tuple[Manifest, str]:
+    """Put the two halves together; the original package, to the byte.
+
+    Returns:
+        Its manifest, checked, and the hash of the public half, which submissions may name.
+
+    Raises:
+        InputError: the halves do not belong together, or the gold half is somebody's forgery.
+    """
+    half = load_intact(public)
+    whole = matching_gold(half, gold)
+    for field in ("kind", "name", "version", "grammar"):
+        if getattr(half, field) != getattr(whole, field):
+            raise InputError(
+                "is of another benchmark than the public half",
+                path=gold / MANIFEST,
+                field=field,
+                allowed=f"the gold of {half.name}@{half.benchmark_hash[:8]}",
+                code="wrong-benchmark",
+            )
+    shown, rest = _shares(half, whole)
+    copy_files(gold, [MANIFEST, *rest], out)
+    if SECRET in whole.files:
+        write_secret(out, read_secret(gold))
+    copy_files(public, shown, out)
+    return load_intact(out), half.benchmark_hash

@@ -1,0 +1,400 @@
+"""Publishing a package to the Hugging Face Hub, and getting one from there."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citeforge.builders.packaging.licences import conflicts
+from citeforge.builders.packaging.verify import verify
+from citeforge.engines.io.files import sha256_file
+from citeforge.package.manifest import MANIFEST, load_manifest, plain_file
+from citeforge.publishing.hub_changes import (
+    LocalFile,
+    Published,
+    PublishPlan,
+    changes_of,
+)
+from citeforge.publishing.hub_errors import (
+    HubConnectionError,
+    hub_error_words,
+    hub_errors,
+    is_network,
+)
+from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
+from citeforge.schemas.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from huggingface_hub.hf_api import RepoFile
+
+
+class Publisher:
+    """Talks to the Hub as the owner of a token.
+
+    Endpoint and token come from the environment (``HF_ENDPOINT``, ``HF_TOKEN``) or from where
+    ``hf auth login`` keeps them.
+    """
+
+    def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
+        from huggingface_hub import HfApi
+
+        self.api = HfApi(endpoint=endpoint, token=token)
+
+    def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
+        """Compare a package with what is there; changes nothing.
+
+        Args:
+            folder: a package that :func:`check_sound` let pass.
+            repo_id: repository.
+            branch: compared with this branch.
+
+        Raises:
+            InputError: the Hub cannot be reached, or hidden gold would be hidden no more.
+            UsageError: labels are to be hidden, and these are not.
+        """
+        manifest, files = load_manifest(folder), package_files(folder)
+        _require_open(manifest)
+        with hub_errors(repo_id):
+            remote = self._remote(repo_id, branch)
+        if remote and manifest.config.get("hidden_gold"):
+            _require_same_contexts(files, remote, repo_id)
+        return PublishPlan(repo_id, remote is not None, changes_of(files, remote or {}))
+
+    def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
+        """Likewise; where the Hub does not answer, every file counts as new.
+
+        Raises:
+            InputError: hidden gold would be hidden no more.
+            UsageError: labels are to be hidden, and these are not.
+        """
+        try:
+            with hub_errors(repo_id):
+                self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
+            return self.plan(folder, repo_id, branch)
+        except HubConnectionError:
+            _require_open(load_manifest(folder))
+            return PublishPlan(repo_id, None, changes_of(package_files(folder), {}))
+
+    def publish(
+        self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"
+    ) -> Published:
+        """Verify, create, upload, commit once, tag, read back.
+
+        May be run again after anything: what is there is not uploaded again, and a version that
+        was committed is not committed twice.
+
+        Raises:
+            InputError: the package is unsound, its licence does not hold, the token may not write,
+                the version is there with other content, the contexts of hidden gold have changed,
+                or the connection was lost.
+            UsageError: labels are to be hidden, and these are not.
+        """
+        manifest = check_sound(folder)
+        _require_open(manifest)
+        files, tag = package_files(folder), f"v{manifest.version}"
+        with hub_errors(repo_id):
+            self._create(repo_id, private)
+            if branch != "main":
+                self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
+            refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
+            commit = next((t.target_commit for t in refs.tags if t.name == tag), None)
+            if commit is not None:
+                _require_same(files, self._remote(repo_id, tag) or {}, repo_id, tag)
+            else:
+                title = f"{manifest.name} {manifest.version}"
+                about = f"benchmark hash {manifest.benchmark_hash}"
+                plan = self.plan(folder, repo_id, branch)
+                commit = self._commit(plan, files, branch, title, about)
+                self.api.create_tag(
+                    repo_id, tag=tag, revision=commit, repo_type="dataset", exist_ok=True
+                )
+            self._read_back(files, repo_id, tag)
+        return Published(repo_id, commit, tag, len(files))
+
+    def publish_folder(self, folder: Path, repo_id: str, branch: str = "main") -> str:
+        """Put a folder that is no package into a private repository; its commit.
+
+        Raises:
+            InputError: the token may not write, or the connection was lost.
+        """
+        paths = sorted(p for p in folder.rglob("*") if p.is_file())
+        files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
+        with hub_errors(repo_id):
+            self._create(repo_id, private=True)
+            changes = changes_of(files, self._remote(repo_id, branch) or {})
+            plan = PublishPlan(repo_id, True, changes)
+            return self._commit(plan, files, branch, "Labels and gold")
+
+    def _create(self, repo_id: str, private: bool) -> None:
+        self.require_write_access(repo_id)
+        self.api.create_repo(repo_id, repo_type="dataset", private=private, exist_ok=True)
+
+    def require_write_access(self, repo_id: str) -> None:
+        """Refuse a token that cannot write there.
+
+        Raises:
+            InputError: no token, a read-only one, or one for other owners.
+        """
+        from huggingface_hub.errors import LocalTokenNotFoundError
+
+        try:
+            account = self.api.whoami()
+        except LocalTokenNotFoundError as error:
+            raise InputError(
+                "no token",
+                path=repo_id,
+                allowed="set HF_TOKEN, or run: hf auth login",
+                code="missing-key",
+            ) from error
+        owner = repo_id.split("/")[0]
+        token = account.get("auth", {}).get("accessToken", {})
+        role = token.get("role")
+        owners = {account.get("name"), *(o.get("name") for o in account.get("orgs", []))}
+        if owner not in owners:
+            raise InputError(
+                f"the token belongs to {account.get('name')}, who is not a member of {owner}",
+                path=repo_id,
+                allowed="name a repository of your own, or of an organisation that you are in",
+                code="hub-refused",
+            )
+        if role == "fineGrained":
+            scopes = token.get("fineGrained", {}).get("scoped", [])
+            allowed = {
+                s.get("entity", {}).get("name")
+                for s in scopes
+                if "repo.write" in s.get("permissions", [])
+            }
+            may_write = bool(allowed & {owner, repo_id})
+        else:
+            may_write = role in ("write", "admin")
+        if not may_write:
+            raise InputError(
+                f"the token has no write access ({role})",
+                path=repo_id,
+                allowed="a token with the role write, or a fine-grained one for this repository",
+                code="hub-refused",
+            )
+
+    def _remote(self, repo_id: str, revision: str) -> dict[str, RepoFile] | None:
+        """Files by their names; None when there is no such repository or branch."""
+        from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
+        from huggingface_hub.hf_api import RepoFile
+
+        try:
+            entries = self.api.list_repo_tree(
+                repo_id, repo_type="dataset", revision=revision, recursive=True
+            )
+            return {e.path: e for e in entries if isinstance(e, RepoFile)}
+        except (RepositoryNotFoundError, RevisionNotFoundError):
+            return None
+
+    def _commit(
+        self,
+        plan: PublishPlan,
+        files: Mapping[str, LocalFile],
+        branch: str,
+        title: str,
+        about: str | None = None,
+    ) -> str:
+        """Commit changes; without any, the last commit stands: the reply of a run may be lost."""
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        operations = [
+            CommitOperationDelete(c.path)
+            if c.state == "removed"
+            else CommitOperationAdd(c.path, str(files[c.path].path))
+            for c in plan.moving()
+        ]
+        if not operations:
+            info = self.api.repo_info(plan.repo_id, repo_type="dataset", revision=branch)
+            return str(info.sha)
+        try:
+            done = self.api.create_commit(
+                plan.repo_id,
+                operations,
+                commit_message=title,
+                commit_description=about,
+                repo_type="dataset",
+                revision=branch,
+            )
+        except ValueError as error:
+            if is_network(error):
+                raise
+            # The Hub looks at the card's metadata before it takes anything.
+            raise InputError(
+                hub_error_words(error), path=files["README.md"].path, code="hub-failed"
+            ) from error
+        return str(done.oid)
+
+    def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
+        """Download what was published and compare every hash."""
+        with tempfile.TemporaryDirectory() as work:
+            copy = self.fetch(repo_id, tag, Path(work))
+            for name, file in files.items():
+                if sha256_file(copy / name) != file.sha256:
+                    raise InputError(
+                        f"{name} came back changed", path=f"{repo_id}@{tag}", code="hash-mismatch"
+                    )
+
+    def fetch(self, repo_id: str, revision: str | None, into: Path | None = None) -> Path:
+        """Download a published package; from the cache when it is there already."""
+        folder = self.api.snapshot_download(
+            repo_id, repo_type="dataset", revision=revision, local_dir=into
+        )
+        return Path(folder)
+
+
+def package_files(folder: Path) -> dict[str, LocalFile]:
+    """Files of a sound package as its manifest knows them, and the manifest."""
+    hashes = {**load_manifest(folder).files, MANIFEST: sha256_file(folder / MANIFEST)}
+    return {name: LocalFile(folder / name, hashes[name]) for name in sorted(hashes)}
+
+
+def check_sound(folder: Path) -> Manifest:
+    """The manifest of a package that may be published.
+
+    Raises:
+        InputError: names the first problem of the package, or of its licence.
+    """
+    problems = verify(folder)
+    if problems:
+        raise InputError(
+            f"does not verify ({problems[0]}{'; …' if problems[1:] else ''})",
+            path=folder,
+            allowed="a package without problems; see: citeforge verify",
+            code=problems[0].code,
+        )
+    manifest = load_manifest(folder)
+    clashes = conflicts(manifest)
+    if clashes:
+        raise InputError(f"licence: {clashes[0]}", path=folder, field="licence", code="bad-licence")
+    return manifest
+
+
+def _require_open(manifest: Manifest) -> None:
+    """Refuse a whole package whose labels were to be hidden.
+
+    Raises:
+        UsageError: it holds a secret, or is made of a package that does.
+    """
+    if SECRET in manifest.files:
+        raise UsageError(
+            f"{manifest.name} was built with --hidden: publish it with --hide-gold, or build it "
+            "without --hidden",
+            code="hidden-gold",
+        )
+    if manifest.has_hidden_labels:
+        raise UsageError(
+            f"{manifest.name} is made of a benchmark that was built with --hidden, and would "
+            "publish its labels; build it of one that was built without --hidden",
+            code="hidden-gold",
+        )
+
+
+def _require_same(
+    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
+) -> None:
+    """Refuse another content of a version that is published already."""
+    if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
+        return
+    raise InputError(
+        f"{tag} is published already, and {name} differs there",
+        path=repo_id,
+        allowed="build with another --version, or publish to another repository",
+        code="output-exists",
+    )
+
+
+def _require_same_contexts(
+    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
+) -> None:
+    """Refuse a release whose contexts differ from those that are public.
+
+    Raises:
+        InputError: what the two releases share would tell what is relevant; or the gold is public.
+    """
+    if any(name.split("/")[0] in ("mapping", "gold") for name in remote):
+        raise InputError(
+            "holds the gold of an earlier release",
+            path=repo_id,
+            allowed="another repository, with queries whose gold was never public",
+            code="hidden-gold",
+        )
+    for name in (n for n in remote if n.startswith("contexts/")):
+        if name not in files or not files[name].equals(remote[name]):
+            raise InputError(
+                f"{name} differs from the release that is public, and what two contexts of a query "
+                "share tells what is relevant",
+                path=repo_id,
+                allowed="the same contexts: build … --hidden --secret-from the package published "
+                "before, of the same sources; other queries in another repository",
+                code="hidden-gold",
+            )
+
+
+def parse_hub(name: str) -> tuple[str, str | None] | None:
+    """(repository, revision) of ``hub:ORG/NAME[@REVISION]``; None for all else.
+
+    Raises:
+        UsageError: begins with ``hub:`` and is not that.
+    """
+    if not name.startswith("hub:"):
+        return None
+    repo, _, revision = name.removeprefix("hub:").partition("@")
+    if len([p for p in repo.split("/") if p]) != 2:
+        raise UsageError(
+            f"{name!r}: expected hub:ORG/NAME or hub:ORG/NAME@REVISION", code="bad-option"
+        )
+    return repo, revision or None
+
+
+def fetch_folder(name: Path) -> Path:
+    """A folder: as it is, or downloaded from the Hub once.
+
+    Raises:
+        InputError: it cannot be had.
+    """
+    # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
+    place = parse_hub(name.as_posix())
+    if place is None:
+        return name
+    with hub_errors(place[0]):
+        return Publisher().fetch(*place)
+
+
+def local_folder(name: Path) -> Path:
+    """A package's folder: as it is, or downloaded from the Hub once and verified.
+
+    Raises:
+        InputError: it cannot be had, or does not verify.
+    """
+    folder = fetch_folder(name)
+    if folder == name:
+        return name
+    if not (folder / MANIFEST).is_file():
+        raise InputError(
+            f"holds no {MANIFEST}: not a benchmark, or not yet published whole",
+            path=name,
+            allowed="a data set that citeforge publish has finished",
+            code="not-a-package",
+        )
+    problems = verify(folder)
+    if problems:
+        raise InputError(f"does not verify ({problems[0]})", path=name, code=problems[0].code)
+    return folder
+
+
+def copy_files(source: Path, names: Sequence[str], out: Path) -> None:
+    """Copy plain files of a package.
+
+    Raises:
+        InputError: one is missing, or a link.
+        ValueError: not the name of a file of a package.
+    """
+    for name in names:
+        target = out / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(plain_file(source, name), target)

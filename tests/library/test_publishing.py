@@ -1,0 +1,79 @@
+"""Prompts, cards, checks, reports and publishing from Python."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import citeforge as cf
+from conftest import Inline, content, refused, write_jsonl
+
+ANSWERS = [{"query_id": "q01", "output": "One [1]."}, {"query_id": "q99", "output": "Two [2]."}]
+
+
+def test_prompts_are_those_of_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
+    assert inline("export", "prompts", package, "--out", "c.jsonl").returncode == 0
+    rows = cf.export_prompts(package, tmp_path / "p.jsonl")
+    assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
+    assert rows == [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
+    assert cf.export_prompts(cf.load(package), context="mix") == rows
+    with refused("unknown-name", cf.UnknownValueError, what="context"):
+        cf.export_prompts(package, context="gone")
+
+
+def test_cards_are_those_of_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
+    scores = cf.score(ANSWERS[:1], package, ["CiteP"], system="one")
+    scores.save(tmp_path / "one.json")
+    for name in ("c", "p"):
+        shutil.copytree(package, tmp_path / name)
+    words = ("--scores", "one.json", "--version", "1.2.3")
+    assert inline("export", "card", "c", *words).returncode == 0
+    assert cf.card(tmp_path / "p", [scores], "1.2.3").version == "1.2.3"
+    assert content(tmp_path / "p") == content(tmp_path / "c")
+    with refused("bad-option", cf.UsageError):
+        cf.card(tmp_path / "p", version="1")
+    scores.file.benchmark_hash = "0" * 64
+    with refused("wrong-benchmark", cf.InputError, path="answers.jsonl"):
+        cf.card(tmp_path / "p", [scores])
+
+
+def test_answers_in_memory_are_checked(package: Path, tmp_path: Path) -> None:
+    path = write_jsonl(tmp_path / "s.jsonl", [*ANSWERS])
+    (in_file,) = cf.check(path, package).errors
+    for answers in (ANSWERS, iter(ANSWERS)):
+        (error,) = cf.check(answers, cf.load(package)).errors
+        # The second line of the file, and the second of the answers.
+        assert (error.line, error) == (2, in_file)
+    pandas = pytest.importorskip("pandas")
+    assert cf.check(pandas.DataFrame(ANSWERS), package).errors == [in_file]
+    with refused("unknown-name", cf.UnknownValueError, what="context"):
+        cf.check(ANSWERS, package, context="gone")
+    with refused("wrong-type", cf.UsageError):
+        cf.check(7, package)
+
+
+def test_a_report_is_a_small_object(package: Path, tmp_path: Path) -> None:
+    scores = cf.score(ANSWERS[:1], package, ["CiteP"], system="<b>one</b>")
+    made = cf.report([scores], tmp_path / "r.html", title="One")
+    assert repr(made).startswith("<report on 1 system: html, ")
+    assert (tmp_path / "r.html").read_text() == made.text
+    shown = made._repr_html_()
+    assert "CiteP" in shown and "<b>one" not in shown
+    assert len(shown) < len(made.text) / 10
+    plain = cf.report([scores])
+    plain.save(tmp_path / "r.md")
+    plain.save(tmp_path / "r.csv")
+    assert (tmp_path / "r.md").read_text() == plain.text
+    assert (tmp_path / "r.csv").read_text().startswith("system,measure,")
+    with refused("bad-option", cf.UsageError):
+        plain.save(tmp_path / "r.doc")
+    with refused("option-without-effect", cf.UsageError):
+        made.save(tmp_path / "r.csv")  # which has no title
+
+
+def test_publishing_refuses_what_the_command_refuses(package: Path) -> None:
+    with refused("bad-option", cf.UsageError):
+        cf.publish(package, "facts")
+    with refused("option-without-effect", cf.UsageError):
+        cf.publish(package, "org/facts", metadata=["type"])

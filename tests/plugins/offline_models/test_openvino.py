@@ -1,0 +1,192 @@
+"""Models computed by OpenVINO give what torch gives, and what sentence-transformers gives."""
+
+import random
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.judge.hf import HfJudge, HfOptions
+from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.models.files import find_model
+from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.plugins.offline_models import openvino
+from citeforge.plugins.offline_models.openvino import OpenVinoEmbedder
+from conftest import refused
+from servers import tiny_rerankers
+from servers.tiny_embedder import make_embedder_folder, passages
+from servers.tiny_nli import KEYS, WORDS, make_pair, make_tokenizer
+
+# Not importorskip: openvino is imported by our own code, which keeps it from reporting.
+if not all(map(find_spec, ("openvino", "nncf", "sentence_transformers"))):
+    pytest.skip("without the extra fast", allow_module_level=True)
+TEXTS = passages(30)
+OTHERWISE = "a run without --compute int8 and --runtime openvino"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_embedder_folder(tmp_path_factory.mktemp("embedder"))
+
+
+def fast(model: Path) -> OpenVinoEmbedder:
+    made = make_embedder(str(model)).at("int8")  # type: ignore[attr-defined]
+    assert isinstance(made, OpenVinoEmbedder)
+    return made
+
+
+@pytest.mark.numeric
+def test_float32_is_what_the_library_gives(model: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    expected = SentenceTransformer(str(model), device="cpu").encode(
+        TEXTS, normalize_embeddings=True
+    )
+    result = fast(model).encode(TEXTS, "passage")
+    assert np.abs(result - expected).max() < 1e-5
+    assert np.abs(expected[0] - expected[1]).max() > 0.05
+    assert sys.modules["openvino_telemetry"] is None
+
+
+@pytest.mark.numeric
+def test_vectors_depend_on_no_threads(model: Path) -> None:
+    import torch
+
+    before = torch.get_num_threads()
+    result = []
+    try:
+        for threads in (1, 3):
+            torch.set_num_threads(threads)
+            exact = fast(model)
+            rough = exact.quantized(TEXTS[:8])
+            result.append([e.encode(TEXTS, "passage") for e in (exact, rough)])
+    finally:
+        torch.set_num_threads(before)
+    assert np.array_equal(*result)
+
+
+@pytest.mark.numeric
+def test_int8_comes_near_and_says_what_it_is(model: Path) -> None:
+    exact = fast(model)
+    quantized = exact.quantized(TEXTS)
+    a, b = exact.encode(TEXTS, "passage"), quantized.encode(TEXTS, "passage")
+    assert not np.array_equal(a, b)
+    # How near, the processor decides.
+    assert np.allclose(np.linalg.norm(b, axis=1), 1, atol=1e-5)
+    cosines = b @ a.T
+    assert cosines.diagonal().mean() > np.median(cosines)
+    assert quantized.fingerprint()["computed"]["dtype"] == "int8"
+    assert quantized.fingerprint() != exact.quantized(TEXTS[1:]).fingerprint()
+
+
+def test_what_computes_something_else_is_refused(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openvino, "_TOLERANCE", 1e-12)
+    with refused("unsupported", path=model, allowed=OTHERWISE):
+        fast(model).encode(TEXTS[:1], "passage")
+
+
+def test_what_cannot_be_converted_is_refused(model: Path) -> None:
+    import torch
+
+    class Broken(torch.nn.Module):
+        def forward(self, input_ids: torch.Tensor) -> torch.Tensor:
+            return torch.linalg.eigvals(input_ids.float()).real
+
+    with refused("unsupported", allowed=OTHERWISE):
+        openvino.compile_module("broken", Broken(), {"input_ids": torch.ones(2, 2).long()})
+
+
+def test_a_model_without_a_transformer_is_refused(tmp_path: Path, model: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from transformers import AutoTokenizer
+
+    static = StaticEmbedding(AutoTokenizer.from_pretrained(model), embedding_dim=8)
+    SentenceTransformer(modules=[static], device="cpu").save(str(tmp_path / "static"))
+    with refused("unsupported", path=tmp_path / "static", allowed=OTHERWISE):
+        fast(tmp_path / "static").encode(TEXTS[:1], "passage")
+
+
+def random_classifier(folder: Path) -> Path:
+    """A BERT whose weights are spread widely, so that it gives both verdicts."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    torch.manual_seed(0)
+    make_tokenizer(folder, pair=True)
+    config = BertConfig(
+        vocab_size=7 + len(KEYS) + len(WORDS), hidden_size=32, num_hidden_layers=2,
+        num_attention_heads=2, intermediate_size=64, max_position_embeddings=64, pad_token_id=0,
+        initializer_range=0.5, id2label={0: "contradiction", 1: "entailment"},
+    )  # fmt: skip
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    return folder
+
+
+@pytest.mark.numeric
+def test_a_classifier_gives_torchs_verdicts_and_float64_decides_near_ties(tmp_path: Path) -> None:
+    folder = random_classifier(tmp_path)
+    rng = random.Random(3)
+    asked = [Pair(*make_pair(rng, rng.randint(2, 30))[:2]) for _ in range(60)]
+    judges = [
+        HfJudge(str(folder), HfOptions(device="cpu", runtime=r)) for r in ("torch", "openvino")
+    ]
+    torch, fast = (JudgeSession(judge).ask(asked) for judge in judges)
+    assert {v.entailed for v in torch.values() if isinstance(v, Verdict)} == {True, False}
+    for pair in asked:
+        one, other = torch[pair], fast[pair]
+        assert isinstance(one, Verdict)
+        assert isinstance(other, Verdict)
+        assert one.entailed == other.entailed
+        assert one.margin == pytest.approx(other.margin, abs=1e-5)
+    assert judges[1].identity()["engine"].startswith("openvino ")
+    assert judges[0].identity() != judges[1].identity()
+    # A threshold on a pair's own probability: its margin is nothing, and torch decides it.
+    tie = asked[0]
+    own = torch[tie].margin + 0.5  # type: ignore[union-attr, operator]
+    options = HfOptions(device="cpu", runtime="openvino", threshold=own, batch_size=4)
+    judge = HfJudge(str(folder), options)
+    result = JudgeSession(judge).ask(asked[:8])
+    assert abs(result[tie].margin) < CLOSE_CALL["float32"]  # type: ignore[union-attr, arg-type]
+    assert judge._finer._model.dtype == "float64"
+    assert judge._finer._model.engine is None
+
+
+@pytest.mark.numeric
+def test_a_cross_encoder_scores_as_its_own_library(tmp_path: Path) -> None:
+    from sentence_transformers import CrossEncoder
+
+    folder = tiny_rerankers.cross_encoder(tmp_path, [*KEYS, *WORDS])
+    rng = random.Random(1)
+    asked = [
+        (" ".join(rng.choices(KEYS, k=2)), " ".join(rng.choices(WORDS, k=rng.randint(1, 20))))
+        for _ in range(40)
+    ]
+    expected = [float(s) for s in CrossEncoder(str(folder), device="cpu").predict(asked)]
+    result = CrossEncoderReranker(str(folder), find_model(str(folder), None, ""), "cpu", "openvino")
+    assert result.scores(asked) == pytest.approx(expected, abs=1e-5)
+    assert len(set(expected)) > 30
+    assert result.identity()["engine"].startswith("openvino ")
+
+
+def test_a_t5_and_a_gpu_are_refused(tmp_path: Path) -> None:
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    make_tokenizer(tmp_path, pair=False)
+    config = T5Config(
+        vocab_size=60, d_model=8, d_kv=4, d_ff=8, num_layers=1, num_heads=2,
+        decoder_start_token_id=0,
+    )  # fmt: skip
+    T5ForConditionalGeneration(config).save_pretrained(tmp_path)
+    with refused("conflicting-options") as caught:
+        options = HfOptions(device="cpu", runtime="openvino", profile="true-t5")
+        HfJudge(str(tmp_path), options).identity()
+    assert "runs classifiers, not seq2seq" in str(caught.value)
+    with refused("conflicting-options"):  # a GPU
+        CrossEncoderReranker("x", find_model(str(tmp_path), None, ""), "cuda", "openvino")

@@ -1,0 +1,165 @@
+"""Cards from what is known, kept sections, licences; Croissant read by its own library."""
+
+import json
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from citeforge.builders.packaging.card import bars, render_card
+from citeforge.builders.packaging.licences import (
+    conflicts,
+    licence_words,
+    most_restrictive,
+    restrictiveness,
+)
+from citeforge.builders.packaging.verify import verify
+from citeforge.builders.recipes.changes import command_of
+from citeforge.ir_convert.registry import SOURCES
+from citeforge.package.manifest import load_intact
+from citeforge.publishing.card import write_card
+from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.sources import SourceInfo
+from conftest import EXAMPLES, Inline, refused
+
+
+@pytest.fixture
+def folder(package: Path, tmp_path: Path) -> Path:
+    shutil.copytree(package, tmp_path / "facts")
+    return tmp_path / "facts"
+
+
+def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
+    (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
+    assert inline("run", "random", "--benchmark", "facts", "--out", "r.jsonl").returncode == 0
+    assert inline("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json").returncode == 0
+    result = inline("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
+    assert result.returncode == 0, result.stderr
+    assert verify(folder) == []
+    text = (folder / "README.md").read_text()
+    front = yaml.safe_load(text.split("---")[1])
+    assert front["size_categories"] == ["n<1K"]
+    assert {c["config_name"] for c in front["configs"]} == {
+        "contexts", "corpus", "cosines", "mapping", "queries",
+    }  # fmt: skip
+    for part in ("We did.", "Version 1.2.0", "## Reference scores", "| random | mix |",
+                 "not audited", "@inproceedings{penzkofer2024rage",
+                 "words per passage | `"):  # fmt: skip
+        assert part in text
+    # Rendered again, the hand-written part and the scores stay.
+    again = write_card(folder)
+    assert (folder / "README.md").read_text() == text
+    assert again.version == "1.2.0"
+    assert inline("export", "card", folder, "--version", "two").code == "bad-option"
+
+
+def test_a_card_that_was_changed_by_hand_is_not_written_over(folder: Path, inline: Inline) -> None:
+    card = folder / "README.md"
+    card.write_text(f"{card.read_text()}\nMy own words.\n")
+    result = inline("export", "card", folder)
+    assert (result.returncode, result.code) == (1, "hash-mismatch")
+    assert "was changed by hand; your text in card.md beside it" in result.stderr
+    assert card.read_text().endswith("My own words.\n")
+    card.unlink()
+    (folder / "card.md").write_text("My own words.\n")
+    assert inline("export", "card", folder).returncode == 0
+    assert "My own words." in card.read_text()
+    assert verify(folder) == []
+
+
+def test_a_damaged_audit_is_not_rendered(folder: Path) -> None:
+    write_card(folder)
+    with refused("missing-field", path=folder / "audit.json"):
+        write_card(folder, audit='{"flaws": {}, "false_negatives": "few"}')
+
+
+@pytest.mark.slow
+def test_the_command_in_the_card_makes_the_same_benchmark(
+    folder: Path, inline: Inline, tmp_path: Path
+) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    first = inline(
+        *("build", "rage", "--source", "beir:examples/facts", "--embedder", "offline"),
+        *("--limit", "12", "--seed", "5", "--n-seemingly", "4", "--mixture", "a=1,2,2"),
+        *("--mixture", "b=2,0,1", "--corpus", "pool", "--base", "0", "--out", "one"),
+    )
+    assert first.returncode == 0, first.stderr
+    words = shlex.split(command_of(load_intact(tmp_path / "one")))
+    assert words[:3] == ["citeforge", "build", "rage"]
+    assert inline(*words[1:-1], "two").returncode == 0
+    one, two = load_intact(tmp_path / "one"), load_intact(tmp_path / "two")
+    assert one.benchmark_hash == two.benchmark_hash
+    graph = EXAMPLES / "people" / "graph.ttl"
+    args = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father", "--out", "k")
+    assert inline(*args).returncode == 0
+    assert "--pairs-from-kg father" in command_of(load_intact(tmp_path / "k"))
+    args = ("build", "authorship", "--benchmark", "one", "--k", "3", "--out", "a")
+    assert inline(*args).returncode == 0
+    words = shlex.split(command_of(load_intact(tmp_path / "a")))
+    assert inline(*words[1:-1], "b").returncode == 0
+    assert load_intact(tmp_path / "a").benchmark_hash == load_intact(tmp_path / "b").benchmark_hash
+
+
+def test_mlcroissant_reads_every_table(folder: Path) -> None:
+    import mlcroissant
+
+    manifest = write_card(folder)
+    result = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    assert not result.metadata.ctx.issues.errors
+    sets = {r.id for r in result.metadata.record_sets}
+    tables = {n.split("-0000")[0] for n in manifest.files if n.endswith(".parquet")}
+    assert sets == tables
+    rows = list(result.records("queries/queries"))
+    assert len(rows) == 30
+    assert rows[0]["queries/queries/_id"] == b"q01"
+    passages = list(result.records("corpus/corpus"))
+    assert len(passages) == 84
+    content = json.loads((folder / "croissant.json").read_text())
+    assert "http://mlcommons.org/croissant/1.1" in content["conformsTo"]
+    assert content["rai:dataCollection"]
+
+
+def made(licence: str | None, *sources: tuple[str, str | None]) -> Manifest:
+    infos = [SourceInfo(spec=f"{kind}:x", kind=kind, licence=x) for kind, x in sources]
+    return Manifest(kind="rage", name="x", citeforge="0", licence=licence, sources=infos, config={},
+                    contexts={})  # fmt: skip
+
+
+def test_names_from_outside_are_one_line_without_tags(folder: Path) -> None:
+    """Names of models and licences come from endpoints and sources."""
+    manifest = load_intact(folder)
+    hostile = "x`\n---\nlicense: mit\n# Heading\n<script>alert(1)</script>"
+    source = manifest.sources[0].model_copy(update={"licence": hostile})
+    models = {hostile: {"name": hostile, hostile: hostile}}
+    contexts = {n: c.model_copy(update={"description": hostile})
+                for n, c in manifest.contexts.items()}  # fmt: skip
+    update = {"models": models, "sources": [source], "contexts": contexts}
+    text = render_card(manifest.model_copy(update=update), {}, {})
+    _, _, body = text.partition("\n---\n")
+    assert "Heading &lt;script>" in body
+    assert "<script" not in body
+    assert not {"---", "license: mit", "# Heading"} & set(body.splitlines())
+
+
+def test_licences() -> None:
+    order = ["cc0-1.0", "mit", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0", "cc-by-nd-4.0"]
+    assert [restrictiveness(x) for x in order] == [0, 1, 2, 3, 4, 5]
+    assert restrictiveness("other") == restrictiveness(None) == 6
+    assert licence_words("cc-by-nc-sa-3.0") == "non-commercial, share-alike"
+    hagrid = made("apache-2.0", ("hagrid", SOURCES.get("hagrid").licence_id))
+    assert most_restrictive(hagrid) == "cc-by-sa-3.0"  # its passages are Wikipedia's
+    assert "build with --licence cc-by-sa-3.0" in conflicts(hagrid)[0]
+    assert conflicts(made("cc-by-sa-3.0", ("hagrid", "cc-by-sa-3.0"))) == []
+    # What an unknown licence allows is not known: the benchmark has to be under it, too.
+    assert "which is not known here" in conflicts(made("mit", ("kalma", "other")))[0]
+    assert conflicts(made("other", ("kalma", "other"))) == []
+    both = made("cc-by-nc-4.0", ("beir", "cc-by-sa-4.0"), ("alce", "cc-by-nc-4.0"))
+    assert "cannot be published together" in conflicts(both)[0]
+    assert most_restrictive(made("mit", ("beir", None))) is None
+
+
+def test_bars() -> None:
+    assert bars([0, 1, 2, 4]) == "·▃▅█"
+    assert bars([]) == bars([0, 0]) == "–"
