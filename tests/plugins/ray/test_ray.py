@@ -14,7 +14,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -34,7 +33,6 @@ from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.runner import LOCAL
 from citeforge.engines.search.exact import retrieve_candidates
-from citeforge.plugins.offline_models.offline import OfflineLlm
 from citeforge.plugins.ray.embedding import ClusterEmbedder
 from citeforge.plugins.ray.judging import ClusterJudge
 from citeforge.plugins.ray.options import RayOptions
@@ -297,27 +295,6 @@ def _shard(path: Path, rows: npt.NDArray[np.float32]) -> VectorShard:
 
 def asked(n: int, **params: Any) -> list[Request]:
     return [Request((("user", f"Say {i} " + "again " * i),), params) for i in range(n)]
-
-
-def test_the_embedded_llm_on_workers_writes_and_keeps_what_it_does_here(
-    tmp_path: Path, cluster: RayOptions
-) -> None:
-    runner = RayRunner(
-        cluster.model_copy(update={"workers": 1})
-    )  # one more copy of the model to load
-    requests = [*asked(2, max_tokens=3), Request((("user", "long " * 9000),), {"max_tokens": 3})]
-    requests = [replace(request, needs_text=False) for request in requests]
-    stores = [ReplayStore(tmp_path / name) for name in ("there.db", "here.db")]
-    result = OfflineLlm(stores[0], runner).complete(requests)
-    assert result == OfflineLlm(stores[1]).complete(requests)
-    assert "do not fit" in result[2].message
-    there, here = (
-        [msgspec.structs.replace(row, created=0) for row in store.export()] for store in stores
-    )
-    assert there == here
-    assert len(here) == 2
-    with refused("option-without-effect", cf.UsageError):
-        OfflineLlm(None, runner).complete(asked(1, top_k=1))
 
 
 def test_an_endpoint_is_asked_by_workers(
