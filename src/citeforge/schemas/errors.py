@@ -186,7 +186,6 @@ class EvidenceError(CiteforgeError):
 EXTRAS = {
     "torch": ("hf", "a model that runs here"),
     "transformers": ("hf", "a model that runs here"),
-    "tokenizers": ("hf", "an embedding model"),
     "safetensors": ("hf", "a model that runs here"),
     "sentence_transformers": ("build", "an embedding model"),
     "datasets": ("build", "data sets of Hugging Face"),

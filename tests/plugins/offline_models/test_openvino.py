@@ -40,15 +40,20 @@ def fast(model: Path) -> OpenVinoEmbedder:
 
 
 @pytest.mark.numeric
-def test_float32_is_what_the_library_gives(model: Path) -> None:
+def test_float32_is_what_the_library_gives(model: Path, tmp_path: Path) -> None:
+    import torch
     from sentence_transformers import SentenceTransformer
 
-    expected = SentenceTransformer(str(model), device="cpu").encode(
-        TEXTS, normalize_embeddings=True
-    )
+    peer = SentenceTransformer(str(model), device="cpu")
+    expected = peer.encode(TEXTS, normalize_embeddings=True)
     result = fast(model).encode(TEXTS, "passage")
     assert np.abs(result - expected).max() < 1e-5
     assert np.abs(expected[0] - expected[1]).max() > 0.05
+    # Of weights in bfloat16, too.
+    peer.to(torch.bfloat16).save(str(tmp_path / "half"))
+    result = fast(tmp_path / "half").encode(TEXTS, "passage")
+    expected = peer.float().encode(TEXTS, normalize_embeddings=True)
+    assert np.abs(result - expected).max() < 1e-5
     assert sys.modules["openvino_telemetry"] is None
 
 
@@ -100,6 +105,16 @@ def test_what_cannot_be_converted_is_refused(model: Path) -> None:
 
     with refused("unsupported", allowed=OTHERWISE):
         openvino.compile_module("broken", Broken(), {"input_ids": torch.ones(2, 2).long()})
+
+
+def test_a_model_that_returns_more_than_tensors_is_refused() -> None:
+    import torch
+    from transformers import GPT2Config, GPT2Model
+
+    model = GPT2Model(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=9, n_positions=8))
+    ids = torch.ones(2, 3).long()
+    with refused("unsupported", allowed=OTHERWISE):
+        openvino.compile_module("cached", model, {"input_ids": ids, "attention_mask": ids})
 
 
 def test_a_model_without_a_transformer_is_refused(tmp_path: Path, model: Path) -> None:

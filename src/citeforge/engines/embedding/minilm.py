@@ -32,9 +32,7 @@ class MiniLmEncoder:
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, model_max_length=MAX_TOKENS, local_files_only=True
         )
-        self.bert = transformers.BertModel.from_pretrained(
-            folder, add_pooling_layer=False, local_files_only=True
-        )
+        self.bert = transformers.BertModel.from_pretrained(folder, local_files_only=True)
 
     def to(self, placement: torch.dtype | str) -> MiniLmEncoder:
         """Convert the weights to a type, or move them to a device; the same encoder."""

@@ -17,7 +17,7 @@ from citeforge.engines.embedding.embed import TransformerEmbedder
 from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.io.files import digest
 from citeforge.engines.models.compute import Accelerator
-from citeforge.engines.models.files import Located
+from citeforge.engines.models.files import Located, quiet_transformers
 from citeforge.schemas.errors import InputError, extras_named
 from citeforge.schemas.recipes.base import Chosen
 
@@ -62,6 +62,7 @@ class OpenVinoEmbedder(TransformerEmbedder):
     def _load_compiled(self, folder: Path, device: str) -> Any:
         from sentence_transformers import SentenceTransformer
 
+        quiet_transformers()
         model = SentenceTransformer(str(folder), device=device, local_files_only=True)
         if getattr(model[0], "module_output_name", None) != "token_embeddings":
             raise _unusable(self.name, "it does not begin with a transformer of texts")
@@ -79,7 +80,7 @@ def compile_module(
 
     Args:
         name: of the model, for errors.
-        module: model of transformers, in float32 on the CPU.
+        module: model of transformers on the CPU; becomes float32.
         example: a tokenised batch of two different lengths.
         calibration: tokenised texts that int8 is calibrated on; none for float32.
 
@@ -94,6 +95,7 @@ def compile_module(
 
     # Without the reporter, OpenVINO and NNCF do not report their use to their makers.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
+    module = module.float().eval()
     inputs = {n: example[n] for n in _INPUTS if n in example}
     rows = [[tokens[n].numpy() for n in inputs] for tokens in calibration]
     with extras_named(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
@@ -114,6 +116,8 @@ def compile_module(
 
     with torch.inference_mode():
         expected = dict(module(**inputs))
+    if not all(isinstance(value, torch.Tensor) for value in expected.values()):
+        raise _unusable(name, f"its outputs are {', '.join(expected)}")
 
     class Compiled(torch.nn.Module):
         config = module.config
