@@ -136,8 +136,10 @@ def _list_in(content: Any, path: Path, name: str) -> list[Any]:
     Raises:
         InputError: it has none, or several of which none is named.
     """
-    fields: dict[str, Any] = content if isinstance(content, dict) else {}
-    lists = {k: v for k, v in fields.items() if isinstance(v, list) and v and all(map(_is_item, v))}
+    members = content if isinstance(content, dict) else {}
+    lists: dict[str, list[Any]] = {
+        k: v for k, v in members.items() if isinstance(v, list) and v and all(map(_is_item, v))
+    }
     if "data" in lists or name in lists:
         return lists[name] if name in lists else lists["data"]
     if lists:
