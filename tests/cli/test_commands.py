@@ -224,7 +224,7 @@ def test_commands_stand_in_groups_and_are_few() -> None:
     assert groups == {
         "Build": ["build", "kg", "shard"],
         "Run": ["run", "bench"],
-        "Score": ["check", "score", "compare", "report"],
+        "Score": ["check", "score", "compare", "gate", "report"],
         "Trust": ["verify", "audit", "labels", "reproduce"],
         "Publish": ["publish", "export", "leaderboard"],
         "Look up": ["show", "list", "doctor"],
