@@ -144,6 +144,14 @@ def test_compare_and_gate_by_slices(world: Path, tmp_path: Path) -> None:
     assert [r.place for r in result.rows if r.verdict == "fail"] == ["type=b"]
     with refused("not-computed", cf.UsageError):
         cf.compare(one, two, by=["n_shown"])
+    better = one.file.model_copy(deep=True)
+    better.slices[1].measures[0].value = 90.0
+    with refused("inconsistent-scores", cf.InputError):
+        cf.gate(cf.Scores(better), two, policy=policy, by=["type"])
+    other = one.file.model_dump()
+    other["slices"][1]["measures"][0]["name"] = "CiteR"
+    with pytest.raises(ValueError, match="does not fit"):
+        ScoreFile.model_validate(other)
     with refused("not-computed", cf.UsageError):
         cf.gate(one, score(world, "two", by=["hops"]), by=["type"])
 

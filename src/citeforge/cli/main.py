@@ -29,6 +29,7 @@ COMMANDS = {
         "check": ("scoring.check", "Check a submission; never changes it."),
         "score": ("scoring.score", "Score submissions against a package."),
         "compare": ("scoring.compare", "Compare score files pairwise, or all with one baseline."),
+        "gate": ("gating.gate", "Decide whether a new system may replace the baseline."),
         "report": (
             "scoring.report",
             "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, "
@@ -36,7 +37,6 @@ COMMANDS = {
         ),
     },
     "Trust": {
-        "gate": ("gating.gate", "Decide whether a new system may replace the baseline."),
         "verify": ("lookup.verify", "Check a package: hashes, schemas, ids, contexts."),
     },
     "Publish": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -79,7 +80,7 @@ def _file(scores: Scored) -> ScoreFile:
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:
     """Refuse a file that is named on both sides: nothing would be compared with anything."""
-    names = {Path(one).resolve() for one in baseline if not isinstance(one, Scores)}
+    names = {os.path.realpath(one) for one in baseline if not isinstance(one, Scores)}
     for one in new:
-        if not isinstance(one, Scores) and Path(one).resolve() in names:
+        if not isinstance(one, Scores) and os.path.realpath(one) in names:
             raise UsageError(f"--baseline {one}: is one of the new score files", code="same-file")

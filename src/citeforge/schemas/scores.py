@@ -424,8 +424,9 @@ class ScoreFile(Record):
                     )
         for part in self.slices:
             lengths = {len(m.influence) for m in part.measures if m.influence is not None}
-            if not all(r < n for r in part.rows) or lengths - {len(part.rows)}:
-                raise ValueError(f"slices: {part.field} {part.value} does not fit query_ids")
+            known = {m.name for m in self.measures} >= {m.name for m in part.measures}
+            if not known or not all(r < n for r in part.rows) or lengths - {len(part.rows)}:
+                raise ValueError(f"slices: {part.field} {part.value} does not fit the whole")
         if self.gold == "withheld" and (self.slices or self.query_ids or self.answers):
             raise ValueError("gold: is withheld, and the file tells of single queries")
         if self.clusters and (len(self.clusters) != n or not 0 <= min(self.clusters) < n):

@@ -331,9 +331,11 @@ def test_the_command(inline: Inline, tmp_path: Path) -> None:
         assert f"### citeforge gate: {verdict}\n" in summary.read_text()
     ran = inline("gate", "new.json", "--baseline", "old.json", "bad.json")
     assert ran.code == "ambiguous-baseline"  # both are of the baseline
+    (tmp_path / "loop.json").symlink_to("loop.json")
     for words, code in (
         (("new.json", "--baseline", "new.json"), "same-file"),
         (("new.json", "--baseline", "gone.json"), "missing-file"),
+        (("loop.json", "--baseline", "old.json"), "storage"),
         (("new.json", "--out", "g.txt"), "bad-option"),
         (("new.json", "--policy", "gone.yaml"), "missing-file"),
     ):

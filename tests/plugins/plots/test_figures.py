@@ -18,7 +18,7 @@ from citeforge.evaluator.statistics.intervals import wilson
 from citeforge.plugins.plots.charts import palette, scatter
 from citeforge.plugins.plots.choose import page_figures, plot, plots
 from citeforge.schemas.benchmarks.authorship import PLACEBO, Design, LabelSet, make_cells
-from citeforge.schemas.scores import Corrected, ScoreFile
+from citeforge.schemas.scores import Corrected, ScoreFile, Slice
 from conftest import refused
 from conftest_plots import many, scored
 
@@ -172,12 +172,19 @@ def test_bias_stands_beside_the_placebo() -> None:
     assert len({round(float(length), 6) for length in whiskers + bars}) == 1
 
 
+def in_slices(file: ScoreFile) -> ScoreFile:
+    """With the values of the whole for 30 of its queries."""
+    entries = [m.model_copy(update={"per_query": []}) for m in file.measures]
+    part = Slice(field="type", value="a", rows=list(range(30)), measures=entries)
+    return file.model_copy(update={"slices": [part]})
+
+
 def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite."""
     drawn = set()
+    own = {"calibration": [labelled()], "bias": cells(), "slices": [*map(in_slices, many(3))]}
     for name, declared in plots().items():
-        files = [labelled()] if name == "calibration" else many(3)
-        result = declared.make(cells() if name == "bias" else files, "CiteP")
+        result = declared.make(own.get(name) or many(3), "CiteP")
         assert result is not None, name
         drawn.add(result.spec["$schema"])
     assert len(drawn) == 1

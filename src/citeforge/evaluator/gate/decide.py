@@ -100,12 +100,7 @@ def decide(
         raise UsageError("a score file is its own baseline", code="same-file")
     require_values(every, "gate")
     for file in every:
-        fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
-        if fault is not None:
-            raise InputError(
-                fault, path=file.submission, allowed="the file that `citeforge score` wrote",
-                code="inconsistent-scores",
-            )  # fmt: skip
+        _require_consistent(file)
     source = _with_main_measure(source, every)
     pairs, rows = pair_files(new, baseline)
     tests: list[_Test] = []
@@ -129,6 +124,15 @@ def decide(
         verdict, rows, _names(new), _names(p.old for p in pairs if p.old is not None),
         _notes(pairs, tests) + small, list(dict.fromkeys(signatures)),
     )  # fmt: skip
+
+
+def _require_consistent(file: ScoreFile) -> None:
+    fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
+    if fault is not None:
+        raise InputError(
+            fault, path=file.submission, allowed="the file that `citeforge score` wrote",
+            code="inconsistent-scores",
+        )  # fmt: skip
 
 
 def _names(files: Iterable[ScoreFile]) -> list[str]:
@@ -251,6 +255,8 @@ def _slice_tests(
     parts, small = slice_pairs([(pair.old, pair.new)], by)
     tests = []
     for label, old, new in parts:
+        _require_consistent(old)
+        _require_consistent(new)
         place = f"{pair.place}, {label}" if pair.place else label
         part = Pair(new, old, place)
         for name, margin in (policy.critical | policy.supporting).items():
