@@ -34,6 +34,7 @@ FILES = {
     "label-set": "labels.yaml",
     "kg-domain": "domain.yaml",
     "leaderboard": "leaderboard.yaml",
+    "gate-policy": "gate.yaml",
 }
 
 

@@ -358,8 +358,8 @@ def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
     for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
         kinds = [
             inner
-            for kind in kinds
-            for inner in (kind.types if isinstance(kind, msgspec.inspect.UnionType) else [kind])
+            for one in kinds
+            for inner in (one.types if isinstance(one, msgspec.inspect.UnionType) else [one])
         ]
         if name == "[":
             kinds = [k.item_type for k in kinds if isinstance(k, msgspec.inspect.ListType)]

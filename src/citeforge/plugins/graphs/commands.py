@@ -55,14 +55,15 @@ def profile(out: Path | None, **parameters: Any) -> None:
 
     graph = open_kg(parameters)
     is_unmapped = getattr(graph.engine, "is_plain", False)
-    click.echo(f"model: {'plain' if is_unmapped else graph.domain.model}")
     if is_unmapped:
         listing = profile_plain(graph)
         text = draft_plain(listing, out.stem if out is not None else "draft")
+        click.echo("model: plain")
         _show_predicates(listing)
     else:
         about = profile_class(graph)
         text = draft(graph.domain, about)
+        click.echo(f"model: {graph.domain.model}")
         _show_relations(about)
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")
@@ -82,7 +83,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
     click.echo(f"classes: {listed or 'none'}")
     head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
     rows = [
-        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.kind, p.example[:40])
+        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.sort, p.example[:40])
         for p in listing.predicates
     ]
     click.echo(Table(head, rows).markdown())

@@ -97,7 +97,7 @@ class PredicateProfile:
         triples: statements with it.
         entities: distinct subjects.
         values: distinct values.
-        kind: of values: ``entity``, ``text``, or ``any`` for both.
+        sort: of values: ``entity``, ``text``, or ``any`` for both.
         example: the first value, in alphabetical order.
     """
 
@@ -105,7 +105,7 @@ class PredicateProfile:
     triples: int
     entities: int
     values: int
-    kind: str
+    sort: str
     example: str
 
 
@@ -133,12 +133,12 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
     predicates = []
     for row in kg.ask("predicates", ("predicate", "triples", "literals")):
         triples, literals = _number(kg, row, "triples"), _number(kg, row, "literals")
-        kind = "entity" if not literals else "text" if literals == triples else "any"
+        sort = "entity" if not literals else "text" if literals == triples else "any"
         example = plain_label(row["example"].value) if "example" in row else ""
         predicates.append(
             PredicateProfile(
                 row["predicate"].value, triples, _number(kg, row, "entities"),
-                _number(kg, row, "values"), kind, example,
+                _number(kg, row, "values"), sort, example,
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
@@ -159,7 +159,7 @@ def draft_plain(profile: PlainProfile, name: str) -> str:
     relations = {
         p.iri: {
             "label": local_words(p.iri) or p.iri,
-            **({"values": "entity"} if p.kind == "entity" else {}),
+            **({"values": "entity"} if p.sort == "entity" else {}),
         }
         for p in profile.predicates
         if p.iri not in mapped

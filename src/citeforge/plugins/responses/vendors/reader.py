@@ -198,13 +198,13 @@ def _is_read(citations: Citations, node: Node) -> bool:
     Raises:
         InputError: of an unknown kind.
     """
-    kind = node.text("type") if citations.kinds and isinstance(node.value, dict) else None
-    if (kind is None and "*" not in citations.skipped) or kind in citations.kinds:
+    named = node.text("type") if citations.kinds and isinstance(node.value, dict) else None
+    if (named is None and "*" not in citations.skipped) or named in citations.kinds:
         return True
-    if kind in citations.skipped or "*" in citations.skipped:
+    if named in citations.skipped or "*" in citations.skipped:
         return False
     raise InputError(
-        f"is of type {kind!r}", field=node.place,
+        f"is of type {named!r}", field=node.place,
         allowed=f"one of {', '.join(citations.kinds)}", code="wrong-value"
     )  # fmt: skip
 
