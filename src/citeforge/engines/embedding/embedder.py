@@ -76,24 +76,11 @@ class FailedShard:
 
 
 @runtime_checkable
-class Quantized(Embedder, Protocol):
-    """An embedder whose model was made from another's."""
-
-    def files(self) -> dict[str, bytes]:
-        """Names and contents of the model's files, for where it is not to be made again."""
-        ...
-
-    def sent(self, files: dict[str, bytes]) -> Embedder:
-        """The same embedder with files that were made elsewhere."""
-        ...
-
-
-@runtime_checkable
 class Quantizable(Embedder, Protocol):
     """An embedder beside which there is a faster one that comes near it."""
 
     def quantized(self, calibration: Sequence[str]) -> Embedder:
-        """The faster one; in the process that makes it, a :class:`Quantized`.
+        """The faster one.
 
         Args:
             calibration: passages to calibrate it on.
