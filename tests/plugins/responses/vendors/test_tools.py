@@ -248,6 +248,21 @@ def test_marks_follow_the_way_in_which_sources_are_found(
     assert (answer.output, answer.context) == ("Io is a moon [3].", "mix")
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"query_id": "q01", "response": said(TEXT, reasoning_content="Is it [2]?")},
+        {"query_id": "q01", "context": [DOC], "answer": said(TEXT, additional_kwargs={"reasoning_content": "Is it [2]?"})},
+        {"query_id": "q01", "llm": {"replies": [{"role": "assistant", "content": [{"reasoning": {"reasoning_text": "Is it [2]?"}}, {"text": TEXT}]}]}},
+    ],
+)  # fmt: skip
+def test_thoughts_beside_a_message_of_a_framework_stay_apart(
+    row: Row, benchmark: Benchmark, tmp_path: Path
+) -> None:
+    (answer,) = read(write_jsonl(tmp_path / "a.jsonl", [row]), benchmark)
+    assert (answer.output, answer.meta) == (TEXT, {"thoughts": ["Is it [2]?"]})
+
+
 def test_marks_beside_annotations_are_counted_and_an_option_reads_them(
     benchmark: Benchmark, tmp_path: Path
 ) -> None:

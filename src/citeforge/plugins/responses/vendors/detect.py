@@ -1,4 +1,4 @@
-"""Which tool a file is of, told by the first line of it."""
+"""The tool that wrote a file, detected from the first line."""
 
 import json
 from functools import lru_cache

@@ -184,7 +184,7 @@ class _File:
                 'text of the question as "question"',
                 code="missing-field",
             )
-        # A wrong id is told of, also where the question is known.
+        # A wrong id is reported, also where the question is known.
         return self._queries.of(name, question or "" if name is None else "")
 
 

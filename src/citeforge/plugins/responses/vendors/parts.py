@@ -14,7 +14,10 @@ _INNER = (
     "text.value | text | refusal | content | parts | blocks | _content | kwargs | data | message | "
     "citations_content.content"
 )
-_THOUGHT = "thinking | reasoning | text | content | reasoning_content.reasoning_text"
+_THOUGHT = (
+    "reasoning_content.reasoning_text | reasoning.reasoning_text | thinking | reasoning | text | "
+    "content"
+)
 
 
 @dataclass
@@ -60,7 +63,7 @@ def read_parts(node: Node) -> Iterator[Part]:
     elif (
         (kind := _kind(node.value.get("type"))) in _THOUGHTS
         or node.value.get("thought") is True
-        or node.has("reasoning_content")
+        or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
     ):
         yield Part(node, _joined(node.first(_THOUGHT)), is_thought=True)
     elif kind not in _TEXTS or (inner := node.first(_INNER)) is None:

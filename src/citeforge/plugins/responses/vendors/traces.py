@@ -75,24 +75,24 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
 
     Args:
         path: JSON Lines: a span, a trace, or a batch of spans on each.
-        on_error: told of every wrong line, which is then passed over; None to raise.
+        on_error: called with the error of every wrong line, which is then left out; None to raise.
 
     Raises:
         InputError: file, line, and what would be right.
     """
     traces: dict[str, _Trace] = {}
     for number, row in read_rows(path, _ROW, on_error=on_error):
-        with _told(path, number, on_error):
+        with _errors_reported(path, number, on_error):
             for span in _spans(row):
                 name = next((str(n.value) for n in span.each(_TRACE)), f"line {number}")
                 traces.setdefault(name, _Trace(number, [])).spans.append(span)
     for trace in traces.values():
-        with _told(path, trace.line, on_error):
+        with _errors_reported(path, trace.line, on_error):
             yield trace.line, _row_of(trace.spans)
 
 
 @contextmanager
-def _told(path: Path, line: int, on_error: OnError) -> Iterator[None]:
+def _errors_reported(path: Path, line: int, on_error: OnError) -> Iterator[None]:
     """Add file and line to errors; with ``on_error`` they are passed over."""
     try:
         with errors_at(path, line):
