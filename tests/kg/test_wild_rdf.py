@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import lzma
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -51,7 +52,11 @@ def facts(kg: KnowledgeGraph, qid: str) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", ["g.ttl", "g.TTL", "g.turtle", "g.n3", "g.trig"])
 def test_every_ending_and_compression(tmp_path: Path, name: str, ending: str) -> None:
     data = GRAPH.read_bytes()
-    pack = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+    pack: dict[str, Callable[[bytes], bytes]] = {
+        ".gz": gzip.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+    }
     path = tmp_path / f"{name}{ending}"
     path.write_bytes(pack[ending.lower()](data) if ending else b"\xef\xbb\xbf" + data)
     kg = KnowledgeGraph(StoreEngine(path), load_domain("people"))

@@ -54,17 +54,14 @@ def profile(out: Path | None, **parameters: Any) -> None:
     from citeforge.plugins.graphs.profile import draft, draft_plain, profile_class, profile_plain
 
     graph = open_kg(parameters)
-    is_unmapped = getattr(graph.engine, "is_plain", False)
-    if is_unmapped:
+    if getattr(graph.engine, "is_plain", False):
         listing = profile_plain(graph)
         text = draft_plain(listing, out.stem if out is not None else "draft")
-        click.echo("model: plain")
         _show_predicates(listing)
     else:
         about = profile_class(graph)
         text = draft(graph.domain, about)
-        click.echo(f"model: {graph.domain.model}")
-        _show_relations(about)
+        _show_relations(about, graph.domain.model)
     for what, count in graph.counts.items():
         click.echo(f"  {count:,} {what}")
     if out is not None:
@@ -75,6 +72,7 @@ def profile(out: Path | None, **parameters: Any) -> None:
 def _show_predicates(listing: "PlainProfile") -> None:
     from citeforge.engines.io.report_table import Table
 
+    click.echo("model: plain")
     click.echo(
         "give --domain with model: plain, which maps its predicates; --out drafts one; see "
         "docs/kalma.md"
@@ -83,15 +81,16 @@ def _show_predicates(listing: "PlainProfile") -> None:
     click.echo(f"classes: {listed or 'none'}")
     head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
     rows = [
-        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.sort, p.example[:40])
+        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.kind, p.example[:40])
         for p in listing.predicates
     ]
     click.echo(Table(head, rows).markdown())
 
 
-def _show_relations(about: "Profile") -> None:
+def _show_relations(about: "Profile", model: str) -> None:
     from citeforge.engines.io.report_table import Table
 
+    click.echo(f"model: {model}")
     listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:_MOST_CLASSES])
     click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
     head = ("relation", "id", "entities", "values", "e.g.", "words")
