@@ -77,14 +77,14 @@ class Report(Displayed):
 
     Attributes:
         content: the report.
-        kind: its format: ``md``, ``html``, ``json``, ``csv``, ``latex``, ``svg``, ``png``, ``pdf``.
+        form: its format: ``md``, ``html``, ``json``, ``csv``, ``latex``, ``svg``, ``png``, ``pdf``.
         files: score files that it is of.
         options: what it shows.
         path: file that it was written to; None where it was not.
     """
 
     content: bytes
-    kind: str
+    form: str
     files: Sequence[ScoreFile]
     options: ReportOptions
     path: Path | None = None
@@ -96,8 +96,8 @@ class Report(Displayed):
         Raises:
             UsageError: it is a picture in bytes (``png``, ``pdf``).
         """
-        if self.kind in ("png", "pdf"):
-            raise UsageError(f"a picture ({self.kind}) is no text", code="wrong-type")
+        if self.form in ("png", "pdf"):
+            raise UsageError(f"a picture ({self.form}) is no text", code="wrong-type")
         return self.content.decode()
 
     def save(self, path: str | Path) -> None:
@@ -111,7 +111,7 @@ class Report(Displayed):
     def _headline(self) -> str:
         systems = count_text(len({f.system for f in self.files}), "system")
         place = "" if self.path is None else f", {self.path}"
-        return f"report on {systems}: {self.kind}, {len(self.content) / 1e3:,.0f} kB{place}"
+        return f"report on {systems}: {self.form}, {len(self.content) / 1e3:,.0f} kB{place}"
 
     def _tables(self) -> Iterator[Table]:
         table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
