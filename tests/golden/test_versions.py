@@ -13,6 +13,7 @@ import yaml
 import citeforge as cf
 from citeforge.builders.authorship.labels import load_label_sets
 from citeforge.builders.packaging.verify import verify
+from citeforge.evaluator.gate.policy import read_policy
 from citeforge.evaluator.statistics.compare import load_scores
 from citeforge.kg.domain import load_domain
 from citeforge.package.manifest import load_manifest
@@ -34,7 +35,7 @@ FILES = {
     "label-set": "labels.yaml",
     "kg-domain": "domain.yaml",
     "leaderboard": "leaderboard.yaml",
-    "gate-policy": "gate.yaml",
+    "gate-policy": "gate-policy.yaml",
 }
 
 
@@ -66,6 +67,11 @@ def test_the_schemas_describe_the_files(name: str) -> None:
         check.validate(value)
         assert not check.is_valid({**value, "no such field": 1})
         assert not check.is_valid([])
+
+
+def test_a_policy() -> None:
+    policy = read_policy(V1 / "gate-policy.yaml").policy
+    assert (list(policy.critical), policy.counts.uncited) == (["CiteF1@query", "CiteR"], 0.1)
 
 
 def test_a_package(inline: Inline) -> None:

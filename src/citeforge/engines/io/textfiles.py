@@ -197,19 +197,19 @@ def record_error(
     from citeforge.schemas.recipes.base import docstring
 
     first = error.errors()[0]
-    place, fault = first["loc"], first["type"]
+    place, reason = first["loc"], first["type"]
     owner = _record_at(record, place[:-1])
-    message, code = first["msg"].removeprefix("Value error, "), field_code(fault)
+    message, code = first["msg"].removeprefix("Value error, "), field_code(reason)
     name = str(place[-1]) if place else ""
     has_field = owner is not None and name in owner.model_fields
     allowed = docstring(owner, name) if owner is not None and has_field else ""
     if allowed[1:2].islower():
         allowed = allowed[0].lower() + allowed[1:]
-    if fault == "extra_forbidden":
+    if reason == "extra_forbidden":
         names = [] if owner is None else list(owner.model_fields)
         message = f"is not a field of {what}{suggestion(name, names)}"
         allowed = f"known: {', '.join(names)}"
-    elif fault == "missing" or (first["input"] is None and fault != "value_error"):
+    elif reason == "missing" or (first["input"] is None and reason != "value_error"):
         message, code = "is missing", "missing-field"
     elif isinstance(first["input"], str | int | float):
         message = f"is {str(first['input'])[:100]!r}: {message}"
