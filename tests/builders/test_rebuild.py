@@ -1,6 +1,7 @@
 """A package is made again from its manifest alone; a recipe file and Python build the same."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -84,6 +85,8 @@ def test_another_source_is_noticed(inline: Inline, tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "not equal: " in result.stderr
     assert "queries/queries-00000-of-00001.parquet" in result.stderr
+    # What the last line alone brought is missing.
+    assert re.search(r"parquet, row \d+: \{.*\} is None in new", result.stderr)
     result = inline(*again, "k=3")
     assert (result.returncode, result.code) == (2, "unknown-name")
     assert "unknown input of a hagrid recipe 'k'; known: source" in result.stderr

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,13 @@ from pydantic import ValidationError
 from citeforge.builders.recipes.changes import recipe_of
 from citeforge.engines.io.folders import beside
 from citeforge.engines.io.report_table import Displayed, Table
+from citeforge.engines.io.tables import iter_batches
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.plugins import require_return
 from citeforge.engines.runner import make_runner
 from citeforge.package.kinds import Kind, find_kind, kinds, plugin_of
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import Manifest, is_hashed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
 from citeforge.schemas.recipes.flags import flags_of
@@ -88,8 +90,8 @@ class Rebuilt(Displayed):
 
     @property
     def unlike(self) -> list[str]:
-        """Tables that differ, or that only one of the two has."""
-        names = {n for m in (self.old, self.new) for n in m.files if n.endswith(".parquet")}
+        """Tables that differ, or that only one of the two has; not those of MEASURED."""
+        names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
@@ -98,6 +100,33 @@ class Rebuilt(Displayed):
 
     def _tables(self) -> Iterator[Table]:
         yield Table(["tables that differ"], [[name] for name in self.unlike])
+
+
+def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
+    """The first row in which two packages differ.
+
+    Args:
+        old: folder of one.
+        new: folder of the other.
+        tables: names of the tables that differ, as manifests name them.
+
+    Returns:
+        Table, row from 1, and both rows; empty where only the files differ.
+    """
+    for name in tables:
+        missing = [folder for folder in (old, new) if not (folder / name).is_file()]
+        if missing:
+            return f"{name} is missing from {missing[0]}"
+        pairs = zip_longest(_rows(old / name), _rows(new / name))
+        for number, (one, other) in enumerate(pairs, 1):
+            if one != other:
+                return f"{name}, row {number}: {str(one)[:300]} is {str(other)[:300]} in {new}"
+    return ""
+
+
+def _rows(table: Path) -> Iterator[dict[str, Any]]:
+    for batch in iter_batches([table]):
+        yield from batch.to_pylist()
 
 
 def refuse(uses: Sequence[str]) -> None:

@@ -59,6 +59,7 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
+    from citeforge.builders.build import first_difference
     from citeforge.builders.build import rebuild as make
 
     run = record_from(RunOptions, parameters)
@@ -69,6 +70,8 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
         click.echo("equal: every table is the same, byte for byte")
         return
     click.echo(f"{folder}: not equal: {', '.join(result.unlike)}", err=True)
+    if first := first_difference(folder, run.folder, result.unlike):
+        click.echo(first, err=True)
     sys.exit(1)
 
 

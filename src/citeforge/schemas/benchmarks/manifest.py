@@ -44,13 +44,16 @@ MEASURED = "cosines/"
 """Tables that say what a processor computed on the way; two may differ in the last digits."""
 
 
+def is_hashed(name: str) -> bool:
+    """Whether a file of a package is a table that its hash depends on."""
+    return name.endswith(".parquet") and not name.startswith(MEASURED)
+
+
 def benchmark_hash(files: Mapping[str, str]) -> str:
     """sha256 over the sorted ``sha256  path`` lines of all Parquet files but those of MEASURED, and
     of the secret where there is one: scores name this hash, and nobody may try out labels on it."""
     lines = sorted(
-        f"{sha}  {name}\n"
-        for name, sha in files.items()
-        if (name.endswith(".parquet") and not name.startswith(MEASURED)) or name == SECRET
+        f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
