@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from citeforge.engines.judge.nli_models import Encoded, NliModel, NliSettings, verdict_indices
-from citeforge.engines.judge.profiles import fill_prompt
+from citeforge.engines.judge.profiles import fill_messages
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import BatchScorer, require_openvino
 from citeforge.engines.models.files import Located, loading_errors, quiet_transformers
@@ -269,8 +269,8 @@ class CausalJudge(NliModel):
 
     def prompt(self, premise: str, hypothesis: str) -> str:
         turns = [
-            {"role": m.role, "content": fill_prompt(m.text, premise, hypothesis)}
-            for m in self.profile.messages
+            {"role": role, "content": text}
+            for role, text in fill_messages(self.profile, premise, hypothesis)
         ]
         text: str = self.tokenizer.apply_chat_template(
             turns, tokenize=False, add_generation_prompt=True, **self.profile.template
