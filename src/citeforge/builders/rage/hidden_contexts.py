@@ -98,8 +98,11 @@ def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -
         relevant = by_label[RELEVANT][query]
         rng = generator(seed, "mixture", mixture.name, query, RELEVANT)
         shown = rng.sample(relevant, min(mixture.relevant, len(relevant)))
+        # Lists of all queries reach equally deep: relevant passages, shown or not, are nearest.
+        depth = material.recipe.mining.seemingly_relevant + 1 - len(relevant)
+        missing = mixture.relevant + mixture.seemingly_relevant - len(shown)
         # In an order that no processor decides.
-        names = sorted(near[query])
+        names = sorted(near[query][: max(depth, missing + 1)])
         generator(seed, "near", mixture.name, query).shuffle(names)
         ordered = by_shared_words(text, names, texts, weights)
         result.append(Candidates(shown, ordered, by_label[IRRELEVANT][query]))
