@@ -7,9 +7,10 @@ import math
 import random
 import re
 import shutil
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -32,6 +33,7 @@ class View:
         contexts: context set to query to passages in the order shown.
         ranks: (query, passage) to its rank, where candidates are public.
         texts: everything that is said beside the tables.
+        questions: query to its text.
     """
 
     queries: dict[str, str]
@@ -39,6 +41,7 @@ class View:
     contexts: dict[str, dict[str, list[str]]]
     ranks: dict[tuple[str, str], int]
     texts: str
+    questions: dict[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> dict[str, list[str]]:
@@ -79,6 +82,7 @@ def view(folder: Path) -> View:
         contexts,
         {(r["query_id"], r["corpus-id"]): r["rank"] for r in _rows(folder, "candidates")},  # type: ignore[misc]
         "\n".join(path.read_text() for path in beside),
+        {str(r["_id"]): str(r["text"]) for r in _rows(folder, "queries")},
     )
 
 
@@ -179,6 +183,88 @@ def by_marks(half: View) -> Ranking:
     return half.ranked(lambda query, passage: f'"{query}"' not in half.passages[passage][2])
 
 
+def frequencies(half: View) -> Counter[str]:
+    """In how many contexts each passage is shown."""
+    return Counter(i for ids in half.shown.values() for i in ids)
+
+
+def by_frequency(sign: int) -> Callable[[View], Ranking]:
+    """What the fewest contexts show (1), or the most (-1)."""
+
+    def attack(half: View) -> Ranking:
+        often = frequencies(half)
+        return half.ranked(lambda _, passage: sign * often[passage])
+
+    return attack
+
+
+Likeness = dict[str, dict[str, float]]
+"""Query to the cosine of passages that have a word of it, each word weighing alike."""
+
+
+def likeness(half: View) -> Likeness:
+    """Cosines of all queries and passages by their words, the whole corpus looked at."""
+    carriers: dict[str, list[str]] = {}
+    lengths = {}
+    for passage, (_, text, _) in half.passages.items():
+        words = set(text.split())
+        lengths[passage] = len(words)
+        for word in words:
+            carriers.setdefault(word, []).append(passage)
+    result: Likeness = {}
+    for query, text in half.questions.items():
+        words = set(text.split())
+        common = Counter(i for word in words for i in carriers.get(word, []))
+        result[query] = {i: n / (len(words) * lengths[i]) ** 0.5 for i, n in common.items()}
+    return result
+
+
+def by_likeness(alike: Likeness, weight: float = 0.0) -> Callable[[View], Ranking]:
+    """What is most like the query; with a weight, less each time that it is shown."""
+
+    def attack(half: View) -> Ranking:
+        often = frequencies(half)
+        return half.ranked(lambda q, i: weight * often[i] - alike[q].get(i, 0.0))
+
+    return attack
+
+
+def number_from_ranks(half: View, truth: dict[str, set[str]], alike: Likeness) -> tuple[int, float]:
+    """How often the number of relevant passages follows from how many shown ones are near.
+
+    For every depth the most frequent number is learnt for each count of shown passages within it,
+    on every other query; the depth that does best there is tried on the rest.
+
+    Returns:
+        Queries of the rest that are guessed right, and the share of the most frequent number there.
+    """
+    ranks: dict[str, list[int]] = {}
+    for query, ids in half.shown.items():
+        order = sorted(alike[query].values(), reverse=True)
+        ranks[query] = [
+            bisect_left(order, -alike[query].get(i, 0.0), key=lambda value: -value) + 1 for i in ids
+        ]
+    queries = list(half.shown)
+    known, others = queries[::2], queries[1::2]
+    usual = Counter(len(truth[q]) for q in known).most_common(1)[0][0]
+
+    def rule(depth: int) -> dict[int, int]:
+        seen: dict[int, Counter[int]] = {}
+        for q in known:
+            seen.setdefault(sum(r <= depth for r in ranks[q]), Counter())[len(truth[q])] += 1
+        return {count: numbers.most_common(1)[0][0] for count, numbers in seen.items()}
+
+    def right(depth: int, among: list[str]) -> int:
+        learnt = rule(depth)
+        return sum(
+            learnt.get(sum(r <= depth for r in ranks[q]), usual) == len(truth[q]) for q in among
+        )
+
+    best = max(range(1, 31), key=lambda depth: right(depth, known))
+    top = Counter(len(truth[q]) for q in others).most_common(1)[0][1]
+    return right(best, others), top / len(others)
+
+
 def by_another_release(other: View) -> Callable[[View], Ranking]:
     """What another release of the same benchmark shows the query, too."""
     texts = {q: {other.passages[i][1] for i in ids} for q, ids in other.shown.items()}
@@ -195,6 +281,16 @@ def hits(ranking: Ranking, truth: dict[str, set[str]]) -> int:
 def by_chance(shown: dict[str, list[str]], truth: dict[str, set[str]]) -> float:
     """Hits that are expected of blind guesses: r of n are right, r are guessed, so r · r / n."""
     return sum(len(truth[q]) ** 2 / len(ids) for q, ids in shown.items())
+
+
+def standard_error(shown: dict[str, list[str]], truth: dict[str, set[str]]) -> float:
+    """Of the hits of blind guesses: a query's are hypergeometric, with the variance
+    r · r/n · (1 − r/n) · (n − r) / (n − 1)."""
+    total = 0.0
+    for query, ids in shown.items():
+        n, r = len(ids), len(truth[query])
+        total += r * (r / n) * (1 - r / n) * (n - r) / (n - 1)
+    return math.sqrt(total)
 
 
 def probability(n_hits: int, shown: dict[str, list[str]], truth: dict[str, set[str]]) -> float:

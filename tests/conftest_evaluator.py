@@ -65,7 +65,8 @@ class Scripted:
             text = request.messages[0][1]
             self.asked.append(text)
             assert request.params["temperature"] == 0
-            reply = next(r for k, r in self.replies.items() if f"Answer: {k}" in text)
+            answer = text.partition("Answer:\n<quote-")[2].partition("\n")[2]
+            reply = next(r for k, r in self.replies.items() if answer.startswith(k))
             results.append(LlmReply(reply) if isinstance(reply, str) else reply)
         return results
 

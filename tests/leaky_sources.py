@@ -1,6 +1,7 @@
 """Sources as careless people make them: ids, orders and metadata tell what is relevant."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -81,3 +82,42 @@ def write_asqa(path: Path, answer: str) -> None:
         for n in range(2)
     ]  # fmt: skip
     path.write_text(json.dumps(rows))
+
+
+def write_many(folder: Path, n: int = 700) -> Path:
+    """Many queries over few passages: 20 queries a theme, each with 1 to 3 relevant passages that
+    have most of its words, and 30 passages a theme that are relevant to none. ``run.trec`` has the
+    14 passages that share most words with each query."""
+    rng = random.Random(0)
+    queries: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    qrels, themes = [], {}
+    for q in range(n):
+        theme = [f"t{q // 20}w{k}" for k in range(12)]
+        words = rng.sample(theme, 6)
+        queries[f"q{q:03d}"] = " ".join(words)
+        themes[f"q{q:03d}"] = q // 20
+        for _ in range(n_relevant(q)):
+            mine = [w for w in words if rng.random() < 0.85] + rng.sample(theme, 2)
+            qrels.append((f"q{q:03d}", f"p{len(texts):05d}", 1))
+            themes[qrels[-1][1]] = q // 20
+            texts[qrels[-1][1]] = _text(mine, rng, len(texts))
+    for i in range(30 * n // 20):
+        theme = [f"t{i // 30}w{k}" for k in range(12)]
+        themes[f"p{len(texts):05d}"] = i // 30
+        texts[f"p{len(texts):05d}"] = _text(rng.sample(theme, 5), rng, len(texts))
+    write_beir(folder, texts, queries, qrels)
+    words_of = {name: set(text.split()) for name, text in texts.items()}
+    lines = []
+    for query, text in queries.items():
+        words = set(text.split())
+        names = [p for p in texts if themes[p] == themes[query]]
+        names.sort(key=lambda p: -len(words & words_of[p]))
+        lines += [f"{query} Q0 {p} {k} {1 / k} r" for k, p in enumerate(names[:14], 1)]
+    (folder / "run.trec").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+def _text(words: list[str], rng: random.Random, number: int) -> str:
+    common = [f"common{rng.randrange(300)}" for _ in range(6)]
+    return " ".join([*dict.fromkeys(words), *common, f"number{number}"])

@@ -355,7 +355,8 @@ class Marks:
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         texts = [r.messages[-1][1] for r in requests]
         return [
-            LlmReply(mark_for(t.partition("Answer: ")[2].removesuffix("\n\nMark:"))) for t in texts
+            LlmReply(mark_for(t.partition("Answer:\n<quote-")[2][18:].partition("\n</quote-")[0]))
+            for t in texts
         ]
 
 

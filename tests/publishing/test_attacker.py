@@ -32,7 +32,7 @@ from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.recipes.records import Recipe
 from conftest import EXAMPLES, Inline, content, refused
-from leaky_sources import N, write_asqa, write_hagrid, write_rage, write_source
+from leaky_sources import N, write_asqa, write_hagrid, write_many, write_rage, write_source
 from servers.hub import hub_server
 
 SURE, BLIND = 1e-6, 0.001
@@ -311,6 +311,36 @@ def test_the_public_half_depends_on_what_is_shown_alone(kind: str, tmp_path: Pat
             halves[is_hidden].append(content(half))
     assert [_but_the_hash(half) for half in halves[True]] == 2 * [_but_the_hash(halves[True][0])]
     assert halves[False][0] != halves[False][1]
+
+
+def test_how_often_and_how_near_a_passage_is_shown_tells_nothing(tmp_path: Path) -> None:
+    """700 queries over 2,449 passages, of which 1,399 are relevant to one: blind guesses find
+    (234 · 1 + 233 · 2 · 2 + 233 · 3 · 3) / 9 of them."""
+    source = write_many(tmp_path / "beir")
+    recipe = cf.RageRecipe(source=f"beir:{source}", candidates=f"run:{source / 'run.trec'}")
+    plain = made(recipe, tmp_path / "plain")
+    package = made(recipe.model_copy(update={"hidden": True}), tmp_path / "hidden")
+    split_package(package, tmp_path / "public", tmp_path / "gold")
+    assert verify(package) == verify(tmp_path / "public") == []
+    naive = Target.of(plain, naive_half(plain, tmp_path / "naive"))
+    target = Target.of(package, tmp_path / "public")
+    for attacked, is_open in ((naive, True), (target, False)):
+        half, truth = attacked.half, attacked.truth
+        chance, error = by_chance(half.shown, truth), attacks.standard_error(half.shown, truth)
+        best = max(hits(attacks.by_frequency(sign)(half), truth) for sign in (1, -1))
+        assert (best > chance + 2 * error) == is_open, (best, chance, error)
+        alike = attacks.likeness(half)
+        right, usual = attacks.number_from_ranks(half, truth, alike)
+        n = len(half.shown) / 2
+        bound = n * usual + 2 * (n * usual * (1 - usual)) ** 0.5
+        assert (right > bound) == is_open, (right, bound)
+        alone = hits(attacks.by_likeness(alike)(half), truth)
+        assert alone > chance + 2 * error  # the texts themselves, which the task shows
+        both = max(
+            hits(attacks.by_likeness(alike, weight)(half), truth)
+            for weight in (-0.1, -0.03, -0.01, 0.01, 0.03, 0.1)
+        )
+        assert (both > alone) == is_open, (both, alone)
 
 
 def _but_the_hash(half: dict[str, bytes]) -> tuple[dict[str, bytes], dict[str, Any]]:

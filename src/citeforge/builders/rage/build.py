@@ -8,8 +8,9 @@ from typing import Any, cast
 import pyarrow as pa
 
 from citeforge.builders.packaging.package import PackageWriter, corpus_stats, mapping_stats
+from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.material import Material, read_material
-from citeforge.builders.rage.mixture import OneSize, Pools, freeze, short_mappings
+from citeforge.builders.rage.mixture import Contexts, OneSize, Pools, freeze, short_mappings
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.stages.build import Stats, building
@@ -17,7 +18,7 @@ from citeforge.builders.stages.corpus import copy_corpus, link_corpus
 from citeforge.engines.draws import keyed
 from citeforge.engines.io.tables import rows_of
 from citeforge.engines.plugins import built_in
-from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.manifest import ContextSet, Manifest
 from citeforge.schemas.benchmarks.tables import (
     GOLD,
     IRRELEVANT,
@@ -111,10 +112,17 @@ def write_rage_tables(
         material: of the build.
         mappings: by label.
         draw_seed: of the contexts.
-        one_size: how large all contexts of a mixture are. None: those of a hidden benchmark hold
-            all that the mixture names, others what each query has.
+        one_size: how large all contexts of a mixture are; None for what each query has. Those of
+            a hidden benchmark hold all that the mixture names.
     """
     recipe, n = material.recipe, material.queries.num_rows
+    hidden: tuple[Contexts, ContextSet] | None = None
+    if recipe.hidden:
+        mappings, docs, info = freeze_hidden(
+            material, mappings, recipe.mixtures[0], draw_seed,
+            lambda some: drop_negatives(material, some),
+        )  # fmt: skip
+        hidden = docs, info
     if recipe.corpus == "pool":
         pool = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
         files = copy_corpus(writer.folder, material.corpus, pool)
@@ -131,9 +139,8 @@ def write_rage_tables(
         stats |= mapping_stats(label, table, n)
     contexts = {}
     for mixture in recipe.mixtures:
-        largest = OneSize(mixture.total) if recipe.hidden else None
-        size = largest if one_size is None else one_size(pools, mixture)
-        docs, contexts[mixture.name] = freeze(pools, mixture, draw_seed, size)
+        size = None if one_size is None else one_size(pools, mixture)
+        docs, contexts[mixture.name] = hidden or freeze(pools, mixture, draw_seed, size)
         stats |= writer.add_contexts(mixture.name, docs)
     writer.add("gold", "gold", material.gold.cast(GOLD))
     stats["gold rows"] = material.gold.num_rows

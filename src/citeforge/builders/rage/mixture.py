@@ -13,6 +13,9 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.mixture import Mixture
 from citeforge.schemas.recipes.rage import Mining
 
+Contexts = dict[str, list[dict[str, str]]]
+"""Query to ``corpus-id`` and ``label`` of the passages that it is shown, in order."""
+
 
 @dataclass
 class Pools:
@@ -57,7 +60,7 @@ class OneSize(NamedTuple):
 
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
-) -> tuple[dict[str, list[dict[str, str]]], ContextSet]:
+) -> tuple[Contexts, ContextSet]:
     """Draw the contexts of one mixture.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
@@ -76,7 +79,7 @@ def freeze(
     Raises:
         InputError: a query has fewer passages than ``one_size`` asks for.
     """
-    contexts: dict[str, list[dict[str, str]]] = {}
+    contexts: Contexts = {}
     short: dict[str, dict[str, int]] = {}
     for query in pools.query_ids:
         docs: list[dict[str, str]] = []
@@ -127,14 +130,18 @@ def _filling(
         filling += [{"corpus-id": passage, "label": label} for passage in drawn]
     n_found = len(docs) + len(filling)
     if n_found < one_size.size:
-        raise InputError(
-            f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs "
-            f"{one_size.size}; contexts of unequal size would reveal how many are relevant",
-            allowed="a larger --n-irrelevant or --n-seemingly, a larger corpus, or a smaller "
-            "--mixture",
-            code="too-few",
-        )
+        raise too_few(query, n_found, mixture, one_size.size)
     return filling
+
+
+def too_few(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
+    """The error of a query that has fewer passages than contexts of one size need."""
+    return InputError(
+        f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs {size}; "
+        "contexts of unequal size would reveal how many are relevant",
+        allowed="a larger --n-irrelevant or --n-seemingly, a larger corpus, or a smaller --mixture",
+        code="too-few",
+    )
 
 
 def short_mappings(pools: Pools, mining: Mining) -> dict[str, dict[str, int]]:

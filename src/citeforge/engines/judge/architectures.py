@@ -12,7 +12,7 @@ from citeforge.engines.judge.nli_models import (
     at_least_float32,
     verdict_indices,
 )
-from citeforge.engines.judge.profiles import fill_prompt
+from citeforge.engines.judge.profiles import fill_messages
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.files import loading_errors, quiet_transformers
@@ -273,8 +273,8 @@ class CausalJudge(NliModel):
 
     def prompt(self, premise: str, hypothesis: str) -> str:
         turns = [
-            {"role": m.role, "content": fill_prompt(m.text, premise, hypothesis)}
-            for m in self.profile.messages
+            {"role": role, "content": text}
+            for role, text in fill_messages(self.profile, premise, hypothesis)
         ]
         text: str = self.tokenizer.apply_chat_template(
             turns, tokenize=False, add_generation_prompt=True, **self.profile.template

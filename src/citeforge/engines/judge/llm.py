@@ -9,7 +9,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.judge.chunks import PairParts, parts
 from citeforge.engines.judge.profiles import (
     built_in_profiles,
-    fill_prompt,
+    fill_messages,
     is_ours,
     profile_digest,
     profile_of_model,
@@ -21,7 +21,7 @@ from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
 
-PROMPT_VERSION = 1
+PROMPT_VERSION = 2
 """Of ``llm-binary``, as signatures call it."""
 TRIES = 3
 ANSWER_TOKENS = 30
@@ -84,7 +84,7 @@ class LlmJudge:
         )
         if not self._binary:
             return {**own, "profile": profile_digest(self.profile)}
-        prompt = digest([self.profile.messages[0].text, self._format])
+        prompt = digest([*(m.text for m in self.profile.messages), self._format])
         return {**own, "version": PROMPT_VERSION, "prompt": prompt}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
@@ -128,7 +128,7 @@ class LlmJudge:
         return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
-        turns = tuple((m.role, fill_prompt(m.text, *pair)) for m in self.profile.messages)
+        turns = fill_messages(self.profile, *pair, self.llm.model)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:
             params["response_format"] = self._format

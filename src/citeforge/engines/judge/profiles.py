@@ -6,11 +6,12 @@ from pathlib import Path
 
 from citeforge.engines.io.files import digest
 from citeforge.engines.io.textfiles import read_yaml, validated
+from citeforge.engines.text.quoting import Quotes
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.models.judge_profile import JudgeProfile
 
 _DATA = Path(__file__).parent / "data"
-_PLACE = re.compile(r"\{(premise|hypothesis|eos)\}")
+_PLACE = re.compile(r"\{(premise|hypothesis|eos|note)\}")
 PLAIN = "mnli"
 """Profile of classifiers that name an entailment label in their configuration."""
 _BEFORE_PROFILES = {"true-t5": "true-nli/1", PLAIN: "pair/1", "llm-binary": ""}
@@ -87,7 +88,27 @@ def in_signature(profile: JudgeProfile) -> str:
     return f"+{profile.name}@{profile_digest(profile)}"
 
 
-def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "") -> str:
+def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
     """A prompt with its places filled in, in one pass: texts may hold places, too."""
-    texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos}
+    texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}
     return _PLACE.sub(lambda place: texts[place[1]], text)
+
+
+def fill_messages(
+    profile: JudgeProfile, premise: str, hypothesis: str, model: str = ""
+) -> tuple[tuple[str, str], ...]:
+    """The turns of a chat, as (role, text); texts are quoted where the profile says so.
+
+    Args:
+        profile: of a chat model.
+        premise: text that supports, or does not.
+        hypothesis: text that is to be supported.
+        model: who reads them.
+    """
+    note = ""
+    if profile.quotes:
+        quotes = Quotes(premise, hypothesis, model=model)
+        premise, hypothesis, note = quotes.quote(premise), quotes.quote(hypothesis), quotes.note
+    return tuple(
+        (m.role, fill_prompt(m.text, premise, hypothesis, note=note)) for m in profile.messages
+    )

@@ -36,7 +36,12 @@ class Chunks(FrozenRecord):
 
 
 class Message(FrozenRecord):
-    """A turn of a chat, with ``{premise}`` and ``{hypothesis}`` in its text."""
+    """A turn of a chat, with ``{premise}`` and ``{hypothesis}`` in its text.
+
+    With ``{note}`` in the text of one of them, both are quoted between tags that their authors
+    cannot write, and the note says what the tags mean. Prompts that a published model was trained
+    with have none: their texts stand there as they are, and may speak to the model.
+    """
 
     role: str
     text: str
@@ -127,6 +132,11 @@ class JudgeProfile(FrozenRecord):
         if twice:
             raise ValueError(f"{twice[0]!r} would be two verdicts: supported, partial, "
                              "unsupported, contradicted, undecided must not overlap")  # fmt: skip
+
+    @property
+    def quotes(self) -> bool:
+        """Whether premise and hypothesis are quoted, so that they cannot speak to the model."""
+        return any("{note}" in message.text for message in self.messages)
 
     @property
     def has_levels(self) -> bool:

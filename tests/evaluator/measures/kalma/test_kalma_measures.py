@@ -149,7 +149,7 @@ class YesOrNo:
 
     def complete(self, requests: Sequence[Request]) -> list[LlmReply]:
         self.asked += [r.messages[0][1] for r in requests]
-        return [LlmReply("No." if "nothing" in text else "Yes") for text in self.asked]
+        return [LlmReply("No." if "So nothing" in text else "Yes") for text in self.asked]
 
 
 def test_alignment_by_hand() -> None:

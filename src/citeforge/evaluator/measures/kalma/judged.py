@@ -14,6 +14,7 @@ import numpy as np
 from citeforge.engines.io.files import digest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.text.quoting import Quotes
 from citeforge.evaluator.measures.columns import (
     Value,
     decided,
@@ -74,11 +75,13 @@ ASPECTS = {
 _PROMPT = (
     "You see a question and an answer. Give the answer one mark from 1 (worst) to 5 (best) for one "
     "thing only: {what}. First read the question, then hold the answer against it, then decide. "
-    "Reply with the number alone.\n\n{facts}Question: {question}\n\nAnswer: {answer}\n\nMark:"
+    "Reply with the number alone.\n\n{facts}Question:\n{question}\n\nAnswer:\n{answer}\n\n{note} "
+    "Give the answer its mark for one thing only: {what}. Reply with the number alone.\n\nMark:"
 )
 _ANSWERS = (
-    "Does the sentence answer the question, or any part of it? Reply yes or no.\n\n"
-    "Question: {question}\n\nSentence: {sentence}\n\nReply:"
+    "Does a sentence answer a question, or any part of it? Reply yes or no.\n\n"
+    "Question:\n{question}\n\nSentence:\n{sentence}\n\n{note} Does the sentence answer the "
+    "question, or any part of it? Reply yes or no.\n\nReply:"
 )
 
 
@@ -141,11 +144,37 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
 
 
 def _prompt(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
-    what, with_facts = ASPECTS[aspect]
     lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
     text = answer.output if strict else without_brackets(answer.output)
-    facts = f"Facts:\n{lines}\n" if with_facts else ""
-    return _PROMPT.format(what=what, facts=facts, question=answer.shown.question, answer=text)
+    return mark_prompt(aspect, lines, answer.shown.question, text)
+
+
+def mark_prompt(aspect: str, facts: str, question: str, answer: str) -> str:
+    """Ask for the mark of an answer; what may come from others is quoted.
+
+    Args:
+        aspect: one of ``ASPECTS``.
+        facts: shown to the system, one a line.
+        question: that was asked.
+        answer: to be marked.
+    """
+    what, with_facts = ASPECTS[aspect]
+    quotes = Quotes(facts, question, answer)
+    return _PROMPT.format(
+        what=what,
+        facts=f"Facts:\n{quotes.quote(facts)}\n\n" if with_facts else "",
+        question=quotes.quote(question),
+        answer=quotes.quote(answer),
+        note=quotes.note,
+    )
+
+
+def whether_it_answers(question: str, sentence: str) -> str:
+    """Ask whether a sentence answers a question; both are quoted."""
+    quotes = Quotes(question, sentence)
+    return _ANSWERS.format(
+        question=quotes.quote(question), sentence=quotes.quote(sentence), note=quotes.note
+    )
 
 
 def _model(tools: Tools, protocol: str) -> str | None:
@@ -258,7 +287,7 @@ def _answering_nothing(
         if normalise_em(c.text)
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
-    prompts = (_ANSWERS.format(question=q, sentence=s) for q, s in pairs)
+    prompts = (whether_it_answers(q, s) for q, s in pairs)
     replies = [r and r.strip().lower() for r in ask_llm(inputs, inputs.tools.llm, prompts)]
     inputs.n_failed += sum(r is not None and not r.startswith(("yes", "no")) for r in replies)
     return frozenset(p for p, r in zip(pairs, replies, strict=True) if r and r.startswith("no"))

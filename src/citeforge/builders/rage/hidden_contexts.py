@@ -1,0 +1,166 @@
+"""Contexts of a benchmark whose labels are to be hidden, with the mappings that name them."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from citeforge.builders.rage.hidden_negatives import (
+    Candidates,
+    Pairs,
+    by_shared_words,
+    choose_negatives,
+    word_weights,
+)
+from citeforge.builders.rage.material import Material
+from citeforge.builders.rage.mixture import Contexts, Pools, too_few
+from citeforge.engines.draws import generator
+from citeforge.engines.io.corpus import find_rows
+from citeforge.engines.io.tables import rows_of, table_of
+from citeforge.package.package import texts_of
+from citeforge.schemas.benchmarks.manifest import ContextSet
+from citeforge.schemas.benchmarks.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.recipes.mixture import Mixture
+
+Mappings = dict[str, pa.Table]
+"""Label to the rows of that label, schema MAPPING."""
+
+
+def freeze_hidden(
+    material: Material,
+    mappings: Mappings,
+    mixture: Mixture,
+    seed: int,
+    drop: Callable[[Mappings], Mappings],
+) -> tuple[Mappings, Contexts, ContextSet]:
+    """Choose the contexts of all queries together, so that negatives tell no label.
+
+    Args:
+        material: of the build; numbers are added to its counts.
+        mappings: what negatives are chosen from.
+        mixture: how many passages of each label; near negatives take the places of missing
+            relevant ones.
+        seed: of the draws; a secret one.
+        drop: takes negatives out that the recipe drops.
+
+    Returns:
+        Mappings with the irrelevant passages that were chosen; query to ``corpus-id`` and
+        ``label`` of its passages; what the manifest says of them.
+
+    Raises:
+        InputError: a query has fewer passages than the mixture names.
+    """
+    pools = Pools(material.ids)
+    for label in (RELEVANT, IRRELEVANT, SEEMINGLY_RELEVANT):
+        pools.add(label, mappings.get(label, MAPPING.empty_table()))
+    candidates = _candidates(material, pools, mixture, seed)
+    n_near = mixture.relevant + mixture.seemingly_relevant
+    refused = _Refusals(material, mappings, drop)
+    chosen = choose_negatives(candidates, mixture.total, n_near, seed, refused)
+    contexts: Contexts = {}
+    short: dict[str, dict[str, int]] = {}
+    for query, mine, near, far in zip(
+        pools.query_ids, candidates, chosen.near, chosen.far, strict=True
+    ):
+        parts = {RELEVANT: mine.relevant, IRRELEVANT: far, SEEMINGLY_RELEVANT: near}
+        docs = [{"corpus-id": p, "label": label} for label, ids in parts.items() for p in ids]
+        if len(docs) < mixture.total:
+            raise too_few(query, len(docs), mixture, mixture.total)
+        generator(seed, "order", mixture.name, query).shuffle(docs)
+        contexts[query] = docs
+        for label in (IRRELEVANT, SEEMINGLY_RELEVANT):
+            if len(parts[label]) < mixture.sizes[label]:
+                short.setdefault(query, {})[label] = len(parts[label])
+    material.counts |= {
+        "hidden contexts: times that a passage is shown": chosen.repeats,
+        "hidden contexts: places of near negatives filled with far ones": chosen.n_short,
+        "hidden contexts: places filled whatever the frequencies": chosen.n_uneven,
+    }
+    about = (
+        f"up to {mixture.relevant} relevant passages; with seemingly relevant ones {n_near}, the "
+        f"others irrelevant: always {mixture.total}, in random order. Each passage is shown "
+        f"{chosen.repeats} times for each query that it is relevant to, or as if it were"
+    )
+    info = ContextSet(description=about, sizes=mixture.sizes, short=short)
+    irrelevant = _with_chosen(pools.by_label[IRRELEVANT], chosen.far)
+    rows = [(query, p, None, None, None) for query, ids in irrelevant.items() for p in ids]
+    return {**mappings, IRRELEVANT: table_of(rows, MAPPING)}, contexts, info
+
+
+def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -> list[Candidates]:
+    by_label = pools.by_label
+    near = by_label[SEEMINGLY_RELEVANT]
+    passages = texts_of(material.corpus, {p for ids in near.values() for p in ids})
+    texts = {name: f"{title} {text}" for name, (title, text) in passages.items()}
+    weights = word_weights(texts.values())
+    result = []
+    for query, text in zip(pools.query_ids, material.queries["text"].to_pylist(), strict=True):
+        relevant = by_label[RELEVANT][query]
+        rng = generator(seed, "mixture", mixture.name, query, RELEVANT)
+        shown = rng.sample(relevant, min(mixture.relevant, len(relevant)))
+        # Lists of all queries reach equally deep: relevant passages, shown or not, are nearest.
+        depth = material.recipe.mining.seemingly_relevant + 1 - len(relevant)
+        missing = mixture.relevant + mixture.seemingly_relevant - len(shown)
+        # In an order that no processor decides.
+        names = sorted(near[query][: max(depth, missing + 1)])
+        generator(seed, "near", mixture.name, query).shuffle(names)
+        ordered = by_shared_words(text, names, texts, weights)
+        result.append(Candidates(shown, ordered, by_label[IRRELEVANT][query]))
+    return result
+
+
+def _with_chosen(
+    drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
+) -> dict[str, list[str]]:
+    """Irrelevant passages of each query: those chosen, then drawn ones, as many as were drawn."""
+    result = {}
+    for (query, ids), far in zip(drawn.items(), chosen, strict=True):
+        both = list(dict.fromkeys([*far, *ids]))
+        result[query] = both[: max(len(far), len(ids))]
+    return result
+
+
+class _Refusals:
+    """Says which passages of other queries may not be irrelevant to a query."""
+
+    def __init__(
+        self, material: Material, mappings: Mappings, drop: Callable[[Mappings], Mappings]
+    ) -> None:
+        self._material, self._drop = material, drop
+        self._relevant = mappings[RELEVANT]
+        self._relevant_of: dict[str, set[str]] = {query: set() for query in material.ids}
+        for query, passage in rows_of(self._relevant, "query-id", "corpus-id"):
+            self._relevant_of[query].add(passage)
+        self._exclusions = material.exclusions(material.relevant_positions())
+        self._position: dict[str, int] = {}
+
+    def __call__(self, pairs: Pairs) -> Pairs:
+        """Those that are excluded by place or text, or that the recipe would drop."""
+        ids, exclusions = self._material.ids, self._exclusions
+        ordered = sorted(pairs)
+        self._locate({passage for _, passage in ordered})
+        rows = np.array([row for row, _ in ordered], np.int64)
+        positions = np.array([self._position[p] for _, p in ordered], np.int64)
+        bad = exclusions.verdicts(rows, positions) != 0
+        refused = {
+            (row, p)
+            for (row, p), is_bad in zip(ordered, bad.tolist(), strict=True)
+            if is_bad
+            or p in self._relevant_of[ids[row]]
+            or self._position[p] in exclusions.forbidden[row]
+        }
+        table = table_of([(ids[row], p, None, None, None) for row, p in ordered], MAPPING)
+        counts = dict(self._material.counts)
+        kept = self._drop({RELEVANT: self._relevant, IRRELEVANT: table})[IRRELEVANT]
+        self._material.counts.clear()
+        self._material.counts |= counts  # these are candidates: what was dropped is counted already
+        there = set(rows_of(kept, "query-id", "corpus-id"))
+        return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
+
+    def _locate(self, passages: set[str]) -> None:
+        new = sorted(passages - self._position.keys())
+        if new:
+            positions, indices = find_rows(self._material.corpus, "_id", pa.array(new, pa.string()))
+            self._position.update(
+                zip((new[i] for i in indices.tolist()), positions.tolist(), strict=True)
+            )

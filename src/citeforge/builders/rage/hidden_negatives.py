@@ -1,0 +1,296 @@
+"""Negatives of hidden contexts: how often and where else a passage is shown tells no label.
+
+Whoever has the public half can count in how many contexts a passage is shown. Drawn query by query,
+negatives come from the whole corpus and relevant passages do not, so rare passages are relevant.
+And who can search the corpus sees how many of the shown passages are near the query: as many more
+as are relevant. So all queries are drawn for together:
+
+- Every passage that is shown is shown ``repeats`` times, or as many times more as it is relevant to
+  more queries. A passage that is relevant to none is treated like one drawn from those that are.
+- Every context has the same number of near passages, relevant ones among them.
+- Near negatives are those that share most with the query in words, as relevant passages do. Words
+  are counted in whole numbers, which are the same on every processor.
+- Far negatives are passages that are shown to other queries, as often as is left for them.
+"""
+
+import random
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import NamedTuple
+
+from citeforge.engines.draws import generator
+
+_WORD = re.compile(r"\w+")
+_ROUNDS = 50
+"""Rounds of exchanging far negatives between queries, and tries in each."""
+
+Pairs = set[tuple[int, str]]
+"""(row of a query, passage)."""
+Refused = Callable[[Pairs], Pairs]
+"""Which of some far negatives may not be negatives of their query."""
+
+
+class Candidates(NamedTuple):
+    """Passages of one query.
+
+    Attributes:
+        relevant: to be shown.
+        near: seemingly relevant ones, those to be preferred first.
+        far: drawn from the corpus, all of them allowed.
+    """
+
+    relevant: Sequence[str]
+    near: Sequence[str]
+    far: Sequence[str]
+
+
+@dataclass
+class Chosen:
+    """Negatives of all queries.
+
+    Attributes:
+        near: passages by query.
+        far: likewise.
+        repeats: how often a passage that is relevant to one query is shown.
+        n_short: places of near negatives that had to be filled with far ones.
+        n_uneven: places that were filled whatever the frequencies.
+    """
+
+    near: list[list[str]]
+    far: list[list[str]]
+    repeats: int
+    n_short: int = 0
+    n_uneven: int = 0
+
+
+def by_shared_words(
+    query: str, names: Sequence[str], texts: Mapping[str, str], weights: Mapping[str, int]
+) -> list[str]:
+    """Passages, those first that share most words with the query; ties stay in their order.
+
+    Args:
+        query: its text.
+        names: of passages.
+        texts: of passages by name.
+        weights: of words, from :func:`word_weights`.
+    """
+    words = set(_WORD.findall(query.casefold()))
+
+    def shared(name: str) -> int:
+        return sum(weights.get(w, 0) for w in words & set(_WORD.findall(texts[name].casefold())))
+
+    return sorted(names, key=shared, reverse=True)
+
+
+def word_weights(texts: Iterable[str]) -> dict[str, int]:
+    """Bits of one in how many texts a word is: whole numbers, so that no processor differs."""
+    found = [set(_WORD.findall(text.casefold())) for text in texts]
+    counts = Counter(word for words in found for word in words)
+    return {word: (len(found) // n).bit_length() for word, n in counts.items()}
+
+
+def choose_negatives(
+    queries: Sequence[Candidates], size: int, n_near: int, seed: int, refused: Refused
+) -> Chosen:
+    """Choose the negatives of all queries together.
+
+    The smallest number of repeats is taken with which most places can be filled by the rules.
+
+    Args:
+        queries: what there is for each.
+        size: passages of a context.
+        n_near: passages of a context that are relevant or seem so.
+        seed: of the draws; a secret one.
+        refused: says which far negatives may not be.
+
+    Returns:
+        Negatives, ``size`` with the relevant ones; fewer where a query has no more candidates.
+    """
+    weights = Counter(p for query in queries for p in query.relevant)
+    most = min(
+        size * len(queries) // max(1, weights.total()),
+        len(queries) // max(weights.values(), default=1),
+    )
+    plans = [
+        _Plan(queries, weights, size, n_near, repeats, generator(seed, "hidden", repeats))
+        for repeats in range(1, max(1, most) + 1)
+    ]
+    best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.repeats))
+    far, n_uneven = _spread(best, refused)
+    return Chosen(best.near(), far, best.repeats, best.n_short, n_uneven)
+
+
+@dataclass
+class _Plan:
+    """Near negatives of all queries, and how often each passage is still to be shown.
+
+    Attributes:
+        left: places for which there is no passage yet.
+        rest: passage to the number of times that it is still to be shown.
+        chosen: near negatives by query.
+    """
+
+    queries: Sequence[Candidates]
+    weights: Counter[str]
+    size: int
+    n_near: int
+    repeats: int
+    rng: random.Random
+    left: int = 0
+    rest: dict[str, int] = field(default_factory=dict)
+    chosen: list[dict[str, None]] = field(default_factory=list)
+    _users: dict[str, dict[int, None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
+        self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
+        self.chosen = [{} for _ in self.queries]
+        self._take_in_turns()
+        for row in range(len(self.queries)):
+            while self._needs(row) and self._exchange(row):
+                pass
+        more = list(dict.fromkeys(p for query in self.queries for p in query.far))
+        self.rng.shuffle(more)
+        for passage in more:
+            if passage not in self.rest and self.left:
+                self._admit(passage, self.left)
+
+    @property
+    def n_short(self) -> int:
+        """Places of near negatives that are empty."""
+        return sum(map(self._needs, range(len(self.queries))))
+
+    def near(self) -> list[list[str]]:
+        """Near negatives by query."""
+        return list(map(list, self.chosen))
+
+    def _needs(self, row: int) -> int:
+        mine = self.queries[row]
+        return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
+
+    def _admit(self, passage: str, most: int) -> bool:
+        """Let a passage be shown that is relevant to no query, as often as one that is."""
+        weights = list(self.weights.values()) or [1]
+        number = self.repeats * self.rng.choice(weights)
+        number = number if number <= self.left else min(self.repeats, most)
+        if number > self.left:
+            return False
+        self.rest[passage] = number
+        self.left -= number
+        return True
+
+    def _take(self, row: int, passage: str) -> None:
+        self.rest[passage] -= 1
+        self.chosen[row][passage] = None
+        self._users.setdefault(passage, {})[row] = None
+
+    def _take_in_turns(self) -> None:
+        """First places of all queries, then second ones, each passage while it may be shown.
+
+        Relevant passages have the first places of their query, so that the nearest negatives are
+        there as often as relevant passages would be.
+        """
+        rows = list(range(len(self.queries)))
+        for turn in range(max((len(q.relevant) + len(q.near) for q in self.queries), default=0)):
+            self.rng.shuffle(rows)
+            for row in rows:
+                mine = self.queries[row]
+                place = turn - len(mine.relevant)
+                if not 0 <= place < len(mine.near) or not self._needs(row):
+                    continue
+                passage = mine.near[place]
+                if passage not in self.rest and not self._admit(passage, 0):
+                    continue
+                if self.rest[passage]:
+                    self._take(row, passage)
+
+    def _exchange(self, row: int) -> bool:
+        """Free a candidate of a query by giving others another one (a path that augments)."""
+        came_from: dict[str, int] = {}
+        gives: dict[int, str] = {}
+        waiting = deque([row])
+        while waiting:
+            asking = waiting.popleft()
+            for passage in self.queries[asking].near:
+                if passage in self.chosen[asking] or passage in came_from:
+                    continue
+                if passage not in self.rest:
+                    continue
+                came_from[passage] = asking
+                if self.rest[passage]:
+                    self._follow(row, passage, came_from, gives)
+                    return True
+                for user in self._users.get(passage, ()):
+                    if user != row and user not in gives:
+                        gives[user] = passage
+                        waiting.append(user)
+        return False
+
+    def _follow(
+        self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
+    ) -> None:
+        while True:
+            taker = came_from[passage]
+            self._take(taker, passage)
+            if taker == row:
+                return
+            passage = gives[taker]
+            del self.chosen[taker][passage], self._users[passage][taker]
+            self.rest[passage] += 1
+
+
+def _spread(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
+    """Far negatives by query, and how many of them are there whatever the frequencies.
+
+    What is still to be shown is dealt out, and exchanged between queries until all may have what
+    they got.
+    """
+    rng, queries = plan.rng, plan.queries
+    dealt = [p for p, number in plan.rest.items() for _ in range(number)]
+    rng.shuffle(dealt)
+    shown = [{*q.relevant, *near, *q.near} for q, near in zip(queries, plan.chosen, strict=True)]
+    sizes = [plan.size - len(q.relevant) - len(plan.chosen[i]) for i, q in enumerate(queries)]
+    places = [row for row, number in enumerate(sizes) for _ in range(number)]
+    ends = [0]
+    for number in sizes:
+        ends.append(ends[-1] + number)
+    barred: Pairs = set()
+    asked: Pairs = set()
+    n = min(len(places), len(dealt))
+
+    def fits(place: int) -> bool:
+        row, passage = places[place], dealt[place]
+        mine = dealt[ends[row] : min(ends[row + 1], n)]
+        return (
+            passage not in shown[row]
+            and (row, passage) not in barred
+            and mine.count(passage) == 1
+        )  # fmt: skip
+
+    for number in range(_ROUNDS + 1):
+        new = set(zip(places[:n], dealt[:n], strict=True)) - asked
+        barred |= refused(new)
+        asked |= new
+        wrong = [place for place in range(n) if not fits(place)]
+        if not wrong or number == _ROUNDS:  # what is exchanged must be asked about once more
+            break
+        for place in wrong:
+            for _ in range(_ROUNDS):
+                # What was dealt beyond the last place may be exchanged, too.
+                other = rng.randrange(len(dealt))
+                dealt[place], dealt[other] = dealt[other], dealt[place]
+                if fits(place) and (other >= n or fits(other)):
+                    break
+                dealt[place], dealt[other] = dealt[other], dealt[place]
+    far: list[list[str]] = []
+    n_uneven = len(dealt) - n
+    for row, (start, end) in enumerate(pairwise(ends)):
+        mine = list(dict.fromkeys(dealt[i] for i in range(start, min(end, n)) if fits(i)))
+        others = [p for p in queries[row].far if p not in shown[row] and p not in mine]
+        more = rng.sample(others, min(end - start - len(mine), len(others)))
+        n_uneven += len(more)
+        far.append(mine + more)
+    return far, n_uneven
