@@ -147,7 +147,8 @@ def write_rage_tables(
     return stats, {
         "contexts": contexts,
         "counts": material.counts,
-        "short_mappings": short_mappings(pools, recipe.mining),
+        # Of hidden contexts, the number of near ones follows from that of relevant ones.
+        "short_mappings": {} if recipe.hidden else short_mappings(pools, recipe.mining),
     }
 
 

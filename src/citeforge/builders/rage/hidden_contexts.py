@@ -10,6 +10,7 @@ from citeforge.builders.rage.hidden_negatives import (
     Pairs,
     by_shared_words,
     choose_negatives,
+    near_numbers,
     word_weights,
 )
 from citeforge.builders.rage.material import Material
@@ -94,15 +95,14 @@ def _candidates(material: Material, pools: Pools, mixture: Mixture, seed: int) -
     texts = {name: f"{title} {text}" for name, (title, text) in passages.items()}
     weights = word_weights(texts.values())
     result = []
-    for query, text in zip(pools.query_ids, material.queries["text"].to_pylist(), strict=True):
+    numbers = near_numbers(material.recipe, [len(by_label[RELEVANT][q]) for q in pools.query_ids])
+    queries = material.queries["text"].to_pylist()
+    for query, text, number in zip(pools.query_ids, queries, numbers.tolist(), strict=True):
         relevant = by_label[RELEVANT][query]
         rng = generator(seed, "mixture", mixture.name, query, RELEVANT)
         shown = rng.sample(relevant, min(mixture.relevant, len(relevant)))
-        # Lists of all queries reach equally deep: relevant passages, shown or not, are nearest.
-        depth = material.recipe.mining.seemingly_relevant + 1 - len(relevant)
-        missing = mixture.relevant + mixture.seemingly_relevant - len(shown)
-        # In an order that no processor decides.
-        names = sorted(near[query][: max(depth, missing + 1)])
+        # Of a ranking that somebody gave more may be there than a query is to have.
+        names = sorted(near[query][:number])
         generator(seed, "near", mixture.name, query).shuffle(names)
         ordered = by_shared_words(text, names, texts, weights)
         result.append(Candidates(shown, ordered, by_label[IRRELEVANT][query]))

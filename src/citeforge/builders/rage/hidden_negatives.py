@@ -21,7 +21,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from citeforge.engines.draws import generator
+from citeforge.schemas.recipes.records import RageRecipe
 
 _WORD = re.compile(r"\w+")
 _ROUNDS = 50
@@ -64,6 +68,21 @@ class Chosen:
     repeats: int
     n_short: int = 0
     n_uneven: int = 0
+
+
+def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Near candidates of each query, so that all lists reach equally deep: relevant passages, shown
+    or not, are the nearest.
+
+    Args:
+        recipe: of the build.
+        n_relevant: relevant passages of each query.
+    """
+    mixture, most = recipe.mixtures[0], recipe.mining.seemingly_relevant
+    counts = np.array(n_relevant, np.int64)
+    n_missing = mixture.relevant + mixture.seemingly_relevant - np.minimum(counts, mixture.relevant)
+    numbers: npt.NDArray[np.int64] = np.maximum(most + 1 - counts, n_missing + 1)
+    return numbers * (most > 0)
 
 
 def by_shared_words(

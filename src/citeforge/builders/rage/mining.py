@@ -93,10 +93,25 @@ class SeeminglyRelevant:
         above: option that sets a limit to candidates that were passed over for a score above it.
     """
 
-    def __init__(self, search: CertainSearch, exclusions: Exclusions) -> None:
+    def __init__(
+        self,
+        search: CertainSearch,
+        exclusions: Exclusions,
+        numbers: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        """Take what is searched.
+
+        Args:
+            search: of the queries.
+            exclusions: what may not be found.
+            numbers: passages wanted for each query; None for the mining's number.
+        """
         self.search, self.exclusions = search, exclusions
         self.mining = exclusions.mining
         self.n_queries = len(exclusions.relevant)
+        if numbers is None:
+            numbers = np.full(self.n_queries, self.mining.seemingly_relevant)
+        self._numbers = numbers
         self.dropped: Counter[int] = Counter()
         self.above = Counter(dict.fromkeys(self._limits(np.empty(0, np.int64)), 0))
 
@@ -104,7 +119,7 @@ class SeeminglyRelevant:
         """Up to ``mining.seemingly_relevant`` passages of each query, in the corpus's order."""
         results: dict[int, _Chosen] = {}
         every = np.arange(self.n_queries)
-        open_rows = every if self.mining.seemingly_relevant else every[:0]
+        open_rows = np.flatnonzero(self._numbers)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
         k = nominations(self.mining) + extra
         while len(open_rows):
@@ -117,7 +132,7 @@ class SeeminglyRelevant:
             ]
             # Lists stand by the bounds: where these have grown, all are looked at again.
             grown = bool((self.search.bounds > bounds).any())
-            open_rows = every if grown else np.array(undecided, np.int64)
+            open_rows = np.flatnonzero(self._numbers) if grown else np.array(undecided, np.int64)
             k *= 4
         for chosen in results.values():
             self.dropped += chosen.dropped
@@ -143,7 +158,9 @@ class SeeminglyRelevant:
                 scores, bounds = (values[at : at + len(mine)] for values in known)
                 at += len(mine)
                 limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
-                chosen = results[row] = self._choose(mine, pairs, scores, bounds, limits_of)
+                wanted = int(self._numbers[row])
+                chosen = self._choose(wanted, mine, pairs, scores, bounds, limits_of)
+                results[row] = chosen
                 if len(chosen.is_open) or chosen.is_limit_open:
                     still_open.append(row)
                     refine_rows += [row] * len(chosen.is_open)
@@ -211,6 +228,7 @@ class SeeminglyRelevant:
 
     def _choose(
         self,
+        wanted: int,
         mine: npt.NDArray[np.int64],
         pairs: _Pairs,
         scores: Floats,
@@ -239,11 +257,11 @@ class SeeminglyRelevant:
                     dropped[int(pairs.verdicts[mine[i]])] += 1
                 continue
             fitting.append(i)
-            number += number < self.mining.seemingly_relevant
-            counting = len(fitting) < self.mining.seemingly_relevant
+            number += number < wanted
+            counting = len(fitting) < wanted
         chosen = np.array(fitting[:number], np.int64)
         classes[chosen] = _CHOSEN
-        whole = number == self.mining.seemingly_relevant
+        whole = number == wanted
         least = float(low[chosen].min()) if whole else -np.inf
         compared = np.array(fitting, np.int64)
         is_open = np.zeros(len(mine), np.bool_)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Mined, SeeminglyRelevant, draw_irrelevant, mine_ranked
 from citeforge.builders.stages.build import Workspace
@@ -169,7 +170,9 @@ def _mine(
         mined = mine_ranked(rankings, exclusions)
     elif recipe.mining.seemingly_relevant:
         search, computed = _search(material, place)
-        miner = SeeminglyRelevant(search, exclusions)
+        n_relevant = [len(passages) for passages in exclusions.relevant]
+        numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
+        miner = SeeminglyRelevant(search, exclusions, numbers)
         cosines = miner.mine()
         # What is known of cosines depends on the processor, and stands in a table of its own.
         mined = [[Mined(m.position) for m in row] for row in cosines]
