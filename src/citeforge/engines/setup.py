@@ -24,6 +24,8 @@ def client_options(run: RunOptions) -> ClientOptions:
         tokens_per_minute=run.tpm,
         price=None if run.price is None else Price(*run.price),
         max_cost=run.max_cost,
+        thinking_tokens=run.thinking_tokens,
+        reasoning_effort=run.reasoning_effort,
         runner=make_runner(run),
     )
 

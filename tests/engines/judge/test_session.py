@@ -13,7 +13,7 @@ from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from conftest import refused
 from servers.running import Running
@@ -93,7 +93,7 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def options(server: Running) -> ClientOptions:
-    return ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+    return ClientOptions(server.url, max_retries=1)
 
 
 def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(

@@ -12,7 +12,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def estimate_prompt_tokens(call: Call) -> int:
-    """Usual number of prompt tokens: a quarter of the characters, and a few a message."""
+    """Usual number of prompt tokens: a quarter of the characters, and a few per message."""
     return sum(map(len, call.texts)) // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
 
 
@@ -41,7 +41,7 @@ class RunPlan:
     cost: float | None
 
     def lines(self) -> list[str]:
-        """For people."""
+        """Lines to print."""
         completion = "no limit" if self.completion_tokens is None else f"{self.completion_tokens:,}"
         cost = "give --price IN,OUT" if self.cost is None else f"at most about {self.cost:,.4f}"
         return [
@@ -82,8 +82,12 @@ class Budget:
         """Cost of all runs so far; None without a price."""
         return None if self._price is None else self._price.cost(*self.tokens)
 
-    async def hold(self, call: Call) -> float:
+    async def hold(self, call: Call, room: int = 0) -> float:
         """Hold back the upper bound of a call.
+
+        Args:
+            call: the call.
+            room: tokens that its reply may have beside its limit.
 
         Raises:
             BudgetError: the call could pass the limit.
@@ -96,7 +100,7 @@ class Budget:
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound = self._price.cost(most_prompt_tokens(call), completion)
+        bound = self._price.cost(most_prompt_tokens(call), completion + room)
         async with self._freed:
             while (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
                 if not self._held:

@@ -4,19 +4,22 @@ Store, budget, rate and retries stay with the driver; only the connection is els
 named ``localhost`` is thus a server on each worker's machine.
 """
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from citeforge.engines.llm.options import UnboundedReplyError, bounded_client
+import httpx2
+
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.plugins.ray.connection import connect
 from citeforge.plugins.ray.options import RayOptions
 from citeforge.plugins.ray.pool import reason_of
 from citeforge.plugins.ray.share import alive
 
 Headers = tuple[tuple[bytes, bytes], ...]
+_TIMEOUT = 600.0
+"""Seconds; what the driver asks for comes with each request."""
 
 
 @dataclass(frozen=True)
@@ -46,16 +49,17 @@ class Connections:
     ) -> Received:
         """One request, one reply; nothing is tried again here."""
         if self._client is None:
-            self._client = bounded_client(600.0)
+            from citeforge.engines.llm.transport import EndpointClient
+
+            self._client = EndpointClient(ClientOptions(timeout=_TIMEOUT))
         client = self._client
         extensions = {"timeout": dict(timeout)}
         request = client.build_request(
             method, url, headers=list(headers), content=body, extensions=extensions
         )
-        library = _library(request)
         try:
             reply = await client.send(request)
-        except (library.HTTPError, UnboundedReplyError) as error:
+        except httpx2.HTTPError as error:
             return Received(error=type(error).__name__, message=str(error))
         return Received(reply.status_code, tuple(reply.headers.raw), reply.content)
 
@@ -87,24 +91,22 @@ class ClusterTransport:
         return remote.options(max_concurrency=self._concurrency, **how).remote()
 
     async def handle_async_request(self, request: Any) -> Any:
-        """As httpx calls it."""
+        """As httpx2 calls it."""
         sent = (
             request.method, str(request.url), tuple(request.headers.raw), await request.aread(),
             request.extensions.get("timeout", {}),
         )  # fmt: skip
         place = next(self._turn) % len(self._actors)
-        actor, library = self._actors[place], _library(request)
+        actor = self._actors[place]
         try:
             reply: Received = await actor.send.remote(*sent)
         except self._ray.exceptions.RayError as error:
             if self._actors[place] is actor:  # else another request has seen to it
                 self._actors[place] = self._start()
-            raise library.ReadError(f"its worker died: {reason_of(error)}") from error
-        if reply.error == UnboundedReplyError.__name__:
-            raise UnboundedReplyError(reply.message)
+            raise httpx2.ReadError(f"its worker died: {reason_of(error)}") from error
         if reply.error:
-            raise getattr(library, reply.error)(reply.message, request=request)
-        return library.Response(reply.status, headers=list(reply.headers), content=reply.body)
+            raise getattr(httpx2, reply.error)(reply.message, request=request)
+        return httpx2.Response(reply.status, headers=list(reply.headers), content=reply.body)
 
     async def aclose(self) -> None:
         """Let the workers go."""
@@ -116,8 +118,3 @@ class ClusterTransport:
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-
-def _library(request: Any) -> Any:
-    """httpx or httpx2, whichever the SDK uses."""
-    return sys.modules[type(request).__module__.partition(".")[0]]

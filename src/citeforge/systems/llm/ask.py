@@ -9,7 +9,7 @@ from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
@@ -190,11 +190,18 @@ def answer_all(
             some = list(islice(results, len(requests)))
             failure = next((r for r in some if isinstance(r, Failure)), None)
             if failure is None:
-                go_on(place, [r for r in some if isinstance(r, LlmReply)])
+                go_on(place, _without_thoughts(requests, some))
             else:
                 talks[place].close()
                 ends[place] = failure
     return [ends[place] for place in range(len(talks))]
+
+
+def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
+    """Replies without thoughts, which LLMs of plugins may leave in them; ours take them out."""
+    replies = zip(requests, results, strict=True)
+    settled = [settle(request, r) for request, r in replies if isinstance(r, LlmReply)]
+    return [reply for reply in settled if isinstance(reply, LlmReply)]
 
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
