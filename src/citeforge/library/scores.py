@@ -15,7 +15,6 @@ from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
-from citeforge.engines.setup import priced
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.rows import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
@@ -372,7 +371,7 @@ def plan_scores(
     setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
     for path in submissions:
         score_contexts(Path(path), setup)
-    return priced(judge.plan_all(), run)
+    return judge.plan_all()
 
 
 def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:

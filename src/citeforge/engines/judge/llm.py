@@ -1,5 +1,6 @@
 """An LLM as judge: asked as its profile says, through the client that never pays twice."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ from citeforge.engines.judge.profiles import (
     profile_of_model,
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
-from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_field, read_words
@@ -97,6 +98,15 @@ class LlmJudge:
             for row in self._parts(pair)
             for one in row
         )
+
+    def bill(self, pairs: Sequence[Pair]) -> RunPlan:
+        """Plan the calls about pairs; sends nothing."""
+        requests, repeats = [], Counter[Pair]()
+        for pair in pairs:
+            parts_of_pair = [one for row in self._parts(pair) for one in row]
+            requests += [self._request(one, TRIES * repeats[pair]) for one in parts_of_pair]
+            repeats[pair] += 1
+        return self.llm.plan(requests, tries=TRIES)
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         whole = PairParts([self._parts(pair) for pair in pairs])

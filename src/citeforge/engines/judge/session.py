@@ -19,6 +19,7 @@ from citeforge.engines.judge.records import (
     Verdict,
     verdict_key,
 )
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -84,7 +85,7 @@ class JudgePlan:
         stored: of these, decided earlier.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
-        cost: at most, at the given price; None without one, and when the judge counts no tokens.
+        bill: calls and cost of the rest, of a judge that is an LLM.
     """
 
     pairs: int
@@ -92,7 +93,7 @@ class JudgePlan:
     stored: int
     tokens: int | None
     seconds: float | None
-    cost: float | None = None
+    bill: RunPlan | None = None
 
     def lines(self) -> list[str]:
         """For people."""
@@ -107,7 +108,7 @@ class JudgePlan:
             f"to judge           {self.distinct - self.stored:,}",
             f"tokens             {tokens}",
             f"time               {seconds}",
-            *([] if self.cost is None else [f"cost               at most about {self.cost:,.4f}"]),
+            *([] if self.bill is None else self.bill.lines()[2:]),
         ]
 
 
@@ -195,7 +196,9 @@ class JudgeSession:
         speed = self.store.seconds_per_pair(own) if self.store is not None else None
         seconds = None if speed is None else speed * len(rest)
         tokens = self.judge.count_tokens(rest)
-        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds)
+        bill = getattr(self.judge, "bill", None)
+        due = None if bill is None else bill(rest)
+        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds, due)
 
     def plan_all(self) -> JudgePlan:
         """The plan of everything that this session was asked."""

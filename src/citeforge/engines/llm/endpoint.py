@@ -98,6 +98,11 @@ class Endpoint:
 
         return ask_once(calls, self.model, self.store, route.settle, ask, on_result)
 
+    def room(self, call: Call) -> int:
+        """Tokens for thoughts that a call gets beside its own limit."""
+        is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
+        return self.options.thinking_tokens if is_limited else 0
+
     def ask_numbers(self, route: Route[C], calls: Sequence[C], allowed: str) -> list[Any]:
         """The numbers of calls that must all be answered.
 
@@ -157,7 +162,7 @@ class _Run(Generic[C]):
             raise self.stop
 
     async def _ask(self, create: Any, key: str, call: C, advance: Advance) -> None:
-        room, reserve, paid = _room(call, self.options), 0.0, NOTHING
+        room, reserve, paid = self.endpoint.room(call), 0.0, NOTHING
         try:
             reserve = await self.budget.hold(call, room)
             if self.stop is not None:
@@ -275,12 +280,6 @@ class _Run(Generic[C]):
     def _note(self) -> str:
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
         return f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors"
-
-
-def _room(call: Call, options: ClientOptions) -> int:
-    """Tokens for thoughts that a call gets beside its own limit."""
-    is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
-    return options.thinking_tokens if is_limited else 0
 
 
 def _has_no_room(result: Result) -> bool:

@@ -14,7 +14,13 @@ from citeforge.engines.io.files import atomic_file, canonical_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.adapting import patched
-from citeforge.engines.llm.records import Call, LlmReply, Result, request_key
+from citeforge.engines.llm.records import (
+    Call,
+    Llm,
+    LlmReply,
+    Result,
+    request_key,
+)
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -72,7 +78,12 @@ class ReplayStore(Store):
     """One table: replies, failures, the tokens that they cost, and a judge's verdicts.
 
     A reply is stored before it is used.
+
+    Attributes:
+        n_replayed: replies that were taken from it since it was opened.
     """
+
+    n_replayed = 0
 
     APPLICATION = 0x43464C4C  # "CFLL"
     SCHEMA = """
@@ -243,10 +254,21 @@ def ask_once(
         if answer is None:
             waiting[key] = calls[place]
         else:
+            assert store is not None
+            store.n_replayed += 1
             take(key, settle(calls[place], answer))
     if waiting:
         ask(waiting, take)
     return [results[place] for place in range(len(calls))]
+
+
+def replayed_note(llm: Llm) -> str:
+    """How to ask an LLM again after a failure on stored replies; empty where none was taken."""
+    store: ReplayStore | None = getattr(llm, "store", None)
+    if store is None or not store.n_replayed:
+        return ""
+    count = f"{store.n_replayed:,} replies came from {store.path}"
+    return f"; {count}: to ask again, move it away or name another --store"
 
 
 def export_store(store: Path, out: Path) -> int:

@@ -9,7 +9,7 @@ from jinja2 import TemplateError
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
+from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls, estimate_calls
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.reading import read_reply
@@ -48,25 +48,35 @@ class OpenAiLlm:
         self.model = model
         self._endpoint = Endpoint(model, store, options)
 
+    @property
+    def store(self) -> ReplayStore | None:
+        """Store of its replies."""
+        return self._endpoint.store
+
     def identity(self) -> dict[str, Any]:
         return _identity(self.model, self._endpoint.options)
 
-    def plan(self, requests: Sequence[Request]) -> RunPlan:
-        """What :meth:`complete` would ask; sends nothing."""
+    def plan(
+        self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
+    ) -> RunPlan:
+        """Plan :meth:`complete`; sends nothing.
+
+        Args:
+            requests: what is asked in any case.
+            further: what is asked where a reply is not taken; equal requests are other calls.
+            tries: how often each of both is asked at most.
+        """
         requests = _with_effort(requests, self._endpoint.options)
         distinct = {r.key(self.model): r for r in requests}
         store = self._endpoint.store
         stored = {k for k in distinct if store is not None and store.get(k) is not None}
         rest = [r for k, r in distinct.items() if k not in stored]
-        prompt = sum(map(estimate_prompt_tokens, rest))
-        limits = [r.most_tokens for r in rest]
-        numbers = [n for n in limits if n is not None]
-        completion = sum(numbers) if len(numbers) == len(limits) else None
+        # A stored reply may be refused as a new one may.
+        again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
+        again += [r for r in further for _ in range(tries - 1)]
+        most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
         price = self._endpoint.options.price
-        cost = None
-        if price is not None and completion is not None:
-            cost = price.cost(prompt, completion)
-        return RunPlan(len(distinct), len(stored), prompt, completion, cost)
+        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
