@@ -10,9 +10,9 @@ from typing import Any, Generic, TypeVar
 from citeforge.engines.io.progress import Advance, progress
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget
-from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client, one_line
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, one_line
 from citeforge.engines.llm.options import without_key as hide
-from citeforge.engines.llm.reading import EndpointError, is_unpaid, read_error
+from citeforge.engines.llm.reading import NO_REPLY, EndpointError, is_unpaid, read_error
 from citeforge.engines.llm.records import (
     MAX_ANSWER,
     THINKING,
@@ -146,6 +146,8 @@ class _Run(Generic[C]):
 
     async def ask_all(self, waiting: dict[str, C]) -> None:
         """Ask everything; an error that ends the run is raised when no call is in flight."""
+        from citeforge.engines.llm.transport import make_client  # imports the SDK: a second
+
         with progress(self.route.title, len(waiting), "calls") as advance:
             client = make_client(self.options)
             create = attrgetter(self.route.resource)(client).with_raw_response.create
@@ -162,7 +164,8 @@ class _Run(Generic[C]):
             raise self.stop
 
     async def _ask(self, create: Any, key: str, call: C, advance: Advance) -> None:
-        room, reserve, paid = self.endpoint.room(call), 0.0, NOTHING
+        room, reserve = self.endpoint.room(call), 0.0
+        paid: Result = NOTHING
         try:
             reserve = await self.budget.hold(call, room)
             if self.stop is not None:
@@ -289,8 +292,6 @@ def _has_no_room(result: Result) -> bool:
 
 
 def _failure(error: EndpointError) -> Failure:
-    from citeforge.engines.llm.transport import NO_REPLY
-
     is_whole = error.message.startswith("HTTP ")
     status = error.status
     message = error.message if is_whole else f"HTTP {status}: {error.message}"

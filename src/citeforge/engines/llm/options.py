@@ -1,16 +1,14 @@
-"""How to reach an endpoint, and the SDK's client for it. Keys come from the environment only."""
+"""How to reach an endpoint. Keys come from the environment only, and are not shown."""
 
 import base64
 import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from citeforge.engines.llm.records import Price
 from citeforge.engines.runner import LOCAL, Runner
-from citeforge.schemas.errors import InputError
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
@@ -67,57 +65,6 @@ class ClientOptions:
     def deadline(self) -> float:
         """Seconds until a whole reply must be there."""
         return 5 * self.timeout
-
-
-def make_client(options: ClientOptions) -> Any:
-    """Make an ``AsyncOpenAI`` whose key comes from the environment.
-
-    Raises:
-        InputError: no key for OpenAI's own endpoint, or no key or address at all.
-    """
-    from openai import AsyncOpenAI
-
-    from citeforge.engines.llm.transport import EndpointClient
-
-    url = options.base_url or os.environ.get(URL_VARIABLE)
-    key = (os.environ.get(KEY_VARIABLE) or "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise InputError(
-            "is not a key: it contains characters that no key has",
-            path=KEY_VARIABLE,
-            allowed="set it to the key alone",
-            code="wrong-value",
-        )
-    if not key and not url:
-        raise InputError(
-            f"{KEY_VARIABLE} is not set",
-            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
-            "what needs neither",
-            code="missing-key",
-        )
-    if url and not _is_http(url):
-        raise InputError(  # without the URL, which may hold a password or a key
-            "is not an http(s) URL of an endpoint",
-            path="--base-url" if options.base_url else URL_VARIABLE,
-            allowed="e.g. http://localhost:8000/v1",
-            code="bad-option",
-        )
-    carrier = options.runner.transport(options.concurrency)
-    return AsyncOpenAI(
-        api_key=key or "none",
-        base_url=url,
-        max_retries=options.max_retries,
-        timeout=options.timeout,
-        http_client=EndpointClient(options, **({} if carrier is None else {"transport": carrier})),
-    )
-
-
-def _is_http(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
 
 
 def public_url(url: str) -> str:

@@ -8,6 +8,8 @@ import msgspec
 
 from citeforge.engines.llm.records import REFUSED, TRUNCATED, Failure, LlmReply, Result, Token
 
+NO_REPLY = 599
+"""Status that stands for a reply that never came whole, and will not by asking again."""
 _CUT = {"length", "max_tokens", "max_output_tokens", "model_length", "max_length"}
 """``finish_reason`` of replies at their limit: OpenAI, Anthropic, Gemini, Mistral, others."""
 _ENDED = {"", "stop", "eos", "eos_token", "end_turn", "stop_sequence"}
@@ -86,8 +88,8 @@ def read_reply(body: bytes) -> Result:
     if choice.finish_reason == "content_filter":
         return Failure("content_filter", "the reply was withheld by a content filter", 200, *paid)
     if choice.error is not None:
-        message = read_error(200, msgspec.json.encode({"error": choice.error})).message
-        return Failure("unparsable", f"the reply broke off: {message}", 200, *paid)
+        fault = read_error(200, msgspec.json.encode({"error": choice.error}))
+        return Failure("unparsable", f"the reply broke off: {fault.message}", 200, *paid)
     message = choice.message
     text, thoughts = _read_content(message.content)
     reason = _ended_by(choice.finish_reason)

@@ -16,6 +16,7 @@ from citeforge.engines.io.sqlite import Store, store_errors
 from citeforge.engines.llm.adapting import patched
 from citeforge.engines.llm.records import (
     Call,
+    Failure,
     Llm,
     LlmReply,
     Result,
@@ -121,8 +122,10 @@ class ReplayStore(Store):
         Returns:
             Whether it is new.
         """
-        is_reply = isinstance(result, LlmReply)
-        content = encode_answer(result) if is_reply else canonical_json(asdict(result))
+        if isinstance(result, Failure):
+            new_kind, content = FAILURE, canonical_json(asdict(result))
+        else:
+            new_kind, content = REPLY, encode_answer(result)
         paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
         with self.transaction() as db:
             find = "SELECT kind, prompt_tokens, completion_tokens FROM kept WHERE asked = ?"
@@ -133,7 +136,7 @@ class ReplayStore(Store):
                 db.execute(update, (*total, asked))
                 return False
             row = (
-                asked, request_key(payload, sample), REPLY if is_reply else FAILURE, content,
+                asked, request_key(payload, sample), new_kind, content,
                 canonical_json(payload), canonical_json(dict(changes or {})), sample, *total,
                 time.time() if created is None else created,
             )  # fmt: skip

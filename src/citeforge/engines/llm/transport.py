@@ -6,21 +6,28 @@ The header ``x-should-retry`` tells it otherwise.
 
 import asyncio
 import math
+import os
 from functools import cache
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
-from openai import DefaultAsyncHttpxClient
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from citeforge.engines.io.http import UnreadableBodyError, retry_after, unpack_body
-from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.reading import is_unpaid, read_error, retry_delay, status_of_body
+from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
+from citeforge.engines.llm.reading import (
+    NO_REPLY,
+    is_unpaid,
+    read_error,
+    retry_delay,
+    status_of_body,
+)
+from citeforge.schemas.errors import InputError
 
 MOST_BYTES = 32 << 20
 """More than any chat, completion or batch of embeddings that is asked for here."""
-NO_REPLY = 599
-"""Status that stands for a reply that never came whole, and will not by asking again."""
 _CHARACTERS_PER_TOKEN = 4
 _TRIES_OF_A_NEW_ADDRESS = 3
 
@@ -136,3 +143,50 @@ def _no_reply(request: httpx2.Request, message: str) -> httpx2.Response:
     return httpx2.Response(
         NO_REPLY, headers={"x-should-retry": "false"}, content=content, request=request
     )
+
+
+def make_client(options: ClientOptions) -> Any:
+    """Make an ``AsyncOpenAI`` whose key comes from the environment.
+
+    Raises:
+        InputError: no key for OpenAI's own endpoint, or no key or address at all.
+    """
+    url = options.base_url or os.environ.get(URL_VARIABLE)
+    key = (os.environ.get(KEY_VARIABLE) or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "is not a key: it contains characters that no key has",
+            path=KEY_VARIABLE,
+            allowed="set it to the key alone",
+            code="wrong-value",
+        )
+    if not key and not url:
+        raise InputError(
+            f"{KEY_VARIABLE} is not set",
+            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
+            "what needs neither",
+            code="missing-key",
+        )
+    if url and not _is_http(url):
+        raise InputError(  # without the URL, which may hold a password or a key
+            "is not an http(s) URL of an endpoint",
+            path="--base-url" if options.base_url else URL_VARIABLE,
+            allowed="e.g. http://localhost:8000/v1",
+            code="bad-option",
+        )
+    carrier = options.runner.transport(options.concurrency)
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=url,
+        max_retries=options.max_retries,
+        timeout=options.timeout,
+        http_client=EndpointClient(options, **({} if carrier is None else {"transport": carrier})),
+    )
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
