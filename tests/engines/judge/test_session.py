@@ -209,8 +209,8 @@ def test_an_llm_as_judge(server: Running, options: ClientOptions, tmp_path: Path
         assert result[yes] == Verdict(True)
         assert result[no] == Verdict(False)
         # Unparsable replies are asked for again, as samples of their own, then given up.
-        for pair in (words, number):
-            assert result[pair] == JudgeFailure("no verdict in 3 replies")
+        for pair, said in ((words, "Yes, it does."), (number, '{"entailed": 1}')):
+            assert result[pair] == JudgeFailure(f"no verdict in 3 replies; the last: {said!r}")
         assert session.n_failed == 2
         assert len(server.requests()) == 4 + 2 + 2
         payload = next(iter(replay.export())).payload

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from citeforge.engines.llm.budget import Bound
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore
@@ -127,8 +128,12 @@ def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> N
     sent = len(server.requests())
     plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
     assert (plan.requests, plan.stored) == (2, 1)
-    assert (plan.prompt_tokens, plan.completion_tokens) == (400 // 4 + 8, 50)
-    assert plan.cost == (108 * 1.0 + 50 * 2.0) / 1e6
+    assert plan.about == Bound(1, 400 // 4 + 8, 50)
+    assert plan.most == Bound(1, 400 + 8, 50 + 4096)  # a token per byte, and room for thoughts
+    assert plan.about.cost(plan.price) == (108 * 1.0 + 50 * 2.0) / 1e6
+    tried = llm(server, store).plan(requests, requests[:1], tries=3)
+    # The open one three times, the stored one twice more, and what may follow three times.
+    assert (tried.about.calls, tried.most.calls) == (1, 3 + 2 + 3)
     assert len(server.requests()) == sent
 
 
