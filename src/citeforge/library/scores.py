@@ -30,6 +30,7 @@ from citeforge.library.benchmarks import load
 from citeforge.schemas.command_options import Protocol, ScoreOptions
 from citeforge.schemas.errors import (
     CiteforgeError,
+    FailuresError,
     InputError,
     UnknownValueError,
     UsageError,
@@ -424,9 +425,12 @@ def _require_any(files: Sequence[ScoreFile]) -> None:
 
     Raises:
         UsageError: no measure could be computed for any submission; with the reasons.
+        FailuresError: the same, because every call of the LLM failed.
     """
     if files and not any(file.measures for file in files):
         reasons = "; ".join(missing_lines(files))
+        if any(file.counts.n_judge_failed for file in files):
+            raise FailuresError(f"nothing can be computed; {reasons}", code="counted-failures")
         raise UsageError(
             f"nothing that was asked for can be computed; {reasons}", code="not-computed"
         )

@@ -108,7 +108,7 @@ def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline
 def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline: Inline) -> None:
     n_before = len(built.server.requests())
     words = [*built.words("stopped"), "--concurrency", "1", "--price", "1,2"]
-    stopped = inline(*words, "--max-cost", "0.004")
+    stopped = inline(*words, "--max-cost", "0.004", "--thinking-tokens", "0")
     assert (stopped.returncode, stopped.code) == (3, "budget")
     assert 0 < len(built.server.requests()) - n_before < built.n_requests
     done = inline(*words, "--resume")

@@ -201,6 +201,7 @@ class BudgetError(FailuresError):
     def __init__(self, spent: float, limit: float) -> None:
         super().__init__(
             f"stopped before --max-cost {limit:g} is passed (spent {spent:.4f} in all runs); "
-            "what was answered is stored; raise --max-cost and run again",
+            "what was answered is stored; raise --max-cost, or lower --thinking-tokens, and run "
+            "again",
             code="budget",
         )
