@@ -142,7 +142,8 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
 
 
 RAY_WORDS = "engine ray-address ray-workers ray-gpus"
-ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-cost store"
+ENDPOINT_WORDS = f"{RAY_WORDS} base-url concurrency timeout rpm tpm price max-cost store "
+ENDPOINT_WORDS += "thinking-tokens reasoning-effort"
 HIDING = "hidden secret-from"
 # The options of each command before they were generated from records.
 OPTIONS_OF = {
@@ -169,7 +170,7 @@ OPTIONS_OF = {
     "kalma": "ner retrieved kg kg-store domain languages kg-batch kg-timeout kg-seconds "
     "pairs pairs-from-kg source general gold gold-later writer stand-in perplexity judge "
     "verdicts alpha rounds attempts limit seed out name licence overwrite resume revision "
-    "device batch-size threshold max-tokens judge-profile "
+    "device batch-size threshold max-tokens judge-profile dry-run "
     f"runtime skip-malformed {ENDPOINT_WORDS}",
 }
 

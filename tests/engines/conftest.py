@@ -18,6 +18,13 @@ def key(monkeypatch: pytest.MonkeyPatch) -> str:
     return KEY
 
 
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK waits a moment, not seconds, before it tries again."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.005)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 0.02)
+
+
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     with openai_server(tmp_path_factory.mktemp("server") / "log") as server:

@@ -146,7 +146,7 @@ def test_judge(inline: Inline, tmp_path: Path) -> None:
     done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     assert (done.pairs, done.entailed, done.session.n_asked) == (3, 2, 2)
-    assert plan_pairs(pairs, judging, cf.RunOptions(price=(1, 2))).cost is None  # counts no tokens
+    assert plan_pairs(pairs, judging, cf.RunOptions(price=(1, 2))).bill is None  # is no LLM
     with refused("missing-judge", cf.UsageError):
         judge_pairs(pairs, Judging(), cf.RunOptions(), tmp_path / "x.jsonl")
 

@@ -32,8 +32,8 @@ from torture.world import Command, Run, build_world, commands  # noqa: E402
 LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock", "*.lock", ".*.new")
 # Sizes of stores depend on their history; what they hold is compared instead.
 STORED = {
-    "answers": "SELECT key, payload, sample, answer FROM answers ORDER BY key",
-    "verdicts": "SELECT key, verdict FROM verdicts ORDER BY key",
+    "kept": "SELECT asked, key, kind, payload, sample, content FROM kept "
+    "WHERE kind != 'speed' ORDER BY asked",
 }
 
 

@@ -21,8 +21,9 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.command_options import AmountOptions
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.choices import ANSWERING, JUDGES, listed
-from citeforge.schemas.recipes.base import Judging
+from citeforge.schemas.recipes.base import Judging, RunOptions
 from citeforge.schemas.systems import System
 
 
@@ -72,16 +73,22 @@ def _command(system: System) -> click.Command:
     return click.command(system.name, cls=ManyOptions, help=_about(system))(command)
 
 
+_dry_run = click.option(
+    "--dry-run", is_flag=True, help="Print the calls and their cost; ask and write nothing."
+)
+
+
 def _common(system: System) -> Callable[[Any], Any]:
     options = [
         benchmark_option,
-        path_option("--out", required=True, help="Submission to write."),
+        path_option("--out", required=not system.llm, help="Submission to write."),
         click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
         add_options(field_options(AmountOptions)),
         click.option("--system", "title", help="Name in the submission's header."),
     ]
     if system.llm:
         options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
+        options.append(_dry_run)
 
     def decorate(command: Any) -> Any:
         for option in reversed(options):
@@ -109,12 +116,18 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     from citeforge.library.systems import run as run_one
 
     judge, how = None, run_options(parameters)
+    out = parameters["out"]
+    if parameters.get("dry_run"):
+        _print_plans([system.name], parameters, how, {system.name: options})
+        return
+    if out is None:
+        raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     if getattr(options, "rerank", None) is not None:
         judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
     ran = run_one(
         system.name,
         parameters["benchmark"],
-        parameters["out"],
+        out,
         llm=parameters.get("llm"),
         contexts=parameters["contexts"],
         runs=parameters["runs"],
@@ -125,7 +138,32 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
         title=parameters["title"],
         endpoint=how,
     )
-    print_outcome(parameters["out"], ran)
+    print_outcome(out, ran)
+
+
+def _print_plans(
+    systems: list[str], parameters: dict[str, Any], how: RunOptions, options: dict[str, Any]
+) -> None:
+    """Print what systems would ask; replies beside ``--out`` are looked up as a run does."""
+    from citeforge.engines.setup import replay_path
+    from citeforge.library.systems import plan_run
+
+    store = replay_path(how, parameters["llm"] or "")
+    plans = plan_run(
+        systems,
+        parameters["benchmark"],
+        llm=parameters["llm"],
+        contexts=parameters.get("contexts") or [c for c in [parameters.get("context")] if c],
+        runs=parameters["runs"],
+        seed=parameters["seed"],
+        limit=parameters["limit"],
+        options=options,
+        endpoint=how.model_copy(update={"store": store}),
+    )
+    for name, plan in plans.items():
+        if len(systems) > 1:
+            click.echo(f"{name}:")
+        click.echo("\n".join(plan.lines()))
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
@@ -161,7 +199,8 @@ def summary(out: Path, ran: Any) -> str:
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"What systems ask: {listed(ANSWERING)}.")
-@path_option("--out", required=True, help="Folder to write.")
+@path_option("--out", help="Folder to write.")
+@_dry_run
 @click.option("--context", help="Context set (default: all that a system answers).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
@@ -186,10 +225,17 @@ def bench(**parameters: Any) -> None:
 
     names = [n.strip() for n in parameters["systems"].split(",") if n.strip()]
     out = parameters["out"]
-    out.mkdir(parents=True, exist_ok=True)
-    if parameters["store"] is None:
+    if out is None and not parameters["dry_run"]:
+        raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
+    if parameters["store"] is None and out is not None:
         parameters["store"] = out / "replay.db"
-    how = run_options(parameters, out=None)
+    how = run_options(parameters, out=None, dry_run=False)
+    if parameters["dry_run"]:
+        _print_plans(names, parameters, how, {})
+        if parameters["judge_name"]:
+            click.echo("not counted: questions to the judge, which depend on the answers")
+        return
+    out.mkdir(parents=True, exist_ok=True)
     judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
     result = make(
         parameters["benchmark"],

@@ -148,9 +148,17 @@ def score(
     session = scored.judge
     if session is not None and not session.judge.comparable:
         click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
-    if session is not None and session.n_failed and not allow_judge_failures:
+    if allow_judge_failures:
+        return
+    if session is not None and session.n_failed:
         raise FailuresError(
-            f"the judge failed on {session.n_failed:,} pairs; bounds are given",
+            f"the judge failed on {session.n_failed:,} pairs; bounds are given; the first: "
+            f"{session.first_failure}",
+            code="counted-failures",
+        )
+    if n_failed := sum(file.counts.n_judge_failed for file in files):
+        raise FailuresError(
+            f"the LLM failed on {n_failed:,} questions, which are left out (see the warning above)",
             code="counted-failures",
         )
 

@@ -1,12 +1,11 @@
 """Engines as recipes and run options ask for them."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.embedding.embedder import Embedder
 from citeforge.engines.io.folders import beside
-from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price
 from citeforge.engines.llm.replay import ReplayStore
@@ -24,6 +23,8 @@ def client_options(run: RunOptions) -> ClientOptions:
         tokens_per_minute=run.tpm,
         price=None if run.price is None else Price(*run.price),
         max_cost=run.max_cost,
+        thinking_tokens=run.thinking_tokens,
+        reasoning_effort=run.reasoning_effort,
         runner=make_runner(run),
     )
 
@@ -96,13 +97,3 @@ def judge_session(
     judge = make_judge(judging.judge, hf=hf, client=client_options(run), replay=replay)
     path = run.verdicts or verdicts
     return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
-
-
-def priced(plan: JudgePlan, run: RunOptions) -> JudgePlan:
-    """A plan with its cost, where the price is known and the judge counts tokens."""
-    from citeforge.engines.judge.llm import ANSWER_TOKENS
-
-    if run.price is None or plan.tokens is None:
-        return plan
-    answers = ANSWER_TOKENS * (plan.distinct - plan.stored)
-    return replace(plan, cost=Price(*run.price).cost(plan.tokens, answers))

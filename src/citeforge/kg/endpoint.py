@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from citeforge.engines.io.http import retry_after
 from citeforge.engines.io.sqlite import Store
-from citeforge.engines.llm.caller import retry_after
 from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
 from citeforge.kg.values import Row, variables_of
 from citeforge.schemas.errors import InputError

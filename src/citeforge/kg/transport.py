@@ -83,24 +83,24 @@ def send_request(request: Request, seconds: float) -> HttpReply:
         InputError: it redirects.
         OSError: the connection failed; TimeoutError or ReplySizeError where a bound is passed.
     """
-    import httpx
+    import httpx2
 
     try:
         with start_blocking_portal() as portal:  # the caller may be inside an event loop
             return portal.call(_send, request, seconds)
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise ConnectionError(printable(str(error)) or type(error).__name__) from error
 
 
 async def _send(request: Request, seconds: float) -> HttpReply:
-    import httpx
+    import httpx2
 
     headers = {**request.headers, "Accept-Encoding": "identity"}
     hooks = {"response": [_refuse_redirect]}
     content: Any = request.data
     with anyio.move_on_after(seconds):
         async with (
-            httpx.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
+            httpx2.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
             client.stream(
                 request.get_method(), request.full_url, content=content, headers=headers
             ) as response,
@@ -110,7 +110,7 @@ async def _send(request: Request, seconds: float) -> HttpReply:
 
 
 async def _refuse_redirect(response: Any) -> None:
-    """Stop at a redirect before httpx looks at it, which fails in its own words on no address."""
+    """Stop at a redirect before httpx2 looks at it, which fails in its own words on no address."""
     if response.has_redirect_location:
         raise InputError(
             f"redirects to another place, {printable(response.headers['location'])}",

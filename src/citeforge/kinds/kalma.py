@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item
 from citeforge.package.kinds import Kind
@@ -29,6 +30,7 @@ class KalmaKind(Kind):
 
     name = "kalma"
     recipe = KalmaRecipe
+    has_plan = True
     about = "questions whose answers must cite triples of a knowledge graph (KaLMA)"
     paper = "kalma"
     task_categories = ("question-answering", "text-generation")
@@ -64,6 +66,11 @@ class KalmaKind(Kind):
         from citeforge.builders.kalma.build import build_kalma
 
         return build_kalma(recipe, run)
+
+    def plan(self, recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
+        from citeforge.builders.kalma.plan import plan_kalma
+
+        return plan_kalma(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
         return graph_items(package, context, query_id)

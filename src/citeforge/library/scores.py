@@ -15,7 +15,6 @@ from citeforge.engines.io.files import write_text
 from citeforge.engines.io.report_table import Displayed, Table
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
-from citeforge.engines.setup import priced
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.rows import caution_lines, missing_lines
 from citeforge.evaluator.reports.table import scores_table, signature_notes
@@ -31,6 +30,7 @@ from citeforge.library.benchmarks import load
 from citeforge.schemas.command_options import Protocol, ScoreOptions
 from citeforge.schemas.errors import (
     CiteforgeError,
+    FailuresError,
     InputError,
     UnknownValueError,
     UsageError,
@@ -374,7 +374,7 @@ def plan_scores(
     setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
     for path in submissions:
         score_contexts(Path(path), setup)
-    return priced(judge.plan_all(), run)
+    return judge.plan_all()
 
 
 def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
@@ -427,9 +427,12 @@ def _require_any(files: Sequence[ScoreFile]) -> None:
 
     Raises:
         UsageError: no measure could be computed for any submission; with the reasons.
+        FailuresError: the same, because every call of the LLM failed.
     """
     if files and not any(file.measures for file in files):
         reasons = "; ".join(missing_lines(files))
+        if any(file.counts.n_judge_failed for file in files):
+            raise FailuresError(f"nothing can be computed; {reasons}", code="counted-failures")
         raise UsageError(
             f"nothing that was asked for can be computed; {reasons}", code="not-computed"
         )

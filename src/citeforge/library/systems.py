@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from citeforge.engines.io.folders import beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
@@ -26,7 +27,7 @@ from citeforge.schemas.command_options import ScoreOptions
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.systems.registry import options_of, refusal, system_of
-from citeforge.systems.run import Ran, run_system
+from citeforge.systems.run import Ran, plan_system, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""
@@ -71,6 +72,50 @@ def run(
         list(contexts), runs, seed, out, llm=_llm(llm, beside(out, ".replay.db"), endpoint),
         judge=judge_of(judge), options=_options(system, options), limit=limit, title=title,
     )  # fmt: skip
+
+
+@extras_named()
+def plan_run(
+    systems: Sequence[str], benchmark: Benchmark | str | Path, *, llm: str | Llm | None,
+    contexts: Sequence[str] = (), runs: int = 1, seed: int = 0, limit: int | None = None,
+    options: Mapping[str, Options] | None = None, endpoint: RunOptions | None = None,
+) -> dict[str, RunPlan]:  # fmt: skip
+    """Plan the calls of systems: what ``citeforge run --dry-run`` and ``bench --dry-run`` print.
+
+    Nothing is asked or written. Systems that ask no LLM are left out.
+
+    Args:
+        systems: their names.
+        benchmark: as for :func:`run`.
+        llm: as for :func:`run`.
+        contexts: as for :func:`run`.
+        runs: answers per query.
+        seed: seed of all draws.
+        limit: answer the first so many queries.
+        options: system to its options.
+        endpoint: prices, store.
+
+    Raises:
+        UnknownValueError: no such system or context set.
+        UsageError: none asks an LLM, or see :func:`run`.
+    """
+    opened = benchmark if isinstance(benchmark, Benchmark) else load(benchmark)
+    asking = [name for name in systems if system_of(name).llm]
+    if not asking:
+        raise UsageError(
+            f"--dry-run: {', '.join(systems)} asks no LLM", code="option-without-effect"
+        )
+    path = None if endpoint is None else endpoint.store
+    stored = ReplayStore(path, readonly=True) if path is not None and path.exists() else None
+    settings = client_options(endpoint or RunOptions())
+    model = make_llm(llm, store=stored, options=settings) if isinstance(llm, str) else llm
+    own = options or {}
+    return {
+        name: plan_system(
+            name, opened, list(contexts), runs, seed, model, _options(name, own.get(name)), limit
+        )
+        for name in asking
+    }
 
 
 @dataclass

@@ -17,7 +17,7 @@ from citeforge.schemas.models.choices import (
     SEGMENTERS,
     listed,
 )
-from citeforge.schemas.recipes.base import Judging, Option, Part, Words
+from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, Words
 
 Protocol = Literal["strict", "reference"]
 
@@ -146,8 +146,8 @@ class PromptingOptions(Part):
     """Name of the system (default: the model)."""
     runs: int = Field(1, ge=1, description="")
     """Samples of every answer."""
-    temperature: float = Field(0.0, ge=0, description="")
-    """Of the samples."""
+    temperature: Temperature = 0.0
+    """Sampling temperature; none leaves it out of requests."""
     max_answer: int = Field(512, ge=1)
     """Most tokens of an answer."""
     logprobs: bool = False

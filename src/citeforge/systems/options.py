@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from citeforge.schemas.models.choices import EMBEDDERS, listed
-from citeforge.schemas.recipes.base import Judging, Option, Part
+from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature
 
 
 class LlmOptions(Part):
     """What every system that asks an LLM can be told."""
 
-    temperature: float = Field(0.0, ge=0, allow_inf_nan=False)
-    """0 takes the likeliest token; runs differ from 0.3 on or so."""
+    temperature: Temperature = 0.0
+    """0 takes the likeliest token; runs differ from 0.3 on or so; none leaves it
+    out of requests."""
     top_p: float | None = Field(None, gt=0, le=1)
     """Nucleus sampling; not sent when it is not given."""
     max_answer: int = Field(512, ge=1)

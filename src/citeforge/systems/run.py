@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.command_options import AmountOptions
@@ -18,7 +19,7 @@ from citeforge.schemas.errors import FailuresError, InputError, UnknownValueErro
 from citeforge.schemas.recipes.base import Part, checked
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
 from citeforge.schemas.systems import System, fault_of
-from citeforge.systems.llm.ask import ask
+from citeforge.systems.llm.ask import ask, plan_jobs, prepare
 from citeforge.systems.llm.writing import write_submission
 from citeforge.systems.registry import SYSTEMS, Lines, options_of, refusal, system_of
 
@@ -70,13 +71,9 @@ def run_system(
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
-    system = system_of(name)
-    checked(AmountOptions, runs=runs, seed=seed, limit=limit)
+    system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
     if title is not None and (fault := fault_of(title)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
-    if reason := refusal(system, benchmark):
-        raise UsageError(f"{name}: {reason}", code="wrong-kind")
-    sets = _contexts(system, benchmark, contexts)
     manifest = benchmark.manifest
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
     if not system.llm:
@@ -94,10 +91,7 @@ def run_system(
         more |= {CONTROL: True} if system.is_control else {}
         header = start(title or name, contexts=sets, **more)
         return Ran(title or name, write_submission(out, header, chain([first], rows)))
-    if llm is None:
-        raise UsageError(
-            f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
-        )
+    llm = _required(name, llm)
     settings = options if options is not None else options_of(system)()
     answers = ask(
         system, SYSTEMS.factory(name), benchmark, sets, runs, seed, llm, settings, limit, judge
@@ -113,6 +107,44 @@ def run_system(
     header = start(title, contexts=sets, **answers.recipe)
     count = write_submission(out, header, answers.lines())
     return Ran(title, count, answers.failures, answers.counts)
+
+
+def plan_system(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, llm: Llm | None,
+    options: Part | None = None, limit: int | None = None,
+) -> RunPlan:  # fmt: skip
+    """Calls of :func:`run_system` if every first reply is taken, and at most; nothing is asked.
+
+    Raises:
+        UnknownValueError: no such system or context set.
+        UsageError: the system asks no LLM, or see :func:`run_system`.
+    """
+    system, sets = _checked_system(name, benchmark, contexts, runs, seed, limit)
+    if not system.llm:
+        raise UsageError(f"--dry-run: {name} asks no LLM", code="option-without-effect")
+    llm = _required(name, llm)
+    settings = options if options is not None else options_of(system)()
+    make = SYSTEMS.factory(name)
+    return plan_jobs(prepare(system, make, benchmark, sets, runs, seed, llm, settings, limit), llm)
+
+
+def _checked_system(
+    name: str, benchmark: Benchmark, contexts: list[str], runs: int, seed: int, limit: int | None
+) -> tuple[System, list[str]]:
+    """A system that answers the benchmark, and the context sets that it is shown."""
+    system = system_of(name)
+    checked(AmountOptions, runs=runs, seed=seed, limit=limit)
+    if reason := refusal(system, benchmark):
+        raise UsageError(f"{name}: {reason}", code="wrong-kind")
+    return system, _contexts(system, benchmark, contexts)
+
+
+def _required(name: str, llm: Llm | None) -> Llm:
+    if llm is None:
+        raise UsageError(
+            f"{name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
+        )
+    return llm
 
 
 def _readable(

@@ -336,7 +336,7 @@ def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: P
 
 def test_pairs_without_a_question_are_dropped_and_counted(tmp_path: Path) -> None:
     out = tmp_path / "k"
-    with refused("no-queries", path=f"file:{GRAPH}") as caught:
+    with refused("no-queries") as caught:
         build_kalma(*options(out, "father", limit=2), Mute({}))
     for fact in (
         "no triple could be written in round 2", "replies refused: extend: lost a citation",

@@ -165,7 +165,7 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
 
 def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
     script = {(n, a): "No." for n in range(9) for a in range(3)}
-    with refused("no-queries", path=base) as caught:
+    with refused("no-queries") as caught:
         build(base, tmp_path / "t", Scripted(script))  # type: ignore[arg-type]
     assert "length" in str(caught.value)
     assert list(tmp_path.iterdir()) == []

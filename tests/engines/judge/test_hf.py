@@ -289,8 +289,8 @@ from test_hf import pairs
 class Mortal(VerdictStore):
     left = 0  # how many batches are stored until it dies; 0: it lives
 
-    def put(self, verdicts):
-        super().put(verdicts)
+    def put_verdicts(self, verdicts):
+        super().put_verdicts(verdicts)
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -339,7 +339,9 @@ def test_killed_judges_lose_nothing_and_ask_nothing_twice(trained_t5: Path, tmp_
 
     def count() -> int:
         with closing(sqlite3.connect(f"file:{store}?mode=ro", uri=True)) as connection:
-            return int(connection.execute("SELECT count(*) FROM verdicts").fetchone()[0])
+            return int(
+                connection.execute("SELECT count(*) FROM kept WHERE kind = 'verdict'").fetchone()[0]
+            )
 
     try:
         before = 0

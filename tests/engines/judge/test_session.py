@@ -15,7 +15,7 @@ from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.replay import ReplayStore
 from conftest import refused
 from patience import patience
@@ -96,7 +96,7 @@ def test_the_plan_asks_nothing(tmp_path: Path) -> None:
 
 @pytest.fixture
 def options(server: Running) -> ClientOptions:
-    return ClientOptions(server.url, retry=RetryPolicy(2, 2, 0.01))
+    return ClientOptions(server.url, max_retries=1)
 
 
 def test_repeats_are_verdicts_of_their_own_and_none_is_paid_twice(
@@ -212,8 +212,8 @@ def test_an_llm_as_judge(server: Running, options: ClientOptions, tmp_path: Path
         assert result[yes] == Verdict(True)
         assert result[no] == Verdict(False)
         # Unparsable replies are asked for again, as samples of their own, then given up.
-        for pair in (words, number):
-            assert result[pair] == JudgeFailure("no verdict in 3 replies")
+        for pair, said in ((words, "Yes, it does."), (number, '{"entailed": 1}')):
+            assert result[pair] == JudgeFailure(f"no verdict in 3 replies; the last: {said!r}")
         assert session.n_failed == 2
         assert len(server.requests()) == 4 + 2 + 2
         payload = next(iter(replay.export())).payload

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.budget import Bound
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Failure, LlmReply, Price, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, make_llm
@@ -16,7 +17,6 @@ from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
 KEY = "sk-test-0123456789abcdef"
-FAST = RetryPolicy(attempts=6, throttled_attempts=30, base=0.01, cap=0.05)
 
 
 def ask(text: str, sample: int = 0, **params: Any) -> Request:
@@ -24,7 +24,6 @@ def ask(text: str, sample: int = 0, **params: Any) -> Request:
 
 
 def llm(server: Running, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
-    options = {"retry": FAST, **options}
     return OpenAiLlm("m", store, ClientOptions(base_url=server.url, **options))
 
 
@@ -74,7 +73,7 @@ def test_a_200_without_a_whole_answer_is_a_failure(
     if kind == "unparsable":
         # Retried like a broken connection, then given up.
         assert bad.reason == "exhausted"
-        assert "not a chat completion" in bad.message
+        assert bad.message == "HTTP 200 with an error: bad"
     else:
         assert bad.reason == kind
     assert store.stats().failures == 1
@@ -129,8 +128,12 @@ def test_plan_sends_nothing_and_counts(server: Running, store: ReplayStore) -> N
     sent = len(server.requests())
     plan = llm(server, store, price=Price(1.0, 2.0)).plan([*requests, *requests])
     assert (plan.requests, plan.stored) == (2, 1)
-    assert (plan.prompt_tokens, plan.completion_tokens) == (400 // 4 + 8, 50)
-    assert plan.cost == (108 * 1.0 + 50 * 2.0) / 1e6
+    assert plan.about == Bound(1, 400 // 4 + 8, 50)
+    assert plan.most == Bound(1, 400 + 8, 50 + 4096)  # a token per byte, and room for thoughts
+    assert plan.about.cost(plan.price) == (108 * 1.0 + 50 * 2.0) / 1e6
+    tried = llm(server, store).plan(requests, requests[:1], tries=3)
+    # The open one three times, the stored one twice more, and what may follow three times.
+    assert (tried.about.calls, tried.most.calls) == (1, 3 + 2 + 3)
     assert len(server.requests()) == sent
 
 
@@ -142,7 +145,8 @@ def test_max_cost_is_never_passed_and_totals_survive(server: Running, tmp_path: 
     for _ in range(3):  # each run goes on with the totals of those before
         with ReplayStore(tmp_path / "s.db") as store:
             with refused("budget"):
-                llm(server, store, price=price, max_cost=limit, concurrency=8).complete(requests)
+                options = {"price": price, "max_cost": limit, "thinking_tokens": 0}
+                llm(server, store, concurrency=8, **options).complete(requests)
             total = sum(store.tokens())
             assert spent <= total <= limit
             spent = total
@@ -173,7 +177,7 @@ def test_a_wrong_key_stops_at_once_and_is_never_shown(tmp_path: Path) -> None:
 
 
 def test_an_endpoint_that_is_down() -> None:
-    options = ClientOptions(base_url="http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
+    options = ClientOptions(base_url="http://127.0.0.1:9/v1", max_retries=2)
     with refused("endpoint-failed", path=options.endpoint) as caught:
         OpenAiLlm("m", None, options).complete([ask(f"{i}") for i in range(100)])
     assert "the first 10 calls failed: no connection" in str(caught.value)
@@ -194,12 +198,16 @@ def test_no_key_for_the_real_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
         OpenAiLlm("m").complete([ask("x")])
 
 
-def test_the_rate_learns_from_429(tmp_path: Path) -> None:
+def test_calls_that_are_throttled_get_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A server that lets 40 requests through per second: all get there, with few refusals."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.25)
+    monkeypatch.setattr("openai._base_client.MAX_RETRY_DELAY", 1.0)
     with openai_server(tmp_path / "log", limit=40) as server:
         results = llm(server, concurrency=32).complete([ask(f"{i}") for i in range(60)])
         assert all(isinstance(r, LlmReply) for r in results)
-        # 32 workers that did not wait would be refused many times for each answer; how often these
+        # 32 calls that did not wait would be refused many times for each answer; how often these
         # are depends on how slow the machine is.
         assert len(server.requests()) < 10 * 60
 
@@ -268,9 +276,7 @@ def test_request_keys_depend_on_the_whole_payload() -> None:
 
 def test_the_store_holds_what_was_sent(server: Running, store: ReplayStore, tmp_path: Path) -> None:
     llm(server, store).complete([ask("x", temperature=0.25)])
-    (payload,) = (
-        sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM answers").fetchone()
-    )
+    (payload,) = sqlite3.connect(tmp_path / "s.db").execute("SELECT payload FROM kept").fetchone()
     assert json.loads(payload) == {
         "model": "m",
         "messages": [{"role": "user", "content": "x"}],
@@ -286,7 +292,7 @@ def test_embeddings(tmp_path: Path) -> None:
     texts = [f"text {i}" for i in range(150)]
     kinds = ("429s", "500", "cut", "garbage", "close")
     with openai_server(tmp_path / "log", faults=0.2, seed=3, kinds=kinds) as server:
-        embedder = make_embedder("openai:e", options=ClientOptions(server.url, retry=FAST))
+        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
         vectors = embedder.encode(texts, "passage")
         one = embedder.encode(texts[70:71], "query")
     assert vectors.shape == (150, 8)
@@ -298,7 +304,7 @@ def test_embeddings(tmp_path: Path) -> None:
 def test_embeddings_without_an_endpoint() -> None:
     from citeforge.engines.embedding.embed import make_embedder
 
-    options = ClientOptions("http://127.0.0.1:9/v1", retry=RetryPolicy(2, 2, 0.001))
+    options = ClientOptions("http://127.0.0.1:9/v1", max_retries=2)
     embedder = make_embedder("openai:e", options=options)
     with refused("endpoint-failed", path="openai:e") as caught:
         embedder.encode(["x"], "query")

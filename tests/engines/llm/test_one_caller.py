@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from citeforge.engines.embedding.embed import make_embedder
-from citeforge.engines.llm.options import ClientOptions, RetryPolicy
+from citeforge.engines.llm.options import ClientOptions
 from citeforge.engines.llm.records import Price, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
@@ -17,12 +17,11 @@ from conftest import EXAMPLES, Inline, Ran, refused
 from servers.running import Running, openai_server
 
 pytestmark = pytest.mark.usefixtures("key")
-FAST = RetryPolicy(attempts=2, base=0.01, cap=0.02)
 TEXTS = [f"text number {i}" for i in range(40)]
 
 
 def test_perplexity_is_paid_for_once(server: Running, tmp_path: Path) -> None:
-    options = ClientOptions(server.url, retry=FAST)
+    options = ClientOptions(server.url, max_retries=2)
     with ReplayStore(tmp_path / "s.db") as store:
         model = make_perplexity("openai:m", [], options=options, store=store)
         first = model.of([*TEXTS, TEXTS[0]])
@@ -42,7 +41,7 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
     # so the fifth is the last (after 4 · 4 = 16), and 5 · 4 = 20.
     texts = [f"text number {i}" for i in range(10, 40)]
     options = ClientOptions(
-        server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+        server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
     )
     for _ in range(2):  # a second run spends nothing more
         model = make_perplexity("openai:m", [], options=options, store=store)
@@ -57,7 +56,7 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
 
 def test_without_a_store_the_budget_holds_for_all_calls_of_a_model(server: Running) -> None:
     options = ClientOptions(
-        server.url, retry=FAST, concurrency=1, price=Price(1e6, 1e6), max_cost=40
+        server.url, max_retries=2, concurrency=1, price=Price(1e6, 1e6), max_cost=40
     )
     model = make_perplexity("openai:m", [], options=options)
     with refused("budget"):
@@ -70,7 +69,7 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
     server: Running, store: ReplayStore
 ) -> None:
     texts = [f"text {i}" for i in range(150)]
-    options = ClientOptions(server.url, retry=FAST)
+    options = ClientOptions(server.url, max_retries=2)
     first = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
     assert len(server.requests()) == 3
     again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
@@ -81,7 +80,7 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
     assert np.array_equal(
         make_embedder("openai:e", options=options).encode(texts, "passage"), first
     )
-    poor = ClientOptions(server.url, retry=FAST, price=Price(1e6, 1e6), max_cost=200)
+    poor = ClientOptions(server.url, max_retries=2, price=Price(1e6, 1e6), max_cost=200)
     with refused("budget"):
         make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
     assert len(server.requests()) == 6
@@ -89,7 +88,7 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
 
 def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
     with openai_server(tmp_path / "log", faults=0.5, kinds=["garbage"]) as server:
-        options = ClientOptions(server.url, retry=RetryPolicy(1, 1, 0.01))
+        options = ClientOptions(server.url, max_retries=0)
         with ReplayStore(tmp_path / "s.db") as store:
             model = make_perplexity("openai:m", [], options=options, store=store)
             with refused("endpoint-failed", path="openai:m") as caught:
@@ -101,7 +100,7 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
 
 
 def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path: Path) -> None:
-    options = ClientOptions(server.url, retry=FAST)
+    options = ClientOptions(server.url, max_retries=2)
     with ReplayStore(tmp_path / "a.db") as store:
         result = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
         vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import pairwise
 
-from citeforge.engines.llm.caller import RateGate
+from citeforge.engines.llm.transport import RateGate
 
 TICK = 0.005
 """Seconds by which the event loop may wake early."""

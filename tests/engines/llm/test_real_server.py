@@ -55,7 +55,7 @@ class Served:
     url: str
 
     def client(self) -> OpenAiLlm:
-        options = ClientOptions(self.url, concurrency=2, timeout=patience(600))
+        options = ClientOptions(self.url, concurrency=2, timeout=patience(600), thinking_tokens=0)
         return OpenAiLlm(self.model, None, options)
 
 
@@ -107,6 +107,31 @@ def test_a_system_s_answers_are_scored(
     assert checked.returncode == 0, checked.stderr
 
 
+def test_a_judge_is_asked_and_interact_runs(
+    served: Served, bridges: Path, tmp_path: Path, inline: Inline
+) -> None:
+    key = {"OPENAI_API_KEY": os.environ["OPENAI_API_KEY"]}
+    there = ("--base-url", served.url, "--timeout", patience(600))
+    llm = f"openai:{served.model}"
+    ran = inline(
+        *("run", "interact", "--llm", llm, *there, "--benchmark", bridges, "--turns", 1),
+        *("--max-answer", 12, "--out", "i.jsonl"),
+        **key,
+    )
+    assert ran.returncode == 0, ran.stderr
+    said = {"query_id": "q1", "output": "The Golden Gate Bridge opened in 1937 [1] [2]."}
+    (tmp_path / "s.jsonl").write_text(json.dumps(said) + "\n")
+    scored = inline(
+        *("score", "s.jsonl", "--benchmark", bridges, "--measures", "ALCE.CitRec"),
+        *("--judge", llm, *there, "--thinking-tokens", 0, "--out", "r.json"),
+        **key,
+    )
+    failed = json.loads((tmp_path / "r.json").read_text())["counts"]["n_judge_failed"]
+    # A model of this size may say nothing that is a verdict; then it is said so, with the reply.
+    assert scored.returncode == (3 if failed else 0), scored.stderr
+    assert not failed or "no verdict in 3 replies; the last: " in scored.stderr
+
+
 def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> None:
     recipe = TwinsRecipe(
         benchmark=bridges,
@@ -114,7 +139,9 @@ def test_twins_are_written(served: Served, bridges: Path, tmp_path: Path) -> Non
         attempts=Attempts(limit=1),
         keep_failed=True,
     )
-    run = RunOptions(out=tmp_path / "twins", base_url=served.url, timeout=patience(600))
+    run = RunOptions(
+        out=tmp_path / "twins", base_url=served.url, timeout=patience(600), thinking_tokens=0
+    )
     manifest = build_twins(recipe, run)
     assert manifest.models["twin author"] == {"name": f"openai:{served.model}"}
     assert json.loads((tmp_path / "twins" / "stats.json").read_text())
@@ -124,7 +151,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     """Every prompt of the writer gets its answer. What this model writes is not what was asked for
     but in the seed (it is too small), so the template stands in, and both are counted."""
     (tmp_path / "two.ttl").write_text(TWO)
-    endpoint = ("--base-url", served.url, "--timeout", patience(600))
+    endpoint = ("--base-url", served.url, "--timeout", patience(600), "--thinking-tokens", 0)
     done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
         *("--writer", f"openai:{served.model}", *endpoint, "--rounds", 1, "--attempts", 1),
@@ -148,6 +175,18 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     assert ran.returncode == 0, ran.stderr
     scored = inline("score", "k.jsonl", "--benchmark", "two", "--measures", "KaLMA.Corr@micro")
     assert scored.returncode == 0, scored.stderr
+    marked = inline(
+        *("score", "k.jsonl", "--benchmark", "two", "--measures", "GEval.fluency", "--verbose"),
+        *("--llm", f"openai:{served.model}", *endpoint, "--out", "g.json"),
+        OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
+    )
+    # It is too small to be sure of a mark: there is one, or none and the reason is said.
+    assert marked.returncode in (0, 3), marked.stderr
+    if marked.returncode == 0:
+        (entry,) = json.loads((tmp_path / "g.json").read_text())["measures"]
+        assert 1 <= entry["value"] <= 5
+    else:
+        assert "answers got a mark: " in marked.stderr
 
 
 def test_the_text_that_ends_an_answer_is_no_part_of_it(served: Served) -> None:

@@ -22,6 +22,7 @@ from citeforge.builders.stages.build import Build, building
 from citeforge.engines.io.files import sha256_file
 from citeforge.engines.io.folders import beside
 from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
@@ -82,12 +83,12 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        selected = _select(recipe, kg)
+        selected = select_pairs(recipe, kg)
         evolutions = evolver.evolve(selected.pairs)
         dropped = Counter(e.dropped for e in evolutions if e.dropped)
         usable = [e for e in evolutions if not e.dropped]
         if not usable:
-            raise _nothing_left(recipe, dropped, evolver.asker.refused)
+            raise _nothing_left(dropped, evolver.asker.refused, writer)
         questions = [_question(e) for e in usable]
         contexts, retrieved = _contexts(recipe, questions, kg.domain, kg)
         counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
@@ -150,7 +151,7 @@ def _config(
     )
 
 
-def _select(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
+def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
     """The pairs that questions grow from.
 
     Raises:
@@ -167,14 +168,14 @@ def _select(recipe: KalmaRecipe, kg: KnowledgeGraph) -> Selected:
     return selected
 
 
-def _nothing_left(recipe: KalmaRecipe, dropped: Counter[str], refused: Counter[str]) -> InputError:
+def _nothing_left(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
     """Why no pair became a question."""
     reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
-        path=recipe.pairs or recipe.kg,
-        allowed="a writer that follows the prompts, more --attempts, or --stand-in",
+        allowed="a writer that follows the prompts, more --attempts, or --stand-in"
+        + replayed_note(writer),
         code="no-queries",
     )
 

@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,8 @@ from citeforge.engines.io.folders import beside
 from citeforge.engines.io.tables import rows_with
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.records import Llm, Request
+from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.schemas.benchmarks.manifest import SECRET, Manifest
@@ -105,7 +107,10 @@ def build_twins(
 
 
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
-    """What the first attempt would ask, and what it would cost; further attempts come on top.
+    """Calls of a build if every first twin is accepted, and at most.
+
+    At most every passage of the contexts, and every negative that could replace one, is asked for
+    in each attempt.
 
     Raises:
         InputError: not a package.
@@ -116,10 +121,22 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     if not isinstance(llm, OpenAiLlm):
         raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
     base = Base(recipe.benchmark)
-    docs = [d for c in _contexts(base, recipe).values() for row in c.values() for d in row]
-    texts = base.shown_texts(d["corpus-id"] for d in docs)
+    contexts = _contexts(base, recipe).values()
+    shown = dict.fromkeys(d["corpus-id"] for c in contexts for row in c.values() for d in row)
+    queries = dict.fromkeys(query for c in contexts for query in c)
+    others = dict.fromkeys(d["corpus-id"] for q in queries for d in base.negatives[q])
     temperature = recipe.attempts.at(0)
-    return llm.plan([twin_request(*both, temperature, 0) for both in texts.values()])
+
+    def requests(ids: Iterable[str]) -> list[Request]:
+        texts = base.shown_texts(ids)
+        return [twin_request(*both, temperature, 0) for both in texts.values()]
+
+    plan = llm.plan(
+        requests(shown), requests(i for i in others if i not in shown), recipe.attempts.limit
+    )
+    n_twins = plan.most.calls
+    note = f"not counted: up to {2 * n_twins:,} questions to the judge"
+    return replace(plan, notes=(note,)) if recipe.judging.judge else plan
 
 
 def _contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
@@ -221,8 +238,8 @@ def _write_tables(
         raise InputError(
             f"no query has an accepted twin of all its passages (first: "
             f"{next(iter(dropped.values()))})",
-            path=recipe.benchmark,
-            allowed="another writer, looser thresholds, or --keep-failed",
+            allowed="another writer, looser thresholds, or --keep-failed"
+            + replayed_note(rewriting.writer.llm),
             code="no-queries",
         )
     contexts = {n: {q: docs[q] for q in queries} for n, docs in rewriting.contexts.items()}

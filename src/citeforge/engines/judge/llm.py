@@ -1,7 +1,6 @@
 """An LLM as judge: asked as its profile says, through the client that never pays twice."""
 
-import json
-import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +14,10 @@ from citeforge.engines.judge.profiles import (
     profile_of_model,
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
-from citeforge.engines.llm.budget import estimate_prompt_tokens
+from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.models.judge_profile import LEVELS, JudgeProfile
 
@@ -27,7 +27,8 @@ TRIES = 3
 ANSWER_TOKENS = 30
 """Most tokens of a verdict."""
 BINARY = "llm-binary"
-_WORD = re.compile(r"\w+")
+_OPPOSITES = {"yes": "no", "true": "false", "1": "0"}
+"""What a profile without ``unsupported`` takes for a no: anything else is no verdict."""
 
 
 class LlmJudge:
@@ -69,19 +70,22 @@ class LlmJudge:
         return bool(self.profile.contradicted)
 
     @property
+    def _name(self) -> str:
+        effort = self.llm.identity().get("reasoning_effort")
+        return f"openai:{self.llm.model}" + ("" if effort is None else f"+effort={effort}")
+
+    @property
     def signature(self) -> str:
         if self._binary:
-            return f"openai:{self.llm.model}@prompt-{PROMPT_VERSION}"
-        return f"openai:{self.llm.model}@{self.profile.name}@{profile_digest(self.profile)}"
+            return f"{self._name}@prompt-{PROMPT_VERSION}"
+        return f"{self._name}@{self.profile.name}@{profile_digest(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
         """The same judge, asked once more: its replies and verdicts have keys of their own."""
         return LlmJudge(self.llm, self.profile, repeat)
 
     def identity(self) -> dict[str, Any]:
-        own = {"name": f"openai:{self.llm.model}"} | (
-            {"repeat": self._repeat} if self._repeat else {}
-        )
+        own = self.llm.identity() | ({"repeat": self._repeat} if self._repeat else {})
         if not self._binary:
             return {**own, "profile": profile_digest(self.profile)}
         prompt = digest([*(m.text for m in self.profile.messages), self._format])
@@ -94,6 +98,15 @@ class LlmJudge:
             for row in self._parts(pair)
             for one in row
         )
+
+    def bill(self, pairs: Sequence[Pair]) -> RunPlan:
+        """Plan the calls about pairs; sends nothing."""
+        requests, repeats = [], Counter[Pair]()
+        for pair in pairs:
+            parts_of_pair = [one for row in self._parts(pair) for one in row]
+            requests += [self._request(one, TRIES * repeats[pair]) for one in parts_of_pair]
+            repeats[pair] += 1
+        return self.llm.plan(requests, tries=TRIES)
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         whole = PairParts([self._parts(pair) for pair in pairs])
@@ -117,7 +130,8 @@ class LlmJudge:
             if decision is None and attempt < TRIES - 1:
                 again.append(position)
             else:
-                failed = JudgeFailure(f"no verdict in {TRIES} replies")
+                said = result.text if isinstance(result, LlmReply) else result.message
+                failed = JudgeFailure(f"no verdict in {TRIES} replies; the last: {said[:80]!r}")
                 learn(pairs[position], decision or failed)
 
         self.llm.complete([self._request(one, attempt) for one in pairs], on_result=settle)
@@ -163,39 +177,39 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
     if not isinstance(result, LlmReply):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
-    return _read_json(result.text, profile) if profile.field else _read_word(result.text, profile)
+    if profile.field:
+        values = read_field(result.text, profile.field, _values(profile))
+        return _read_json(values, profile)
+    return _read_word(result.text, profile)
 
 
-def _read_json(text: str, profile: JudgeProfile) -> Verdict | None:
-    try:
-        reply = json.loads(text)
-    except (json.JSONDecodeError, RecursionError):
-        return None
-    value = reply.get(profile.field) if isinstance(reply, dict) else None
+def _values(profile: JudgeProfile) -> tuple[bool | int | str, ...]:
+    p = profile
+    return (*p.supported, *p.partial, *p.unsupported, *p.contradicted, *p.undecided)
+
+
+def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
+    """The verdict that all values of a reply mean; None for none, or for two that differ."""
     levels = zip(
         LEVELS,
         (profile.supported, profile.partial, profile.unsupported, profile.contradicted),
         strict=True,
     )
-    for level, values in levels:
-        if _is_one(value, values):
-            support = LEVELS[level] if profile.has_levels else None
-            return Verdict(level == "full", support=support)
-    return Verdict(False, undecided=True) if _is_one(value, profile.undecided) else None
-
-
-def _is_one(value: object, values: Sequence[bool | int | str]) -> bool:
-    """A flag is no number, though True == 1."""
-    return any(type(value) is type(v) and value == v for v in values)
+    verdicts = {
+        Verdict(level == "full", support=LEVELS[level] if profile.has_levels else None)
+        for level, means in levels
+        if values & set(means)
+    }
+    if values & set(profile.undecided):
+        verdicts.add(Verdict(False, undecided=True))
+    return verdicts.pop() if len(verdicts) == 1 else None
 
 
 def _read_word(text: str, profile: JudgeProfile) -> Verdict | None:
-    """The verdict is the first word, whatever its case."""
-    word = _WORD.search(text)
-    first = word[0].lower() if word else ""
-    if any(first == str(v).lower() for v in profile.supported):
-        return Verdict(True)
-    is_verdict = not profile.unsupported or any(
-        first == str(v).lower() for v in profile.unsupported
-    )
-    return Verdict(False) if first and is_verdict else None
+    """The verdict that a reply says in a word; see :func:`read_words`."""
+    supported = {str(v).lower() for v in profile.supported}
+    unsupported = {str(v).lower() for v in profile.unsupported}
+    if not unsupported:
+        unsupported = {_OPPOSITES[word] for word in supported if word in _OPPOSITES}
+    said = read_words(text, supported | unsupported)
+    return Verdict(said in supported) if said is not None else None

@@ -11,9 +11,8 @@ from typing import Any, Self
 
 import msgspec
 
-from citeforge.engines.io.files import canonical_json
+from citeforge.engines.io.files import canonical_json, digest
 from citeforge.engines.io.progress import progress
-from citeforge.engines.io.sqlite import Store
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -22,51 +21,56 @@ from citeforge.engines.judge.records import (
     Verdict,
     verdict_key,
 )
+from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import InputError, UsageError
 
 
-class VerdictStore(Store):
-    """Verdicts by the hash of judge and pair, and how fast judges were; failures are not kept."""
+class VerdictStore(ReplayStore):
+    """Verdicts by the hash of judge and pair, and how fast judges were; failures are not kept.
 
-    APPLICATION = 0x43464A56  # "CFJV"
-    SCHEMA = """
-    CREATE TABLE verdicts (key TEXT PRIMARY KEY, verdict TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE judges (
-        identity TEXT PRIMARY KEY, pairs INTEGER NOT NULL, seconds REAL NOT NULL
-    ) WITHOUT ROWID
+    They stand in the table of replies, so that one file may hold both.
     """
 
-    def get(self, keys: Sequence[str]) -> dict[str, Verdict]:
+    def get_verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
         """Stored verdicts of the keys that have one."""
         rows = self.rows(
-            "SELECT key, verdict FROM verdicts WHERE key IN (SELECT value FROM json_each(?))",
-            canonical_json(keys),
+            "SELECT key, content FROM kept WHERE kind = ? AND asked IN "
+            "(SELECT value FROM json_each(?))",
+            *(_VERDICT_KIND, canonical_json(keys)),
         )
-        return {key: msgspec.json.decode(verdict, type=Verdict) for key, verdict in rows}
+        return {key: self._stored(key, text, _decode_verdict) for key, text in rows}
 
-    def put(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
-        """Store verdicts in one transaction; those that are there stand."""
+    def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
+        """Store verdicts in one transaction; those that are there stay."""
         rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
         with self.transaction() as db:
-            db.executemany("INSERT OR IGNORE INTO verdicts VALUES (?, ?)", rows)
+            for key, text in rows:
+                db.execute(f"INSERT OR IGNORE {_ROW}", (key, key, _VERDICT_KIND, text, time.time()))
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
         """Remember how long a judge took, for estimates."""
-        self.rows(
-            "INSERT INTO judges VALUES (?, ?, ?) ON CONFLICT (identity) DO UPDATE SET "
-            "pairs = pairs + excluded.pairs, seconds = seconds + excluded.seconds",
-            canonical_json(identity), pairs, seconds,
-        )  # fmt: skip
+        key, before = digest(identity), self._speed(identity)
+        total = [before[0] + pairs, before[1] + seconds]
+        row = (key, key, _SPEED_KIND, canonical_json(total), time.time())
+        self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
         """What a pair took this judge in earlier runs; None before the first."""
-        rows = self.rows(
-            "SELECT seconds / pairs FROM judges WHERE identity = ? AND pairs",
-            canonical_json(identity),
-        )
-        return rows[0][0] if rows else None
+        pairs, seconds = self._speed(identity)
+        return seconds / pairs if pairs else None
+
+    def _speed(self, identity: dict[str, Any]) -> tuple[int, float]:
+        """Pairs and seconds of all runs of a judge."""
+        select = "SELECT content FROM kept WHERE kind = ? AND asked = ?"
+        rows = self.rows(select, _SPEED_KIND, digest(identity))
+        return self._stored("speed", rows[0][0], _decode_speed) if rows else (0, 0.0)
 
 
+_VERDICT_KIND, _SPEED_KIND = "verdict", "speed"
+_ROW = "INTO kept VALUES (?, ?, ?, ?, '{}', '{}', 0, 0, 0, ?)"
+_decode_verdict = msgspec.json.Decoder(Verdict).decode
+_decode_speed = msgspec.json.Decoder(tuple[int, float]).decode
 _NOTHING = Verdict(False)
 _VERDICT = (
     "Verdict(True or False, finite margin or None, True or False, support -1, 0, .5, 1 or None)"
@@ -83,7 +87,7 @@ class JudgePlan:
         stored: of these, decided earlier.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
-        cost: at most, at the given price; None without one, and when the judge counts no tokens.
+        bill: calls and cost of the rest, of a judge that is an LLM.
     """
 
     pairs: int
@@ -91,7 +95,7 @@ class JudgePlan:
     stored: int
     tokens: int | None
     seconds: float | None
-    cost: float | None = None
+    bill: RunPlan | None = None
 
     def lines(self) -> list[str]:
         """For people."""
@@ -106,7 +110,7 @@ class JudgePlan:
             f"to judge           {self.distinct - self.stored:,}",
             f"tokens             {tokens}",
             f"time               {seconds}",
-            *([] if self.cost is None else [f"cost               at most about {self.cost:,.4f}"]),
+            *([] if self.bill is None else self.bill.lines()[2:]),
         ]
 
 
@@ -123,6 +127,7 @@ class JudgeSession:
         n_stored: distinct pairs that the store knew.
         n_failed: distinct pairs on which the judge failed.
         n_truncated: distinct pairs whose premise was cut.
+        first_failure: why the judge failed first; empty where it never did.
     """
 
     def __init__(self, judge: Judge, store: VerdictStore | None = None, repeats: int = 1) -> None:
@@ -136,6 +141,7 @@ class JudgeSession:
         self.repeats, self.repeat = repeats, 0
         self.only_plans = False
         self.n_asked = self.n_stored = self.n_failed = self.n_truncated = 0
+        self.first_failure = ""
         again = getattr(judge, "repeated", None)
         if repeats > 1 and again is None:
             raise UsageError(
@@ -202,13 +208,15 @@ class JudgeSession:
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
         keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
-        stored = set(self.store.get(list(keys))) if self.store is not None else set()
+        stored = set(self.store.get_verdicts(list(keys))) if self.store is not None else set()
         rest = [p for key, p in keys.items() if key not in stored]
         own = self._identities[0]
         speed = self.store.seconds_per_pair(own) if self.store is not None else None
         seconds = None if speed is None else speed * len(rest)
         tokens = self.judge.count_tokens(rest)
-        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds)
+        bill = getattr(self.judge, "bill", None)
+        due = None if bill is None else bill(rest)
+        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds, due)
 
     def plan_all(self) -> JudgePlan:
         """The plan of everything that this session was asked."""
@@ -218,7 +226,7 @@ class JudgeSession:
         if self.store is None or not pairs:
             return pairs
         keys = list(map(self._key, pairs))
-        stored = self.store.get(keys)
+        stored = self.store.get_verdicts(keys)
         rest = []
         for key, pair in zip(keys, pairs, strict=True):
             if key in stored:
@@ -245,7 +253,9 @@ class JudgeSession:
                     waiting.remove(i)
                 decided = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
-                    self.store.put((self._key(p), d) for p, d in decided if isinstance(d, Verdict))
+                    self.store.put_verdicts(
+                        (self._key(p), d) for p, d in decided if isinstance(d, Verdict)
+                    )
                 for pair, decision in decided:
                     self._learn(pair, decision)
                 advance(len(decided), f"{self.n_failed} failed")
@@ -287,6 +297,7 @@ class JudgeSession:
         self._known[self.repeat, pair] = decision
         if isinstance(decision, JudgeFailure):
             self.n_failed += 1
+            self.first_failure = self.first_failure or decision.message
         else:
             self.n_truncated += decision.truncated
 

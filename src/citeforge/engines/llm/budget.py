@@ -2,6 +2,7 @@
 
 import asyncio
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.llm.records import Call, Price, Result
@@ -12,7 +13,7 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 def estimate_prompt_tokens(call: Call) -> int:
-    """Usual number of prompt tokens: a quarter of the characters, and a few a message."""
+    """Usual number of prompt tokens: a quarter of the characters, and a few per message."""
     return sum(map(len, call.texts)) // _CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(call.texts)
 
 
@@ -22,36 +23,111 @@ def most_prompt_tokens(call: Call) -> int:
     return size + _PER_MESSAGE * len(call.texts)
 
 
+PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
+
+
 @dataclass(frozen=True)
-class RunPlan:
-    """What a run would do.
+class Bound:
+    """Calls, and the tokens that they take.
 
     Attributes:
-        requests: distinct requests.
+        calls: number of calls.
+        prompt_tokens: tokens of their prompts.
+        completion_tokens: tokens of their replies; None without a limit.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int | None = 0
+
+    def __add__(self, other: "Bound") -> "Bound":
+        replies = (self.completion_tokens, other.completion_tokens)
+        limits = [n for n in replies if n is not None]
+        return Bound(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            sum(limits) if len(limits) == len(replies) else None,
+        )
+
+    def times(self, n: int) -> "Bound":
+        """The bound of n such runs."""
+        replies = self.completion_tokens
+        return Bound(
+            n * self.calls, n * self.prompt_tokens, None if replies is None else n * replies
+        )
+
+    def cost(self, price: Price | None) -> float | None:
+        """Cost at a price; None without one, or without a limit."""
+        if price is None or self.completion_tokens is None:
+            return None
+        return price.cost(self.prompt_tokens, self.completion_tokens)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """Calls of a run, and their cost.
+
+    Attributes:
+        requests: distinct requests that are known beforehand.
         stored: of these, answered by the store.
-        prompt_tokens: estimate for the rest.
-        completion_tokens: at most so many, where every request sets a limit; else None.
-        cost: estimate for the rest at the given price; None without one.
+        about: the others, if every first reply is taken, with usual prompts and short replies.
+        most: all calls that there can be: further tries, replacements, later rounds; prompts of a
+            token per byte, and replies as long as they may be, thoughts included.
+        price: of the tokens; None without one.
+        notes: what is not counted.
     """
 
     requests: int
     stored: int
-    prompt_tokens: int
-    completion_tokens: int | None
-    cost: float | None
+    about: Bound
+    most: Bound
+    price: Price | None = None
+    notes: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        """For people."""
-        completion = "no limit" if self.completion_tokens is None else f"{self.completion_tokens:,}"
-        cost = "give --price IN,OUT" if self.cost is None else f"at most about {self.cost:,.4f}"
+        """Lines to print."""
+        about, most = self.about, self.most
+
+        def limit(tokens: int | None) -> str:
+            return "no limit" if tokens is None else f"{tokens:,}"
+
+        once = "" if about.calls == most.calls else " if every first reply is taken"
+        costs = about.cost(self.price), most.cost(self.price)
+        if self.price is None:
+            cost = PRICE_ADVICE
+        elif costs[0] is None or costs[1] is None:
+            cost = "no limit: requests without max_tokens"
+        else:
+            cost = f"about {costs[0]:,.4f}{once}; at most {costs[1]:,.4f}"
         return [
             f"requests           {self.requests:,}",
             f"answered by store  {self.stored:,}",
-            f"calls to make      {self.requests - self.stored:,}",
-            f"prompt tokens      about {self.prompt_tokens:,}",
-            f"completion tokens  at most {completion}",
+            f"calls to make      {about.calls:,}" + (once and f"{once}; at most {most.calls:,}"),
+            f"prompt tokens      about {about.prompt_tokens:,}; at most {most.prompt_tokens:,}",
+            f"completion tokens  about {limit(about.completion_tokens)}; "
+            f"at most {limit(most.completion_tokens)}",
             f"cost               {cost}",
+            *self.notes,
         ]
+
+
+def bound_calls(calls: Sequence[Call], room: int = 0) -> Bound:
+    """The most tokens that calls take: see :class:`RunPlan`.
+
+    Args:
+        calls: the calls.
+        room: tokens for thoughts beside the limit of each reply.
+    """
+    limits = [call.most_tokens for call in calls]
+    known = [n + room for n in limits if n is not None]
+    replies = sum(known) if len(known) == len(limits) else None
+    return Bound(len(calls), sum(map(most_prompt_tokens, calls)), replies)
+
+
+def estimate_calls(calls: Sequence[Call]) -> Bound:
+    """The tokens that calls usually take, with replies up to their own limit."""
+    prompts = sum(map(estimate_prompt_tokens, calls))
+    return Bound(len(calls), prompts, bound_calls(calls).completion_tokens)
 
 
 class Budget:
@@ -82,8 +158,12 @@ class Budget:
         """Cost of all runs so far; None without a price."""
         return None if self._price is None else self._price.cost(*self.tokens)
 
-    async def hold(self, call: Call) -> float:
+    async def hold(self, call: Call, room: int = 0) -> float:
         """Hold back the upper bound of a call.
+
+        Args:
+            call: the call.
+            room: tokens that its reply may have beside its limit.
 
         Raises:
             BudgetError: the call could pass the limit.
@@ -96,7 +176,7 @@ class Budget:
                 "--max-cost requires a limit on the answer (max_tokens) of every request",
                 code="missing-option",
             )
-        bound = self._price.cost(most_prompt_tokens(call), completion)
+        bound = self._price.cost(most_prompt_tokens(call), completion + room)
         async with self._freed:
             while (self.spent or 0.0) + math.fsum(self._held) + bound > self._limit:
                 if not self._held:
@@ -121,6 +201,7 @@ class BudgetError(FailuresError):
     def __init__(self, spent: float, limit: float) -> None:
         super().__init__(
             f"stopped before --max-cost {limit:g} is passed (spent {spent:.4f} in all runs); "
-            "what was answered is stored; raise --max-cost and run again",
+            "what was answered is stored; raise --max-cost, or lower --thinking-tokens, and run "
+            "again",
             code="budget",
         )

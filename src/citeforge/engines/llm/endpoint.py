@@ -1,47 +1,50 @@
-"""One caller: store, budget, rate, retries and counted failures under every paid call."""
+"""A model behind an endpoint: stored, budgeted, adapted and counted calls through the SDK."""
 
 import asyncio
-import os
-import tempfile
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import partial
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from operator import attrgetter
-from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
-from msgspec.structs import asdict
-
-from citeforge.engines.io.files import canonical_json, storage_errors
 from citeforge.engines.io.progress import Advance, progress
-from citeforge.engines.llm.budget import Budget, estimate_prompt_tokens
-from citeforge.engines.llm.caller import Caller
-from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, make_client
-from citeforge.engines.llm.records import Call, Failure, LlmReply, Result
-from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once, exported_row
+from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
+from citeforge.engines.llm.budget import Budget
+from citeforge.engines.llm.options import KEY_VARIABLE, ClientOptions, one_line
+from citeforge.engines.llm.options import without_key as hide
+from citeforge.engines.llm.reading import NO_REPLY, EndpointError, is_unpaid, read_error
+from citeforge.engines.llm.records import (
+    MAX_ANSWER,
+    THINKING,
+    TRUNCATED,
+    Call,
+    Failure,
+    FailureReason,
+    LlmReply,
+    Result,
+    request_key,
+)
+from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.schemas.errors import CiteforgeError, InputError
 
-_LARGEST_ROOM_BYTES = 256 << 20
-# Of an answer beside its request and text.
-_BLOCK = 1 << 20
-_ROW_OVERHEAD_BYTES = 64 << 10
 _HOPELESS = ("refused", "unauthorised", "exhausted")
+_LEAST_ROOM = 16
+
+NOTHING = LlmReply("")
+"""Costs nothing."""
 
 C = TypeVar("C", bound=Call)
 
 
 @dataclass(frozen=True)
 class Route(Generic[C]):
-    """One of the things that an endpoint does.
+    """One resource of an endpoint.
 
     Attributes:
-        title: what the progress line calls it.
+        title: name in the progress line.
         resource: attributes of the SDK's client that lead to it.
-        read: the body of a 200 to an answer, or why it is none; what is ``unparsable`` is asked
-            again.
-        settle: an answer, stored or new, as its call takes it.
+        read: reads the body of a 200.
+        settle: reads a reply, stored or new, as its call needs it.
     """
 
     title: str
@@ -55,8 +58,9 @@ class Endpoint:
 
     Attributes:
         model: its name there.
-        store: where answers are found and kept; None to keep none.
+        store: where replies are found and kept; None to keep none.
         options: how it is reached.
+        adaptation: what its server was found to refuse.
         tokens: prompt and completion tokens paid for: of all runs with a store, else of this
             object's.
     """
@@ -67,31 +71,37 @@ class Endpoint:
         self.model = model
         self.store = store
         self.options = options or ClientOptions()
+        self.adaptation = Adaptation()
         self.tokens = (0, 0)
 
     def ask(
         self, route: Route[C], calls: Sequence[C], on_result: OnResult | None = None
     ) -> list[Result]:
-        """One result a call, in order; equal calls are made once, stored ones never.
+        """One result per call, in order; equal calls are made once, stored ones never.
 
         Args:
             route: where the calls go.
             calls: what to ask.
-            on_result: told (index of the call, result) as soon as each is settled.
+            on_result: called with (index of the call, result) as soon as each is settled.
 
         Raises:
-            InputError: no key, or the first calls all fail.
+            InputError: no key, no credit, or the first calls all fail.
             BudgetError: the next call could pass the cost limit.
         """
 
         def ask(waiting: dict[str, C], take: Take) -> None:
-            run = _Run(self, route, waiting, take)
+            run = _Run(self, route, take)
             try:
-                asyncio.run(run.everything())
+                asyncio.run(run.ask_all(waiting))
             finally:
                 self.tokens = run.budget.tokens
 
         return ask_once(calls, self.model, self.store, route.settle, ask, on_result)
+
+    def room(self, call: Call) -> int:
+        """Tokens for thoughts that a call gets beside its own limit."""
+        is_limited = getattr(call, "limited_by", None) == THINKING and call.most_tokens is not None
+        return self.options.thinking_tokens if is_limited else 0
 
     def ask_numbers(self, route: Route[C], calls: Sequence[C], allowed: str) -> list[Any]:
         """The numbers of calls that must all be answered.
@@ -101,6 +111,15 @@ class Endpoint:
             BudgetError: the next call could pass the cost limit.
         """
         results = self.ask(route, calls)
+        self.require_replies(route, results, allowed)
+        return [r.numbers for r in results if isinstance(r, LlmReply)]
+
+    def require_replies(self, route: Route[C], results: Sequence[Result], allowed: str) -> None:
+        """Refuse results with a failure among them.
+
+        Raises:
+            InputError: there is one; ``allowed`` says what would help.
+        """
         failures = [r for r in results if isinstance(r, Failure)]
         if failures:
             raise InputError(
@@ -110,189 +129,200 @@ class Endpoint:
                 allowed=allowed,
                 code="endpoint-failed",
             )
-        return [r.numbers for r in results if isinstance(r, LlmReply)]
 
 
 class _Run(Generic[C]):
-    """One run: workers that share a queue of calls.
+    """Concurrent calls; when the store fails, nothing more is asked."""
 
-    When the store fails, nothing more is asked; what is in flight lands and is kept beside it.
-    """
-
-    def __init__(
-        self, endpoint: Endpoint, route: Route[C], waiting: dict[str, C], take: Take
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, route: Route[C], take: Take) -> None:
         self.endpoint, self.route, self.take = endpoint, route, take
-        self.options = endpoint.options
-        self.queue = deque(waiting.items())
-        self.n = len(waiting)
-        self.caller = Caller(self.options)
-        spent = endpoint.tokens if endpoint.store is None else endpoint.store.tokens()
+        self.options, self.store = endpoint.options, endpoint.store
+        spent = endpoint.tokens if self.store is None else self.store.tokens()
         self.budget = Budget(self.options.price, self.options.max_cost, spent)
-        self.answered = self.failed = 0
+        self.in_flight = asyncio.Semaphore(self.options.concurrency)
+        self.storing = asyncio.Lock()
+        self.answered = self.failed = self.without_room = self.lost = 0
         self.stop: Exception | None = None
-        self.keeping: Keeping | None = None
 
-    async def everything(self) -> None:
-        at_once = min(self.options.concurrency, self.n)
-        with progress(self.route.title, self.n, "calls") as advance, ExitStack() as stack:
+    async def ask_all(self, waiting: dict[str, C]) -> None:
+        """Ask everything; an error that ends the run is raised when no call is in flight."""
+        from citeforge.engines.llm.transport import make_client  # imports the SDK: a second
+
+        with progress(self.route.title, len(waiting), "calls") as advance:
             client = make_client(self.options)
-            if self.endpoint.store is not None:
-                room = room_for((c for _, c in self.queue), self.endpoint.model, at_once)
-                keeping = Keeping(self.endpoint.store, self.endpoint.model, room)
-                self.keeping = stack.enter_context(keeping)
+            create = attrgetter(self.route.resource)(client).with_raw_response.create
             async with client, asyncio.TaskGroup() as group:
-                for _ in range(at_once):
-                    group.create_task(self._work(client, advance))
-            if self.keeping is not None and self.keeping.broken is not None:
-                raise self.keeping.error()
+                for key, call in waiting.items():
+                    await self.in_flight.acquire()
+                    if self.stop is not None:
+                        break
+                    group.create_task(self._ask(create, key, call, advance))
+        if self.lost and isinstance(self.stop, CiteforgeError):
+            message = f"{self.stop}; {self.lost:,} replies that were under way could not be stored"
+            raise InputError(message, code=self.stop.code)
         if self.stop is not None:
             raise self.stop
 
-    async def _work(self, client: Any, advance: Advance) -> None:
-        while self.stop is None and self.queue:
-            key, call = self.queue.popleft()
-            try:
-                await self._ask(client, key, call)
-            except CiteforgeError as error:
-                self.stop = self.stop or error
+    async def _ask(self, create: Any, key: str, call: C, advance: Advance) -> None:
+        room, reserve = self.endpoint.room(call), 0.0
+        paid: Result = NOTHING
+        try:
+            reserve = await self.budget.hold(call, room)
+            if self.stop is not None:
                 return
+            sent, reply, is_new = await self._send(create, call, room)
+            result = self.route.settle(call, reply) if isinstance(reply, LlmReply) else reply
+            paid = result if is_new else NOTHING
+            # Not what was made of it: thoughts are told apart again whenever it is read.
+            await self._keep(
+                key, sent, call, reply if isinstance(result, LlmReply) else result, is_new
+            )
+            self.take(key, result)
+            self._check_start(call, result)
             advance(1, self._note())
+        except CiteforgeError as error:
+            self.stop = self.stop or error
+        finally:
+            await self.budget.settle(reserve, paid)
+            self.in_flight.release()
 
-    async def _ask(self, client: Any, key: str, call: C) -> None:
-        reserve = await self.budget.hold(call)
-        resource = attrgetter(self.route.resource)(client)
-        send = partial(resource.with_raw_response.create, **call.payload(self.endpoint.model))
-        read = partial(self.route.read, call)
-        result = await self.caller.call(send, read, estimate_prompt_tokens(call))
-        if isinstance(result, LlmReply):
-            result = self.route.settle(call, result)
-        if self.keeping is not None:  # stored before anybody sees it
-            await self.keeping.keep(key, call, result)
-        await self.budget.settle(reserve, result)
-        if self.keeping is not None and self.keeping.broken is not None:
-            self.stop = self.stop or self.keeping.broken
+    async def _keep(
+        self, key: str, sent: dict[str, Any], call: C, result: Result, is_new: bool
+    ) -> None:
+        """Store a result before it is used; after a failure of the store, count what is lost."""
+        if self.store is None:
             return
-        self.take(key, result)
-        self._judge_start(result)
+        changes = difference(call.payload(self.endpoint.model), sent)
+        async with self.storing:
+            if self.lost:
+                self.lost += 1
+                return
+            try:
+                # Another program's lock may make us wait; replies go on arriving meanwhile.
+                await asyncio.to_thread(
+                    self.store.keep, key, sent, call.sample, result, changes, is_new
+                )
+            except CiteforgeError as error:
+                self.lost, self.stop = 1, error
+                raise
 
-    def _judge_start(self, result: Result) -> None:
-        """Stop early when nothing works."""
-        if isinstance(result, LlmReply):
+    async def _send(self, create: Any, call: C, room: int) -> tuple[dict[str, Any], Result, bool]:
+        """(body that was sent, result, whether it was paid for), adapted to what is refused."""
+        adaptation = self.endpoint.adaptation
+        asked = call.payload(self.endpoint.model)
+        while True:
+            sent = adaptation.apply(
+                asked | ({LIMIT: asked[LIMIT] + room} if room and LIMIT in asked else {})
+            )
+            if sent != asked and self.store is not None:
+                stored = self.store.get(request_key(sent, call.sample))
+                if stored is not None:
+                    return sent, stored, False
+            result = await self._try(create, sent, call)
+            if not isinstance(result, EndpointError):
+                return sent, result, True
+            if adaptation.apply(sent) != sent:
+                continue  # another call has learned it in the meantime
+            if (change := adaptation.learn(sent, result)) is not None:
+                sys.stderr.write(f"openai:{self.endpoint.model} {change}\n")
+            elif room and is_too_long(result):
+                room = room // 2 if room >= 2 * _LEAST_ROOM else 0
+            else:
+                return sent, _failure(result), True
+
+    async def _try(self, create: Any, sent: dict[str, Any], call: C) -> Result | EndpointError:
+        """One call with the SDK's own retries; an error is returned if it may be adapted to."""
+        import openai
+
+        try:
+            reply = await create(**sent)
+        except openai.APIStatusError as error:
+            read = read_error(error.status_code, error.response.content)
+            read = read._replace(message=one_line(read.message))
+            return read if read.status in (400, 404, 422, 501) else _failure(read)
+        except openai.APITimeoutError:
+            return Failure("exhausted", f"no answer within {self.options.timeout:g} s")
+        except openai.APIConnectionError as error:
+            cause = error.__cause__ or error
+            message = f"the connection broke: {str(cause) or type(cause).__name__}"
+            return Failure("exhausted", one_line(message))
+        return _redacted(self.route.read(call, reply.http_response.content))
+
+    def _check_start(self, call: C, result: Result) -> None:
+        """Stop at once without credit, and early when nothing works."""
+        is_cut = _has_no_room(result)
+        if isinstance(result, LlmReply) and not is_cut:
             self.answered += 1
             return
         self.failed += 1
-        if self.answered or result.reason not in _HOPELESS:
+        self.without_room += is_cut
+        reason = result.reason if isinstance(result, Failure) else "no_room"
+        message = result.message if isinstance(result, Failure) else ""
+        n = self.options.give_up_after
+        many = "call" if self.failed == 1 else f"{self.failed} calls"
+        if reason == "billing":
+            self._end(message, "add credit, then run again: replies so far are stored", reason)
+        elif self.answered:
             return
-        if result.reason == "unauthorised" or self.failed >= self.options.give_up_after:
-            many = "call" if self.failed == 1 else f"{self.failed} calls"
-            refused = result.reason == "unauthorised"
-            self.stop = self.stop or InputError(
-                f"the first {many} failed: {result.message}",
-                path=self.options.endpoint,
-                allowed=f"check the model, --base-url and {KEY_VARIABLE}; see: citeforge doctor",
-                code="endpoint-refused" if refused else "endpoint-failed",
+        elif self.without_room >= n:
+            option = getattr(call, "limited_by", MAX_ANSWER)
+            self._end(
+                f"the first {n} replies ended at their limit before an answer began",
+                f"raise {option}: a model that thinks needs room for its thoughts",
+                "no-room",
             )
+        elif reason == "unauthorised" or (reason in _HOPELESS and self.failed >= n):
+            advice = f"check the model, --base-url and {KEY_VARIABLE}; see: citeforge doctor"
+            kind = "endpoint-refused" if reason == "unauthorised" else "endpoint-failed"
+            self._end(f"the first {many} failed: {message}", advice, kind)
+
+    def _end(self, message: str, allowed: str, code: str) -> None:
+        error = InputError(message, path=self.options.endpoint, allowed=allowed, code=code)
+        self.stop = self.stop or error
 
     def _note(self) -> str:
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
         return f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors"
 
 
-class Keeping:
-    """The store of one run, and a file beside it for the answers that it does not take.
-
-    The room of that file is taken before anything is asked: on a full disk it is what is left, and
-    a disk that is full already is noticed while nothing has been paid for.
-
-    Attributes:
-        broken: why the store took no more; None while it does.
-    """
-
-    def __init__(self, store: ReplayStore, model: str, room: int) -> None:
-        """Take the room for answers in flight.
-
-        Raises:
-            InputError: the disk is full already, or the folder cannot be written.
-        """
-        self.broken: CiteforgeError | None = None
-        self._store, self._model = store, model
-        self._n_kept = self._n_lost = self._end = 0
-        self._turn = asyncio.Lock()
-        path = store.path
-        with storage_errors(path):
-            self._handle, name = tempfile.mkstemp(prefix=f"{path.name}.spill.", dir=path.parent)
-            self._path = Path(name)
-            try:
-                for start in range(0, max(1, room), _BLOCK):
-                    os.write(self._handle, bytes(min(_BLOCK, max(1, room) - start)))
-            except OSError:
-                self.__exit__()
-                raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Give back the room that was not used; a file without rows goes away."""
-        if self._end == 0:
-            self._path.unlink(missing_ok=True)
-        else:
-            os.ftruncate(self._handle, self._end)
-        os.close(self._handle)
-
-    async def keep(self, key: str, call: Call, result: Result) -> None:
-        """Store a result; when that fails, keep it beside the store, and say so in ``broken``."""
-        payload = call.payload(self._model)
-
-        def put() -> None:
-            if self.broken is not None:  # what queued behind the failure need not wait as long
-                raise self.broken
-            self._store.keep(key, payload, call.sample, result)
-
-        try:
-            async with self._turn:
-                # Another program's lock may make us wait; replies go on arriving meanwhile.
-                await asyncio.to_thread(put)
-        except CiteforgeError as error:
-            self.broken = self.broken or error
-            if not isinstance(result, LlmReply):
-                return  # it would be asked again anyhow
-            line = canonical_json(asdict(exported_row(key, payload, call.sample, result))) + "\n"
-            try:
-                self._spill(line.encode("utf-8", "surrogatepass"))
-            except InputError:
-                self._n_lost += 1
-
-    def _spill(self, line: bytes) -> None:
-        """Keep one row, on the disk.
-
-        Raises:
-            InputError: it cannot be written even here.
-        """
-        with storage_errors(self._path):
-            os.lseek(self._handle, self._end, os.SEEK_SET)
-            done = 0
-            while done < len(line):
-                done += os.write(self._handle, line[done:])
-            os.fsync(self._handle)
-        self._end += len(line)
-        self._n_kept += 1
-
-    def error(self) -> CiteforgeError:
-        """Why the run ended, and where the answers are."""
-        assert self.broken is not None
-        note = f"{self._n_kept:,} paid answers are kept"
-        where = f"{note} in {self._path}; the next run with this store imports them"
-        if self._n_lost:
-            where += f"; {self._n_lost:,} are lost"
-        return InputError(f"{self.broken}; {where}", code=self.broken.code)
+def _has_no_room(result: Result) -> bool:
+    if isinstance(result, Failure):
+        return result.reason == "no_room"
+    return result.finish_reason == TRUNCATED and not result.text.strip()
 
 
-def room_for(calls: Iterable[Call], model: str, at_once: int) -> int:
-    """Bytes that the answers of all calls in flight may need."""
-    largest = 0
-    for call in calls:
-        size = len(canonical_json(call.payload(model)).encode("utf-8", "surrogatepass"))
-        largest = max(largest, size + call.reply_bytes + _ROW_OVERHEAD_BYTES)
-    return min(_LARGEST_ROOM_BYTES, at_once * largest)
+def _failure(error: EndpointError) -> Failure:
+    is_whole = error.message.startswith("HTTP ")
+    status = error.status
+    message = error.message if is_whole else f"HTTP {status}: {error.message}"
+    if status == NO_REPLY:
+        return Failure("exhausted", error.message)
+    reason: FailureReason = "refused"
+    if is_unpaid(error, may_pass=False):
+        reason = "billing"
+    elif status in (401, 403):
+        reason = "unauthorised"
+    elif status in (408, 409, 429) or status >= 500:
+        reason = "exhausted"
+    elif "content" in error.code and "filter" in error.code:
+        reason = "content_filter"
+    return Failure(reason, message, status)
+
+
+def _redacted(result: Result) -> Result:
+    """A result without the key: it is kept and shown from here on."""
+    if isinstance(result, Failure):
+        return replace(result, message=one_line(result.message))
+    logprobs = result.logprobs
+    if logprobs is not None:
+        tokens = "".join(token.token for token in logprobs)
+        # The tokens of a reply that contains the key would contain its pieces.
+        logprobs = logprobs if hide(tokens) == tokens else None
+    return replace(
+        result,
+        text=hide(result.text),
+        model=hide(result.model),
+        logprobs=logprobs,
+        finish_reason=result.finish_reason and hide(result.finish_reason),
+        thoughts=tuple(map(hide, result.thoughts)),
+    )

@@ -1,4 +1,4 @@
-"""What goes to an LLM and what comes back."""
+"""Requests to an LLM and its replies."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from citeforge.engines.io.files import digest
+from citeforge.engines.text.thoughts import split_thoughts
 
 FailureReason = Literal[
     "refused",  # the endpoint will never take this request: 400, 404, 422, …
     "unauthorised",  # 401, 403
+    "billing",  # no credit left: 402, insufficient_quota, …
     "content_filter",
     "truncated",  # finish_reason "length"
+    "no_room",  # the same, before the answer began
     "empty",
     "unparsable",
     "exhausted",  # every retry failed
 ]
+THINKING, MAX_ANSWER = "--thinking-tokens", "--max-answer"
+"""Options that limit a reply: room for thoughts beside what an answer needs, or all of it."""
 
 
 class Call(Protocol):
-    """One thing to ask an endpoint for; what is stored is found by its payload.
+    """One call of an endpoint; its reply is stored under the hash of its payload.
 
     Attributes:
-        sample: index of a repeated call; equal payloads with other indices are asked apart.
+        sample: index of a repeated call; calls that differ in it alone are made apart.
     """
 
     @property
@@ -32,26 +37,17 @@ class Call(Protocol):
 
     @property
     def texts(self) -> Sequence[str]:
-        """What the endpoint is to read, in as many pieces as it counts overhead for."""
+        """Message contents, one string per message."""
         ...
 
     @property
     def most_tokens(self) -> int | None:
-        """Most tokens that the reply may have; None where nothing limits it."""
-        ...
-
-    @property
-    def reply_bytes(self) -> int:
-        """About how much room the stored reply needs at most."""
+        """Maximum number of tokens of the answer; None without a limit."""
         ...
 
     def payload(self, model: str) -> dict[str, Any]:
-        """The body that is sent."""
+        """Body of the HTTP request."""
         ...
-
-
-_UNLIMITED_TOKENS = 4096
-_PER_TOKEN, _PER_LOGPROB = 8, 64
 
 
 @dataclass(frozen=True)
@@ -62,10 +58,12 @@ class Request:
         messages: (role, content) pairs.
         params: further fields of the payload, e.g. temperature, max_tokens, logprobs.
         sample: index of a repeated request; equal payloads with other indices are asked apart.
-        task: name of the task, which the template writer looks at; not part of the payload.
-        values: what a template of that task needs; not part of the payload.
-        needs_text: whether a reply that is empty or cut is a failure, as it is for whoever builds
-            on the text; a system under test answers with whatever it says. Not part of the payload.
+        task: task name for the template writer; not part of the payload.
+        values: values for the template of that task; not part of the payload.
+        needs_text: whether an empty or cut reply is a failure, as for builders and judges; a
+            system under test may answer so. Not part of the payload.
+        limited_by: option that limits the reply. With ``--thinking-tokens``, ``max_tokens`` is
+            what the answer needs, and the client adds room for thoughts. Not part of the payload.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -74,9 +72,10 @@ class Request:
     task: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
     needs_text: bool = True
+    limited_by: str = THINKING
 
     def payload(self, model: str) -> dict[str, Any]:
-        """The body that is sent."""
+        """Body of the HTTP request."""
         messages = [{"role": role, "content": content} for role, content in self.messages]
         return {"model": model, "messages": messages, **self.params}
 
@@ -87,7 +86,7 @@ class Request:
 
     @property
     def most_tokens(self) -> int | None:
-        """The limit that the request sets; None when it sets none."""
+        """``max_tokens`` of the request; None without a limit."""
         limit = self.params.get("max_completion_tokens", self.params.get("max_tokens"))
         return None if limit is None else int(limit)
 
@@ -97,27 +96,20 @@ class Request:
         words = self.params.get("stop") or ()
         return (words,) if isinstance(words, str) else tuple(words)
 
-    @property
-    def reply_bytes(self) -> int:
-        """Room for the answer and its log probabilities."""
-        tokens = _UNLIMITED_TOKENS if self.most_tokens is None else self.most_tokens
-        return tokens * (_PER_TOKEN + (_PER_LOGPROB if self.params.get("logprobs") else 0))
-
     def key(self, model: str) -> str:
         """See :func:`request_key`."""
         return request_key(self.payload(model), self.sample)
 
 
 _ROUTES = {"messages": "chat", "prompt": "completions", "input": "embeddings"}
-"""Field that only payloads of one route have, to the route's name in keys."""
+"""Payload field that only one route has, to the name of that route."""
 
 
 def request_key(payload: Mapping[str, Any], sample: int) -> str:
-    """sha256 (64 hex digits) of route, whole payload and sample index: what the store finds an
-    answer by.
+    """Compute the sha256 (64 hex digits) of route, payload and sample index.
 
     Raises:
-        ValueError: a payload of no known route.
+        ValueError: the payload is of an unknown route.
     """
     route = next((name for field, name in _ROUTES.items() if field in payload), None)
     if route is None:
@@ -140,16 +132,17 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class LlmReply:
-    """What a model replied.
+    """Reply of a model.
 
     Attributes:
-        text: what the model wrote; empty, or cut, only where the request allows it.
-        prompt_tokens: as the endpoint counted, 0 when it did not say.
-        completion_tokens: likewise.
+        text: the answer; before :func:`settle`, with thoughts that the model wrote into it.
+        prompt_tokens: as the endpoint counted, 0 when it did not report them.
+        completion_tokens: the same for the reply, thoughts included.
         model: model as the endpoint named it.
-        logprobs: tokens with log probabilities, when they were asked for.
+        logprobs: tokens of the answer with log probabilities, when they were asked for.
         finish_reason: why the model stopped, as the endpoint named it; None for ``stop``.
-        numbers: what a route gives that answers in numbers, without a text.
+        numbers: result of a route that returns numbers and no text.
+        thoughts: what a reasoning model wrote before its answer; never scored.
     """
 
     text: str
@@ -159,6 +152,7 @@ class LlmReply:
     logprobs: tuple[Token, ...] | None = None
     finish_reason: str | None = None
     numbers: Numbers | None = None
+    thoughts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -167,10 +161,10 @@ class Failure:
 
     Attributes:
         reason: see FailureReason.
-        message: one line; never holds a key.
+        message: one line; never contains a key.
         status: HTTP status, when there was one.
         prompt_tokens: tokens paid for all the same.
-        completion_tokens: likewise.
+        completion_tokens: the same for the reply.
     """
 
     reason: FailureReason
@@ -188,35 +182,58 @@ the endpoint keeps apart from the content."""
 
 
 def before(text: str, stop: Sequence[str]) -> str:
-    """A text up to the first of some others."""
+    """Cut a text at the first of some others."""
     return text[: min((at for at in map(text.find, stop) if at >= 0), default=None)]
 
 
-def settle(request: Request, answer: LlmReply) -> Result:
-    """A reply as its request takes it: where a text is needed, one that is cut, empty or a refusal
-    is a failure. Some servers (transformers serve) leave the text that ended a reply in it."""
-    answer = replace(answer, text=before(answer.text, request.stop))
+def settle(request: Request, reply: LlmReply) -> Result:
+    """Take thoughts out of a reply, and refuse it if the request cannot use what is left.
+
+    Some servers (transformers serve) leave the text that ended a reply in it.
+    """
+    spoken = split_thoughts(reply.text)
+    answer = replace(
+        reply,
+        text=before(spoken.answer, request.stop),
+        thoughts=(*reply.thoughts, *spoken.thoughts),
+        finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
+        logprobs=_logprobs_of_answer(reply, spoken.answer),
+    )
+    paid = (answer.prompt_tokens, answer.completion_tokens)
+    is_cut, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
+    if is_cut and is_empty and request.limited_by == THINKING:
+        message = f"the reply ended at its limit before the answer began; raise {THINKING}"
+        return Failure("no_room", message, 200, *paid)
     if not request.needs_text:
         return answer
-    paid = (answer.prompt_tokens, answer.completion_tokens)
-    if answer.finish_reason == TRUNCATED:
+    if is_cut:
         return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
     if answer.finish_reason == REFUSED:
         return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
-    if not answer.text.strip():
-        return Failure("empty", "the reply is empty", 200, *paid)
-    return answer
+    return Failure("empty", "the reply is empty", 200, *paid) if is_empty else answer
+
+
+def _logprobs_of_answer(reply: LlmReply, answer: str) -> tuple[Token, ...] | None:
+    """Tokens of a reply without those of the thoughts before its answer."""
+    if reply.logprobs is None or answer == reply.text:
+        return reply.logprobs
+    skip, kept = reply.text.rfind(answer), []
+    for token in reply.logprobs:
+        skip -= len(token.token)
+        if skip < 0:
+            kept.append(token)
+    return tuple(kept)
 
 
 class Llm(Protocol):
-    """Whatever answers requests: an endpoint, a replay store, a template."""
+    """Anything that answers requests: an endpoint, a replay store, a template."""
 
     def identity(self) -> dict[str, Any]:
-        """What manifests say of it."""
+        """Entry of manifests."""
         ...
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """One result a request, in order."""
+        """One result per request, in order."""
         ...
 
 

@@ -1,21 +1,27 @@
-"""The replay store: every answer paid for, found again by the hash of its request."""
+"""The replay store: every reply paid for, found again by the hash of its request."""
 
-import glob
 import json
-import sqlite3
 import time
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
-from citeforge.engines.io.files import atomic_file, canonical_json, storage_errors
+from citeforge.engines.io.files import atomic_file, canonical_json
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.io.sqlite import Store, store_errors
-from citeforge.engines.llm.records import Call, LlmReply, Result, request_key
+from citeforge.engines.llm.adapting import patched
+from citeforge.engines.llm.records import (
+    Call,
+    Failure,
+    Llm,
+    LlmReply,
+    Result,
+    request_key,
+)
 from citeforge.schemas.errors import InputError
 
 T = TypeVar("T")
@@ -23,32 +29,29 @@ C = TypeVar("C", bound=Call)
 OnResult = Callable[[int, Result], None]
 Take = Callable[[str, Result], None]
 """Takes the result of a call by its key."""
+REPLY, FAILURE = "reply", "failure"
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS answers (
-    key TEXT PRIMARY KEY, payload TEXT NOT NULL, sample INTEGER NOT NULL, answer TEXT NOT NULL,
-    created REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failures (
-    key TEXT PRIMARY KEY, payload TEXT NOT NULL, sample INTEGER NOT NULL, kind TEXT NOT NULL,
-    message TEXT NOT NULL, status INTEGER, created REAL NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS usage (
-    id INTEGER PRIMARY KEY, key TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL, created REAL NOT NULL
-)
-"""
 
+class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A reply with its request, as a line of an exported store.
 
-class ExportedRow(msgspec.Struct, forbid_unknown_fields=True):
-    """An answer with its request, as a line of an exported store and of a spill."""
+    Attributes:
+        key: hash of the request that was sent.
+        payload: its body.
+        sample: index of a repeated request.
+        answer: the reply.
+        created: time in seconds since 1970.
+        asked: fields in which the request as it was asked differs from what was sent (null: was
+            not there), where the server does not take it as it was asked.
+    """
 
     key: str
     payload: dict[str, Any]
     sample: int
     answer: dict[str, Any]
     created: float
+    asked: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -56,12 +59,12 @@ class StoreStats:
     """Totals of a store, over all runs.
 
     Attributes:
-        answers: stored answers.
-        failures: requests that ended in a failure and have no answer.
+        answers: stored replies.
+        failures: requests that ended in a failure and have no reply.
         prompt_tokens: paid for, failures included.
-        completion_tokens: likewise.
-        kinds: failures by kind.
-        models: answers by model.
+        completion_tokens: the same for replies.
+        kinds: failures by reason.
+        models: replies by model.
     """
 
     answers: int
@@ -73,93 +76,100 @@ class StoreStats:
 
 
 class ReplayStore(Store):
-    """Answers, failures kept apart, and the tokens of every paid call.
+    """One table: replies, failures, the tokens that they cost, and a judge's verdicts.
 
-    An answer is stored before anybody sees it.
+    A reply is stored before it is used.
+
+    Attributes:
+        n_replayed: replies that were taken from it since it was opened.
     """
 
+    n_replayed = 0
+
     APPLICATION = 0x43464C4C  # "CFLL"
-    SCHEMA = _SCHEMA
-
-    def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open or create a store, and take in what earlier runs could not store.
-
-        Raises:
-            InputError: see :class:`Store`.
-        """
-        super().__init__(path, readonly)
-        if self.is_first:
-            for spill in spills(path):
-                self.import_rows(spilled_rows(spill), spill, paid=True)
-                spill.unlink()
+    SCHEMA = """
+    CREATE TABLE kept (
+        asked TEXT PRIMARY KEY, key TEXT NOT NULL, kind TEXT NOT NULL, content TEXT NOT NULL,
+        payload TEXT NOT NULL, changes TEXT NOT NULL, sample INTEGER NOT NULL,
+        prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, created REAL NOT NULL
+    ) WITHOUT ROWID;
+    CREATE INDEX kept_key ON kept (key)
+    """
 
     def get(self, key: str) -> LlmReply | None:
-        """A stored answer; failures are never replayed."""
-        rows = self.rows("SELECT answer FROM answers WHERE key = ?", key)
+        """Look up a reply by the hash of its request, as asked or as sent."""
+        rows = self.rows(
+            "SELECT content FROM kept WHERE kind = ? AND (asked = ? OR key = ?) LIMIT 1",
+            *(REPLY, key, key),
+        )
         return self._stored(key, rows[0][0], decode_answer) if rows else None
 
-    def keep(self, key: str, payload: Mapping[str, Any], sample: int, result: Result) -> None:
-        """Store what came of a request, and what it cost.
+    def keep(
+        self, asked: str, payload: Mapping[str, Any], sample: int, result: Result,
+        changes: Mapping[str, Any] | None = None, is_paid: bool = True, created: float | None = None
+    ) -> bool:  # fmt: skip
+        """Store the result of a request, and its cost. A reply stays, whatever comes after it.
 
-        An answer ends the failure of its request; a failure beside an answer is not recorded.
+        Args:
+            asked: hash of the request as it was asked.
+            payload: body that was sent.
+            sample: index of a repeated request.
+            result: what came of it.
+            changes: see :class:`ExportedRow` (``asked``).
+            is_paid: whether its tokens were paid for with this store.
+            created: time; None for now.
+
+        Returns:
+            Whether it is new.
         """
-        row = (key, canonical_json(payload), sample)
+        if isinstance(result, Failure):
+            new_kind, content = FAILURE, canonical_json(asdict(result))
+        else:
+            new_kind, content = REPLY, encode_answer(result)
+        paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
         with self.transaction() as db:
-            if isinstance(result, LlmReply):
-                self._add(db, (*row, encode_answer(result), time.time()))
-            else:
-                failure = (result.reason, result.message, result.status, time.time())
-                db.execute(
-                    "INSERT OR REPLACE INTO failures SELECT ?, ?, ?, ?, ?, ?, ? "
-                    "WHERE NOT EXISTS (SELECT 1 FROM answers WHERE key = ?)",
-                    (*row, *failure, key),
-                )
-            self._pay(db, key, result)
-
-    @staticmethod
-    def _add(db: sqlite3.Connection, row: tuple[Any, ...]) -> int:
-        """Store an answer and forget its failure; how many were added."""
-        db.execute("DELETE FROM failures WHERE key = ?", row[:1])
-        return db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", row).rowcount
-
-    @staticmethod
-    def _pay(db: sqlite3.Connection, key: str, result: Result) -> None:
-        tokens = (result.prompt_tokens, result.completion_tokens)
-        if any(tokens):
-            db.execute(
-                "INSERT INTO usage (key, prompt_tokens, completion_tokens, created) "
-                "VALUES (?, ?, ?, ?)",
-                (key, *tokens, time.time()),
-            )
+            find = "SELECT kind, prompt_tokens, completion_tokens FROM kept WHERE asked = ?"
+            kind, *before = db.execute(find, (asked,)).fetchone() or ("", 0, 0)
+            total = [a + b for a, b in zip(before, paid, strict=True)]
+            if kind == REPLY:
+                update = "UPDATE kept SET prompt_tokens = ?, completion_tokens = ? WHERE asked = ?"
+                db.execute(update, (*total, asked))
+                return False
+            row = (
+                asked, request_key(payload, sample), new_kind, content,
+                canonical_json(payload), canonical_json(dict(changes or {})), sample, *total,
+                time.time() if created is None else created,
+            )  # fmt: skip
+            db.execute(f"INSERT OR REPLACE INTO kept VALUES ({', '.join('?' * len(row))})", row)
+        return True
 
     def tokens(self) -> tuple[int, int]:
         """Prompt and completion tokens paid for so far, in all runs."""
-        sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM usage"
+        sums = "SELECT total(prompt_tokens), total(completion_tokens) FROM kept"
         ((prompt, completion),) = self.rows(sums)
         return int(prompt), int(completion)
 
     def stats(self) -> StoreStats:
         """Totals."""
-        ((answers,),) = self.rows("SELECT count(*) FROM answers")
-        kinds = dict(self.rows("SELECT kind, count(*) FROM failures GROUP BY 1 ORDER BY 1"))
-        model = "json_extract(payload, '$.model')"
-        models = dict(self.rows(f"SELECT {model}, count(*) FROM answers GROUP BY 1 ORDER BY 1"))
-        return StoreStats(answers, sum(kinds.values()), *self.tokens(), kinds, models)
+
+        def count(kind: str, place: str) -> dict[str, int]:
+            select = f"SELECT json_extract({place}), count(*) FROM kept WHERE kind = ? GROUP BY 1"
+            return dict(self.rows(f"{select} ORDER BY 1", kind))
+
+        kinds = count(FAILURE, "content, '$.reason'")
+        models = count(REPLY, "payload, '$.model'")
+        return StoreStats(sum(models.values()), sum(kinds.values()), *self.tokens(), kinds, models)
 
     def export(self) -> Iterator[ExportedRow]:
-        """All answers as rows that ``import_rows`` takes, ordered by key; no failures."""
+        """All replies as rows that ``import_rows`` takes, ordered by key; no failures."""
+        select = "SELECT key, payload, sample, content, created, changes FROM kept "
         with store_errors(self.path):
-            rows = self._db.execute(
-                "SELECT key, payload, sample, answer, created FROM answers ORDER BY key"
-            )
-            for key, payload, sample, answer, created in rows:
-                yield ExportedRow(
-                    key,
-                    self._stored(key, payload, _decode_object),
-                    sample,
-                    self._stored(key, answer, _decode_object),
-                    created,
-                )
+            for key, payload, sample, content, created, changes in self._db.execute(
+                f"{select} WHERE kind = ? ORDER BY key, asked", (REPLY,)
+            ):
+                texts = (self._stored(key, t, _decode_object) for t in (payload, content, changes))
+                body, answer, asked = texts
+                yield ExportedRow(key, body, sample, answer, created, asked)
 
     def _stored(self, key: str, text: str, decode: Callable[[str], T]) -> T:
         """What a JSON column holds; SQLite checks its pages, not what they hold."""
@@ -174,31 +184,45 @@ class ReplayStore(Store):
             ) from error
 
     def import_rows(
-        self, rows: Iterable[ExportedRow], source: Path | None = None, paid: bool = False
+        self, rows: Iterable[ExportedRow], source: Path | None = None
     ) -> tuple[int, int]:
-        """Take in exported rows; what is there already stands.
+        """Take in exported rows; replies that are there stay.
 
         Args:
-            rows: as :meth:`export` gives them.
-            source: file that they come from, for errors.
-            paid: whether their tokens were paid for with this store.
+            rows: as :meth:`export` returns them.
+            source: file of the rows, for errors.
 
         Returns:
             (rows added, rows that were there).
 
         Raises:
-            InputError: a row is not an exported one, or its key is not that of its payload.
+            InputError: a row is not an exported one, or its key is not that of its payload;
+                nothing is taken in.
         """
-        added = number = 0
-        with self.transaction() as db:
-            for number, row in enumerate(rows, 1):
-                answer = _checked_answer(row, source, number)
-                payload, reply = canonical_json(row.payload), canonical_json(row.answer)
-                is_new = self._add(db, (row.key, payload, row.sample, reply, row.created))
-                added += is_new
-                if is_new and paid:  # else a run died between taking in and removing
-                    self._pay(db, row.key, answer)
-        return added, number - added
+        added = 0
+        checked = [_check_row(row, source, n) for n, row in enumerate(rows, 1)]
+        for row, asked, answer in checked:
+            added += self.keep(
+                asked, row.payload, row.sample, answer, row.asked, False, row.created
+            )
+        return added, len(checked) - added
+
+
+def _check_row(
+    row: ExportedRow, source: Path | None, line: int
+) -> tuple[ExportedRow, str, LlmReply]:
+    """An exported row, the hash of its request as asked, and its reply."""
+    try:
+        answer = decode_answer(canonical_json(row.answer))
+        expected = request_key(row.payload, row.sample)
+        asked = request_key(patched(row.payload, row.asked), row.sample)
+    except (ValueError, msgspec.MsgspecError) as error:
+        message = f"is not an exported answer ({error!r})"
+        raise InputError(message, path=source, line=line, code="bad-store") from error
+    if row.key != expected:
+        message = "does not match the payload"
+        raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
+    return row, asked, answer
 
 
 def ask_once(
@@ -206,15 +230,15 @@ def ask_once(
     settle: Callable[[C, LlmReply], Result], ask: Callable[[dict[str, C], Take], None],
     on_result: OnResult | None = None,
 ) -> list[Result]:  # fmt: skip
-    """One result a call, in order; equal calls are made once, stored ones never.
+    """One result per call, in order; equal calls are made once, stored ones never.
 
     Args:
         calls: what to ask.
-        model: who is asked.
-        store: of answers; None for none.
-        settle: a stored answer as its call takes it.
+        model: model that is asked.
+        store: of replies; None for none.
+        settle: reads a stored reply as its call needs it.
         ask: makes the calls that are left, by their keys, and hands over each result.
-        on_result: told (index of the call, result) as soon as each is there.
+        on_result: called with (index of the call, result) as soon as each is there.
     """
     places: dict[str, list[int]] = {}
     for place, call in enumerate(calls):
@@ -233,17 +257,28 @@ def ask_once(
         if answer is None:
             waiting[key] = calls[place]
         else:
+            assert store is not None
+            store.n_replayed += 1
             take(key, settle(calls[place], answer))
     if waiting:
         ask(waiting, take)
     return [results[place] for place in range(len(calls))]
 
 
+def replayed_note(llm: Llm) -> str:
+    """How to ask an LLM again after a failure on stored replies; empty where none was taken."""
+    store: ReplayStore | None = getattr(llm, "store", None)
+    if store is None or not store.n_replayed:
+        return ""
+    count = f"{store.n_replayed:,} replies came from {store.path}"
+    return f"; {count}: to ask again, move it away or name another --store"
+
+
 def export_store(store: Path, out: Path) -> int:
-    """Write all answers of a store as JSON Lines.
+    """Write all replies of a store as JSON Lines.
 
     Returns:
-        Number of answers.
+        Number of replies.
 
     Raises:
         InputError: the store cannot be read.
@@ -251,49 +286,30 @@ def export_store(store: Path, out: Path) -> int:
     count = 0
     with ReplayStore(store, readonly=True) as opened, atomic_file(out) as file:
         for row in opened.export():
-            text = json.dumps(msgspec.structs.asdict(row), ensure_ascii=False, sort_keys=True)
+            text = json.dumps(msgspec.to_builtins(row), ensure_ascii=False, sort_keys=True)
             file.write(text.encode() + b"\n")
             count += 1
     return count
 
 
 def import_store(store: Path, file: Path) -> tuple[int, int]:
-    """Take exported answers into a store; what is there stands.
+    """Take exported replies into a store; those that are there stay.
 
     Returns:
-        (answers added, answers that were there).
+        (replies added, replies that were there).
 
     Raises:
-        InputError: a line is not an exported answer, or its key is not that of its payload.
+        InputError: a line is not an exported reply, or its key is not that of its payload.
     """
     with ReplayStore(store) as opened:
         return opened.import_rows((row for _, row in read_rows(file, ExportedRow)), file)
 
 
-def _checked_answer(row: ExportedRow, source: Path | None, line: int) -> LlmReply:
-    """The answer of an exported row, after checking that its key is that of its payload."""
-    try:
-        answer = decode_answer(canonical_json(row.answer))
-        expected = request_key(row.payload, row.sample)
-    except (ValueError, msgspec.MsgspecError) as error:
-        message = f"is not an exported answer ({error!r})"
-        raise InputError(message, path=source, line=line, code="bad-store") from error
-    if row.key != expected:
-        message = "does not match the payload"
-        raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
-    return answer
-
-
-def exported_row(
-    key: str, payload: Mapping[str, Any], sample: int, answer: LlmReply
-) -> ExportedRow:
-    """An answer as a row of an exported store."""
-    return ExportedRow(key, dict(payload), sample, json.loads(encode_answer(answer)), time.time())
-
-
 def encode_answer(answer: LlmReply) -> str:
-    """An answer as JSON."""
+    """A reply as JSON."""
     fields = {name: value for name, value in vars(answer).items() if value is not None}
+    if not answer.thoughts:
+        fields.pop("thoughts", None)
     if answer.numbers is not None:
         fields["numbers"] = answer.numbers.tolist()
     return canonical_json(fields)
@@ -310,31 +326,3 @@ def decode_answer(text: str) -> LlmReply:
 
 def _numbers(kind: Any, values: Any) -> "array[float]":
     return array("d", msgspec.convert(values, list[float]))
-
-
-def spills(store: Path) -> list[Path]:
-    """Files that earlier runs with a store have left beside it."""
-    return sorted(store.parent.glob(f"{glob.escape(store.name)}.spill.*"))
-
-
-def spilled_rows(path: Path) -> Iterator[ExportedRow]:
-    """Rows of such a file.
-
-    Raises:
-        InputError: it cannot be read or holds something else.
-    """
-    with storage_errors(path), path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.endswith(b"\n"):
-                return  # room that was not used, or a row that a dying process did not finish
-            try:
-                row = msgspec.json.decode(line, type=ExportedRow)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise InputError(
-                    f"is not a kept answer ({error})",
-                    path=path,
-                    line=number,
-                    allowed="what an earlier run wrote; remove the file to continue without it",
-                    code="bad-store",
-                ) from error
-            yield row

@@ -1,28 +1,19 @@
 """LLMs by name: chat completions of an endpoint, and writers that need none."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from jinja2 import TemplateError
 
 from citeforge.engines import plugins
 from citeforge.engines.io.files import digest
-from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
+from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls, estimate_calls
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
-from citeforge.engines.llm.records import (
-    REFUSED,
-    Failure,
-    Llm,
-    LlmReply,
-    Request,
-    Result,
-    Token,
-    settle,
-)
+from citeforge.engines.llm.reading import read_reply
+from citeforge.engines.llm.records import Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take, ask_once
 from citeforge.engines.registry import Registry, expected
 from citeforge.engines.text.template_bounds import BoundedEnvironment, bounded_text
@@ -30,71 +21,22 @@ from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.models.choices import LLMS as CHOICES
 from citeforge.schemas.models.choices import Choice
 
-
-class _Message(msgspec.Struct):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class _TokenLogprob(msgspec.Struct):
-    token: str
-    logprob: float
-
-
-class _Logprobs(msgspec.Struct):
-    content: list[_TokenLogprob] | None = None
-
-
-class _Choice(msgspec.Struct):
-    message: _Message
-    finish_reason: str | None = None
-    logprobs: _Logprobs | None = None
-
-
-class Usage(msgspec.Struct):
-    """Tokens that a reply says were paid for."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-
-
-class _Completion(msgspec.Struct):
-    choices: list[_Choice]
-    model: str = ""
-    usage: Usage | None = None
-
-
-_DECODER = msgspec.json.Decoder(_Completion)
-
-
-def read_reply(body: bytes) -> Result:
-    """The answer in the body of a 200, or why it is none.
-
-    A reply that is filtered, unparsable or without choices is a failure; one that is empty or cut
-    off (``finish_reason: length``) is an answer, which :func:`records.settle` may refuse.
-    """
-    try:
-        completion = _DECODER.decode(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        return Failure("unparsable", f"the reply is not a chat completion ({error})", 200)
-    usage = completion.usage or Usage()
-    paid = (usage.prompt_tokens, usage.completion_tokens)
-    if not completion.choices:
-        return Failure("empty", "the reply has no choices", 200, *paid)
-    choice = completion.choices[0]
-    if choice.finish_reason == "content_filter":
-        return Failure("content_filter", "the reply was withheld by a content filter", 200, *paid)
-    text, reason = choice.message.content or "", choice.finish_reason
-    if not text.strip() and choice.message.refusal:
-        text, reason = choice.message.refusal, REFUSED
-    logprobs = None
-    if choice.logprobs is not None and choice.logprobs.content is not None:
-        logprobs = tuple(Token(t.token, t.logprob) for t in choice.logprobs.content)
-    stopped = None if reason in (None, "", "stop") else reason
-    return LlmReply(text, *paid, completion.model, logprobs, stopped)
-
-
 CHAT: Route[Request] = Route("LLM", "chat.completions", lambda _, body: read_reply(body), settle)
+
+
+def _with_effort(requests: Sequence[Request], options: ClientOptions | None) -> Sequence[Request]:
+    """Requests with ``--reasoning-effort``."""
+    if options is None or options.reasoning_effort is None:
+        return requests
+    effort = {"reasoning_effort": options.reasoning_effort}
+    return [replace(r, params={**r.params, **effort}) for r in requests]
+
+
+def _identity(model: str, options: ClientOptions | None) -> dict[str, Any]:
+    name = {"name": f"openai:{model}"}
+    if options is None or options.reasoning_effort is None:
+        return name
+    return {**name, "reasoning_effort": options.reasoning_effort}
 
 
 class OpenAiLlm:
@@ -106,55 +48,70 @@ class OpenAiLlm:
         self.model = model
         self._endpoint = Endpoint(model, store, options)
 
-    def identity(self) -> dict[str, Any]:
-        return {"name": f"openai:{self.model}"}
+    @property
+    def store(self) -> ReplayStore | None:
+        """Store of its replies."""
+        return self._endpoint.store
 
-    def plan(self, requests: Sequence[Request]) -> RunPlan:
-        """What :meth:`complete` would ask; sends nothing."""
+    def identity(self) -> dict[str, Any]:
+        return _identity(self.model, self._endpoint.options)
+
+    def plan(
+        self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
+    ) -> RunPlan:
+        """Plan :meth:`complete`; sends nothing.
+
+        Args:
+            requests: what is asked in any case.
+            further: what is asked where a reply is not taken; equal requests are other calls.
+            tries: how often each of both is asked at most.
+        """
+        requests = _with_effort(requests, self._endpoint.options)
         distinct = {r.key(self.model): r for r in requests}
         store = self._endpoint.store
         stored = {k for k in distinct if store is not None and store.get(k) is not None}
         rest = [r for k, r in distinct.items() if k not in stored]
-        prompt = sum(map(estimate_prompt_tokens, rest))
-        limits = [r.most_tokens for r in rest]
-        numbers = [n for n in limits if n is not None]
-        completion = sum(numbers) if len(numbers) == len(limits) else None
+        # A stored reply may be refused as a new one may.
+        again = [*rest, *further, *[r for r in distinct.values() for _ in range(tries - 1)]]
+        again += [r for r in further for _ in range(tries - 1)]
+        most = sum((bound_calls([r], self._endpoint.room(r)) for r in again), Bound())
         price = self._endpoint.options.price
-        cost = None
-        if price is not None and completion is not None:
-            cost = price.cost(prompt, completion)
-        return RunPlan(len(distinct), len(stored), prompt, completion, cost)
+        return RunPlan(len(distinct), len(stored), estimate_calls(rest), most, price)
 
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
-        """One result a request, in order; equal requests are asked once.
+        """One result per request, in order; equal requests are asked once.
 
         Args:
             requests: what to ask.
-            on_result: told (index of the request, result) as soon as each is settled.
+            on_result: called with (index of the request, result) as soon as each is settled.
 
         Raises:
-            InputError: no key, or the first calls all fail.
+            InputError: no key, no credit, or the first calls all fail.
             BudgetError: the next call could pass the cost limit.
         """
-        return self._endpoint.ask(CHAT, requests, on_result)
+        asked = _with_effort(requests, self._endpoint.options)
+        return self._endpoint.ask(CHAT, asked, on_result)
 
 
 class ReplayLlm:
     """Answers from a store alone; never opens a connection."""
 
-    def __init__(self, path: Path, model: str | None = None) -> None:
+    def __init__(
+        self, path: Path, model: str | None = None, options: ClientOptions | None = None
+    ) -> None:
         """Open a store for reading.
 
         Args:
             path: store written by an earlier run.
-            model: model whose answers are replayed; None for the only one in the store.
+            model: model whose replies are replayed; None for the only one in the store.
+            options: of these, the reasoning effort belongs to the requests.
 
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
         """
-        self.path = path
+        self.path, self._options = path, options
         self.store = ReplayStore(path, readonly=True)
         models = list(self.store.stats().models)
         if model is None and len(models) != 1:
@@ -170,10 +127,10 @@ class ReplayLlm:
         # Not the file name: a rebuild from the store equals the build that wrote it.
         if (self.model, "") in plugins.entry_names("llms"):
             return LLMS.factory(self.model)(LlmSettings()).identity()
-        return {"name": f"openai:{self.model}"}
+        return _identity(self.model, self._options)
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Stored answers.
+        """Stored replies.
 
         Raises:
             InputError: the store lacks one; says how many.
@@ -190,7 +147,8 @@ class ReplayLlm:
                 code="not-stored",
             )
 
-        return ask_once(requests, self.model, self.store, settle, refuse)
+        asked = _with_effort(requests, self._options)
+        return ask_once(asked, self.model, self.store, settle, refuse)
 
 
 class TemplateWriter:
@@ -278,7 +236,7 @@ def _template_writer(settings: LlmSettings) -> Llm:
 
 def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
     path, _, model = argument.partition("#")
-    return ReplayLlm(Path(path), model or None)
+    return ReplayLlm(Path(path), model or None, settings.options)
 
 
 LLMS: Registry[Choice, Llm] = Registry(

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -23,6 +23,7 @@ from citeforge.engines.io.tables import table_of
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
+from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.runner import make_runner
@@ -107,7 +108,7 @@ def build_documents(
         )  # fmt: skip
         search = DenseCorpus(model)
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
-        _require_some(recipe, questions, beside(run.folder, ".questions.jsonl"))
+        _require_some(questions, beside(run.folder, ".questions.jsonl"), models.asker.llm)
         counts = tally(recipe, questions) | take_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
@@ -142,9 +143,9 @@ def build_documents(
 
 
 def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """What a build would ask if every question were accepted, and what that would cost.
+    """Calls of a build if every first question is accepted, and at most.
 
-    Each rejected question is replaced, up to --tries times; its replacements come on top.
+    Each rejected question is replaced, until there are --tries times as many as are wanted.
 
     Raises:
         InputError: the documents are at fault.
@@ -174,7 +175,11 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         requests.append(asker.to_write(stand_in))
         requests += [asker.to_answer(stand_in, [passage] * (n + 1)) for n in range(n_read)]
         requests += [asker.to_answer(stand_in, (), n) for n in range(recipe.asking.closed_book)]
-    return llm.plan(requests)
+    plan = llm.plan(requests, tries=recipe.asking.tries)
+    if recipe.judging.judge is None:
+        return plan
+    n = len(drawn) * recipe.asking.tries
+    return replace(plan, notes=(f"not counted: questions to the judge about up to {n:,} answers",))
 
 
 def _models(
@@ -228,7 +233,7 @@ def _one_size(pools: Pools, mixture: Mixture) -> OneSize | None:
     return OneSize(size, (SEEMINGLY_RELEVANT, IRRELEVANT))
 
 
-def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], rejects: Path) -> None:
+def _require_some(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
     """Stop where nothing could be packaged; the questions are kept beside the output folder.
 
     Raises:
@@ -243,8 +248,7 @@ def _require_some(recipe: DocumentsRecipe, questions: Sequence[Question], reject
         f"none of {len(questions)} questions was accepted (rejected by the checks: "
         f"{', '.join(taken) or 'no passage is long enough for a question'}); "
         f"{rejects} lists them with their reasons",
-        path=recipe.source,
-        allowed="a stronger --llm, more --tries or longer documents",
+        allowed="a stronger --llm, more --tries or longer documents" + replayed_note(llm),
         code="no-queries",
     )
 

@@ -97,7 +97,8 @@ def judge(
     if not session.judge.comparable:
         click.echo("this judge's verdicts are not comparable with published numbers")
     if session.n_failed and not allow_judge_failures:
-        raise FailuresError(f"the judge failed on {session.n_failed:,} pairs", code="judge-failed")
+        message = f"the judge failed on {session.n_failed:,} pairs; the first: "
+        raise FailuresError(message + session.first_failure, code="judge-failed")
 
 
 @click.command("meta-eval", cls=ManyOptions)

@@ -10,7 +10,7 @@ from citeforge.engines.io.files import atomic_file
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgePlan, JudgeSession
-from citeforge.engines.setup import judge_session, priced
+from citeforge.engines.setup import judge_session
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.models.choices import JUDGES, listed
 from citeforge.schemas.models.judge_profile import level_name
@@ -83,7 +83,7 @@ def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
         UsageError: there is no such judge, or none is named.
     """
     rows = read_pairs(path)
-    return priced(require_judge(judging, run).plan(rows), run)
+    return require_judge(judging, run).plan(rows)
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:

@@ -13,8 +13,8 @@ import msgspec
 
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
+from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
-from citeforge.engines.llm.writers import Usage
 from citeforge.engines.models.perplexity import PerplexitySettings
 
 _LARGEST = 700.0
@@ -28,7 +28,6 @@ class _Prompt:
     text: str
     sample: int = 0
     most_tokens: int | None = 1
-    reply_bytes: int = 64
 
     @property
     def texts(self) -> Sequence[str]:
@@ -83,7 +82,7 @@ def _read(prompt: _Prompt, body: bytes) -> Result:
     if not -_LARGEST < mean < _LARGEST:
         return Failure("unparsable", f"the reply's log probabilities have the mean {-mean:g}", 200)
     usage = completion.usage or Usage(estimate_prompt_tokens(prompt), 1)
-    return LlmReply("", usage.prompt_tokens, usage.completion_tokens, numbers=array("d", [mean]))
+    return LlmReply("", *usage.paid, numbers=array("d", [mean]))
 
 
 _COMPLETIONS: Route[_Prompt] = Route("perplexity", "completions", _read)

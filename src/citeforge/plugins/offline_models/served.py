@@ -1,5 +1,6 @@
 """Embeddings from an OpenAI-compatible endpoint: ``--embedder openai:MODEL``."""
 
+import sys
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +15,15 @@ from citeforge.engines.embedding.prefixes import Prefixes
 from citeforge.engines.llm.budget import estimate_prompt_tokens
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import Usage
 from citeforge.engines.models.parallel import batched
 
 _BATCH = 64
-_VECTOR_BYTES = 64 << 10
+_TOO_LARGE = (400, 413, 422)
+"""Statuses by which servers refuse a batch: TEI and others take 32, 10 or 1 texts."""
+_ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,6 @@ class _Batch:
     texts: tuple[str, ...]
     sample: int = 0
     most_tokens: int | None = 0
-
-    @property
-    def reply_bytes(self) -> int:
-        return len(self.texts) * _VECTOR_BYTES
 
     def payload(self, model: str) -> dict[str, Any]:
         # Without an explicit format the SDK asks for base64, which not every server has.
@@ -63,7 +62,7 @@ def _read(batch: _Batch, body: bytes) -> Result:
     if len({len(e.embedding) for e in ordered}) != 1 or not np.isfinite(numbers).all():
         return Failure("unparsable", "the reply contains embeddings of unequal length or NaN", 200)
     usage = reply.usage or Usage(estimate_prompt_tokens(batch))
-    return LlmReply("", usage.prompt_tokens, numbers=numbers)
+    return LlmReply("", usage.paid[0], numbers=numbers)
 
 
 _EMBEDDINGS: Route[_Batch] = Route("embedding", "embeddings", _read)
@@ -82,6 +81,7 @@ class OpenAiEmbedder:
         self.model = model
         self.prefixes = prefixes
         self._endpoint = Endpoint(model, store, options)
+        self._size = _BATCH
 
     def fingerprint(self) -> dict[str, Any]:
         return {
@@ -99,19 +99,40 @@ class OpenAiEmbedder:
             BudgetError: the next call could pass the cost limit.
         """
         prefix = self.prefixes.of(kind)
-        batches = [
-            _Batch(tuple(prefix + text for text in batch)) for batch in batched(texts, _BATCH)
-        ]
-        if not batches:
+        if not texts:
             return np.empty((0, 0), np.float32)
-        answers = self._endpoint.ask_numbers(
-            _EMBEDDINGS, batches, "check the model, the endpoint and the key; see: citeforge doctor"
-        )
-        rows = [
-            np.frombuffer(numbers, np.float64).reshape(len(batch.texts), -1)
-            for batch, numbers in zip(batches, answers, strict=True)
-        ]
+        prefixed = [prefix + text for text in texts]
+        # The first batch tells the size of the others.
+        first, rest = prefixed[: self._size], prefixed[self._size :]
+        rows = [*self._ask(first), *(self._ask(rest) if rest else ())]
         vectors = np.concatenate(rows)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Vectors = (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)
         return unit
+
+    def _ask(self, texts: Sequence[str]) -> list[Any]:
+        """Vectors of texts, one array per batch, in order; a batch that is too large is halved."""
+        batches = [_Batch(tuple(batch)) for batch in batched(texts, self._size)]
+        results = self._endpoint.ask(_EMBEDDINGS, batches)
+        left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]
+        self._endpoint.require_replies(_EMBEDDINGS, left, _ADVICE)
+        rows: list[Any] = []
+        for batch, result in zip(batches, results, strict=True):
+            if isinstance(result, LlmReply):
+                numbers = np.frombuffer(result.numbers or b"", np.float64)
+                rows.append(numbers.reshape(len(batch.texts), -1))
+                continue
+            half = len(batch.texts) // 2
+            if half < self._size:
+                self._size = half
+                sys.stderr.write(
+                    f"openai:{self.model} refuses {len(batch.texts)} texts at once; "
+                    f"sends at most {half} from now on\n"
+                )
+            rows += self._ask(batch.texts)
+        return rows
+
+
+def _is_too_large(batch: _Batch, result: Result) -> bool:
+    is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE
+    return is_refused and len(batch.texts) > 1

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -127,6 +127,12 @@ def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
+NO_TEMPERATURE: Final = "none"
+Temperature = Annotated[
+    Annotated[float, Field(ge=0, allow_inf_nan=False)] | Literal["none"],
+    Option(metavar="NUMBER|none"),
+]
+"""Sampling temperature; ``none`` leaves it out of requests."""
 Words = Annotated[tuple[str, ...], BeforeValidator(_parts)]
 """Several words; as text with commas between them."""
 Ratio = Annotated[tuple[float, float], _pair("LOW,HIGH, e.g. 0.8,1.25")]
@@ -275,7 +281,10 @@ def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
 
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
-ENDPOINT = ("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store")
+ENDPOINT = (
+    *("base_url", "concurrency", "timeout", "rpm", "tpm", "price", "max_cost", "store"),
+    *("thinking_tokens", "reasoning_effort"),
+)
 EMBEDDING = ("device", "embeddings", "shard_rows", "compute")
 LOCAL = ("device", "batch_size")
 LOCAL_JUDGE = ("verdicts", *LOCAL)
@@ -334,6 +343,11 @@ class RunOptions(Part):
     """Stop before this is passed."""
     store: Path | None = None
     """Replay store (SQLite)."""
+    thinking_tokens: int = Field(4096, ge=0)
+    """Tokens that replies of judges, markers and writers get for thoughts, beside what an answer
+    needs."""
+    reasoning_effort: str | None = None
+    """Sent to models that think: low, medium, high, or what the provider knows."""
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
     engine: str = "local"

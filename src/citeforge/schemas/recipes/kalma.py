@@ -8,6 +8,7 @@ from pydantic import Field, JsonValue
 from citeforge.schemas.benchmarks.licences import Licence
 from citeforge.schemas.models.choices import GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.recipes.base import (
+    DRY,
     ENDPOINT,
     GRAPH,
     LOCAL_JUDGE,
@@ -52,7 +53,7 @@ class KalmaRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "kalma"
-    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    run_options: ClassVar[tuple[str, ...]] = (*DRY, *GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
     main_input: ClassVar[str] = "kg"
 
     licence: Licence = None

@@ -9,13 +9,13 @@ import msgspec
 
 from citeforge.engines.io.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.records import Failure, Request
+from citeforge.engines.llm.records import MAX_ANSWER, Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm, make_llm
 from citeforge.engines.setup import client_options, replay_path, replay_store
 from citeforge.schemas.command_options import PromptingOptions
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.base import NO_TEMPERATURE, RunOptions
 from citeforge.schemas.submission import make_header
 from citeforge.systems.llm.writing import answer_line, endings, write_submission
 from citeforge.systems.run import Ran
@@ -126,11 +126,15 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
 
 def requests_of(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
     """One request for each run and prompt, run by run; runs are samples of their own."""
-    params: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_answer}
+    params: dict[str, Any] = {"max_tokens": options.max_answer}
+    if options.temperature != NO_TEMPERATURE:
+        params["temperature"] = options.temperature
     if options.logprobs:
         params["logprobs"] = True
     return [
-        Request((("user", row.prompt),), params, sample=run, needs_text=False)
+        Request(
+            (("user", row.prompt),), params, sample=run, needs_text=False, limited_by=MAX_ANSWER
+        )
         for run in range(options.runs)
         for row in rows
     ]

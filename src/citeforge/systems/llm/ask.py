@@ -3,13 +3,14 @@
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from citeforge.engines.embedding.embed import make_embedder
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request
+from citeforge.engines.llm.budget import Bound, RunPlan, bound_calls
+from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, settle
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
@@ -28,6 +29,7 @@ from citeforge.systems.llm.writing import answer_line, endings
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 Make = Callable[[Setting[Any]], MakeSteps]
+_BYTES_PER_TOKEN = 4
 
 
 @dataclass(frozen=True)
@@ -59,36 +61,48 @@ class Asked:
                 yield _line(task, reply)
 
 
-def ask(
-    system: System,
-    make: Make,
-    benchmark: Benchmark,
-    contexts: Sequence[str],
-    runs: int,
-    seed: int,
-    llm: Llm,
-    options: Part,
-    limit: int | None,
-    judge: JudgeSession | None = None,
-) -> Asked:
-    """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
+@dataclass(frozen=True)
+class Prepared:
+    """Jobs of a system before anything is asked.
+
+    Attributes:
+        jobs: tasks, run by run and context by context, with the steps that answer them.
+        options: options of the system.
+        prompts: its templates.
+        window: how long prompts may be.
+        counts: figures of the run.
+        facts: further fields of the submission's header.
+    """
+
+    jobs: list[tuple[Task, MakeSteps]]
+    options: LlmOptions
+    prompts: Prompts
+    window: TokenWindow
+    counts: Counter[str]
+    facts: dict[str, Any]
+
+
+def prepare(
+    system: System, make: Make, benchmark: Benchmark, contexts: Sequence[str], runs: int,
+    seed: int, llm: Llm, options: Part, limit: int | None,
+) -> Prepared:  # fmt: skip
+    """Make the jobs of a system; see :func:`citeforge.systems.run.run_system`.
 
     Raises:
         UsageError: ``--template`` for a system without a main prompt, or a window that is too
             small for one passage.
-        InputError: a template is wrong, or the LLM's first calls all fail.
+        InputError: a template is wrong.
     """
     if not isinstance(options, LlmOptions):
         raise UsageError(
             f"{system.name}: its options must be a record of LlmOptions", code="wrong-type"
         )
-    edited = options if isinstance(options, EditedOptions) else EditedOptions()
-    require_editing(edited, judge)
     if options.template is not None and not system.template:
         raise UsageError(
             f"--template: {system.name} has no main prompt that could be replaced",
             code="option-without-effect",
         )
+    edited = options if isinstance(options, EditedOptions) else EditedOptions()
     instead = {} if options.template is None else {system.template: options.template}
     prompts = Prompts(instead, system.templates)
     size = options.window or getattr(llm, "window", None)
@@ -107,9 +121,34 @@ def ask(
             for item in items
             for draw in range(draws)
         ]
+    return Prepared(jobs, options, prompts, window, counts, facts)
+
+
+def ask(
+    system: System,
+    make: Make,
+    benchmark: Benchmark,
+    contexts: Sequence[str],
+    runs: int,
+    seed: int,
+    llm: Llm,
+    options: Part,
+    limit: int | None,
+    judge: JudgeSession | None = None,
+) -> Asked:
+    """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
+
+    Raises:
+        UsageError: see :func:`prepare`; or a reranking that could not choose.
+        InputError: a template is wrong, or the LLM's first calls all fail.
+    """
+    edited = options if isinstance(options, EditedOptions) else EditedOptions()
+    require_editing(edited, judge)
+    prepared = prepare(system, make, benchmark, contexts, runs, seed, llm, options, limit)
+    jobs, counts, own = prepared.jobs, prepared.counts, prepared.options
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
-    replies = answer_all(jobs, llm, what, options.later_calls)
+    replies = answer_all(jobs, llm, what, own.later_calls)
     if edited.rerank is not None and judge is not None:
         tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
@@ -117,19 +156,50 @@ def ask(
         embedder = make_embedder(edited.embedder)
         replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
         counts["statements cited afterwards"] += n
-    counts.update(endings(replies, options.max_answer, options.logprobs))
+    counts.update(endings(replies, own.max_answer, own.logprobs))
     recipe = {
         "llm": dict(llm.identity()),
-        "options": options.model_dump(mode="json", exclude_none=True),
-        "prompts": prompts.hashes,
+        "options": own.model_dump(mode="json", exclude_none=True),
+        "prompts": prepared.prompts.hashes,
         "runs": runs,
         "seed": seed,
         "counts": {name: n for name, n in sorted(counts.items()) if n},
-        "tokens": window.counter,
-        **facts,
+        "tokens": prepared.window.counter,
+        **prepared.facts,
         **({} if limit is None else {"limit": limit}),
     }
     return Asked(tasks, replies, recipe, +counts)
+
+
+def plan_jobs(prepared: Prepared, llm: Llm) -> RunPlan:
+    """Calls of a system: those of the first round, and all that may follow. Nothing is asked.
+
+    Later prompts are not known: they are counted as the longest one of the first round, with all
+    replies before them.
+
+    Raises:
+        UsageError: an LLM that is not asked over a network.
+    """
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError(
+            f"--dry-run: {llm.identity()['name']} costs nothing; the option is for openai: models",
+            code="option-without-effect",
+        )
+    first: list[Request] = []
+    for task, steps in prepared.jobs:
+        talk = steps(task)
+        try:
+            first += next(talk)
+        except StopIteration:
+            continue  # it needs no LLM for this query
+        talk.close()
+    plan, n = llm.plan(first), prepared.options.later_calls
+    bounds = [bound_calls([request]) for request in first]
+    longest = max((bound.prompt_tokens for bound in bounds), default=0)
+    said = prepared.options.max_answer
+    later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(prepared.jobs))
+    notes = (f"{n * len(prepared.jobs):,} calls of later rounds at most",) if n else ()
+    return replace(plan, most=plan.most + later, notes=notes)
 
 
 def _line(task: Task, reply: Reply) -> dict[str, Any]:
@@ -190,11 +260,18 @@ def answer_all(
             some = list(islice(results, len(requests)))
             failure = next((r for r in some if isinstance(r, Failure)), None)
             if failure is None:
-                go_on(place, [r for r in some if isinstance(r, LlmReply)])
+                go_on(place, _without_thoughts(requests, some))
             else:
                 talks[place].close()
                 ends[place] = failure
     return [ends[place] for place in range(len(talks))]
+
+
+def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
+    """Replies without thoughts, which LLMs of plugins may leave in them; ours take them out."""
+    replies = zip(requests, results, strict=True)
+    settled = [settle(request, r) for request, r in replies if isinstance(r, LlmReply)]
+    return [reply for reply in settled if isinstance(reply, LlmReply)]
 
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:

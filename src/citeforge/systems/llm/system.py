@@ -19,9 +19,10 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from citeforge.builders.packaging.prompts import Labelling, PromptDoc, docs_of
-from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
+from citeforge.engines.llm.records import MAX_ANSWER, Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
+from citeforge.schemas.recipes.base import NO_TEMPERATURE
 from citeforge.systems.llm.prompts import Prompts, TokenWindow
 from citeforge.systems.options import LlmOptions
 
@@ -55,6 +56,7 @@ class Reply:
         passages: passages that the system found itself, in the order that its citations count;
             None where it cites those of the context.
         meta: anything to be kept beside it.
+        thoughts: what the model wrote before its answer; counted, never scored.
     """
 
     text: str
@@ -62,11 +64,12 @@ class Reply:
     logprobs: tuple[Token, ...] | None = None
     passages: tuple[Passage, ...] | None = None
     meta: dict[str, Any] | None = None
+    thoughts: tuple[str, ...] = ()
 
     @staticmethod
     def of(answer: LlmReply) -> "Reply":
         """What an LLM said, as it is."""
-        return Reply(answer.text, answer.finish_reason, answer.logprobs)
+        return Reply(answer.text, answer.finish_reason, answer.logprobs, thoughts=answer.thoughts)
 
 
 Steps = Generator[Sequence[Request], Sequence[LlmReply], Reply]
@@ -161,10 +164,15 @@ class Setting(Generic[O]):
             params: further fields of the payload, or others in place of the options'.
         """
         o = self.options
-        decoding: dict[str, Any] = {"temperature": o.temperature, "max_tokens": o.max_answer}
+        decoding: dict[str, Any] = {"max_tokens": o.max_answer}
+        if o.temperature != NO_TEMPERATURE:
+            decoding["temperature"] = o.temperature
         if o.top_p is not None:
             decoding["top_p"] = o.top_p
         if o.logprobs:
             decoding["logprobs"] = True
         draw = task.sample if sample is None else sample
-        return Request((("user", prompt),), decoding | params, sample=draw, needs_text=False)
+        messages = (("user", prompt),)
+        return Request(
+            messages, decoding | params, sample=draw, needs_text=False, limited_by=MAX_ANSWER
+        )

@@ -31,13 +31,16 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 def endings(
     answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
 ) -> dict[str, int]:
-    """How many answers were cut, are empty, or lack the log probabilities that were asked for; of
-    ``most`` tokens each."""
+    """Count answers that were cut, are empty, lack the log probabilities that were asked for, or
+    follow thoughts, with the words of these; of ``most`` tokens each."""
     answered = [a for a in answers if not isinstance(a, Failure)]
+    thoughts = [" ".join(a.thoughts) for a in answered]
     return {
         f"cut at --max-answer {most}": sum(a.finish_reason == TRUNCATED for a in answered),
         EMPTY: sum(not a.text.strip() for a in answered),
         NO_LOGPROBS: sum(logprobs and a.logprobs is None for a in answered),
+        "after thoughts, which are not scored": sum(map(bool, thoughts)),
+        "words of thoughts": sum(len(text.split()) for text in thoughts),
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import LlmReply, Request
+from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.kalma.citations import triple_citation_samples
 from citeforge.evaluator.measures.kalma.graphs import (
@@ -21,7 +21,7 @@ from citeforge.evaluator.measures.kalma.graphs import (
     read_answer,
     read_reference,
 )
-from citeforge.evaluator.measures.kalma.judged import align, mark_of, marks, na
+from citeforge.evaluator.measures.kalma.judged import align, marks, na
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import estimate_all
 from citeforge.evaluator.tools import Tools
@@ -209,10 +209,9 @@ def test_geval_by_hand() -> None:
     ((name, result),) = marks(given, select(["GEval.consistency"]))
     assert not isinstance(result, str)
     assert name == "GEval.consistency"
-    # The unparsable reply is a judge failure: 1 at least, 5 at most; a missing answer gets 1.
-    assert estimate_all([result.sample])[0].value == (5 + 2 + 1 + 1) / 4
-    assert result.upper is not None
-    assert estimate_all([result.upper])[0].value == (5 + 2 + 5 + 1) / 4
+    # The reply without a mark is counted and left out; a missing answer gets 1.
+    assert estimate_all([result.sample])[0].value == (5 + 2 + 1) / 3
+    assert result.upper is None
     assert given.n_failed == 1
     assert "- Ada, rA: A" in llm.asked[0]
     llm = Scripted({"Good.": "5", "Bad.": "2", "Odd.": "?"})
@@ -223,12 +222,14 @@ def test_geval_by_hand() -> None:
     assert "- Ada" not in llm.asked[0]
 
 
-@pytest.mark.parametrize(
-    ("reply", "mark"),
-    [("4", 4), ("Mark: 3", 3), ("5/5", 5), ("4.5", None), ("10", None), ("", None), ("3, 3", 3)],
-)
-def test_marks(reply: str, mark: float | None) -> None:
-    assert mark_of(reply) == mark
+@pytest.mark.parametrize("protocol", ["strict", "reference"])
+def test_failed_calls_are_no_marks(protocol: str) -> None:
+    llm = Scripted({"": Failure("refused", "no")})
+    given = inputs(["Good [Q1, rA: A].", "Bad."], protocol, llm=llm)
+    ((_, result),) = marks(given, select(["GEval.fluency"]))
+    assert isinstance(result, str)
+    assert result == "none of 2 answers got a mark: no"
+    assert given.n_failed == 2
 
 
 # --- the commands -----------------------------------------------------------------------------

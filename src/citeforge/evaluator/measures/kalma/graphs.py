@@ -17,6 +17,7 @@ from citeforge.evaluator.measures.kalma.reference import (
 from citeforge.evaluator.statements.reading import Reading, Tally, answers_to
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
@@ -112,7 +113,8 @@ class KalmaInputs:
         runs: one list a run; ``strict`` has one reading for every query.
         relations: relation names of the whole benchmark.
         tools: judge and segmenter, which ``reference`` does not use.
-        n_failed: replies of the LLM that say nothing, and failures.
+        n_failed: replies of the LLM that cannot be read, and failures.
+        first_failure: why the first of them failed; empty without one.
     """
 
     benchmark: Benchmark
@@ -120,12 +122,18 @@ class KalmaInputs:
     relations: frozenset[str]
     tools: Tools = field(default_factory=Tools)
     n_failed: int = 0
+    first_failure: str = ""
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
 
     @property
     def protocol(self) -> str:
         """``strict`` or ``reference``."""
         return self.tools.options.protocol
+
+    def fail(self, why: str) -> None:
+        """Count a question to the LLM that failed."""
+        self.n_failed += 1
+        self.first_failure = self.first_failure or why
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Statements of an answer, cut once."""
@@ -268,11 +276,20 @@ def read_triples(submission: Submission, measures: Sequence[Measure], tools: Too
         warnings=[
             *submission.warnings(),
             *(reach.warnings("triples") if submission.is_anonymous else ()),
+            *_failures(inputs),
         ],
         details=details,
         n_failed=inputs.n_failed,
         splitter=SENTENCES.signature,
     )
+
+
+def _failures(inputs: KalmaInputs) -> list[Finding]:
+    """A warning on questions to the LLM that failed."""
+    if not inputs.n_failed:
+        return []
+    message = f"the LLM failed on {inputs.n_failed:,} questions; the first: {inputs.first_failure}"
+    return [Finding("llm-failed", message)]
 
 
 def _no_such_context(context: str, benchmark: Benchmark) -> UsageError:

@@ -15,6 +15,7 @@ from citeforge.engines.io.files import digest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.text.short_replies import read_mark, read_words
 from citeforge.evaluator.measures.columns import (
     Value,
     decided,
@@ -49,7 +50,6 @@ from citeforge.schemas.text import normalise_em
 GRADED_ANSWERS = 100
 _UNPARSABLE = 3.0  # what the reference gives where no number can be read
 _NUMBER = re.compile(r"[0-9]+")
-_MARK = re.compile(r"(?<![\d.])([1-5])(?![\d.]*\d)")
 
 ASPECTS = {
     "coherence": (
@@ -90,12 +90,6 @@ def prompt_digest() -> str:
     return digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
 
 
-def mark_of(reply: str) -> float | None:
-    """The integer mark of a reply; None when there is none, or several."""
-    marks = set(_MARK.findall(reply))
-    return float(marks.pop()) if len(marks) == 1 else None
-
-
 def reference_mark(reply: str) -> float:
     """What KaLMA's code makes of a reply: its first number, in long replies the first of the last
     ten characters; 3 where there is none. Marks above 5 are kept, as it keeps them."""
@@ -108,17 +102,18 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
     params: dict[str, Any] = {"temperature": 0.0, "max_tokens": 8}
     requests = [Request((("user", t),), params, task="geval", values={}) for t in texts]
     results = llm.complete(requests)
-    replies = [None if isinstance(r, Failure) else r.text for r in results]
-    inputs.n_failed += replies.count(None)
-    return replies
+    for result in results:
+        if isinstance(result, Failure):
+            inputs.fail(result.message)
+    return [None if isinstance(r, Failure) else r.text for r in results]
 
 
 def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     """Mean marks from 1 to 5, for the aspects of the measures.
 
-    Strict: a missing answer gets 1; a reply without a mark is a judge failure, and bounds are
-    given. Reference: the first 100 answers that were shown a graph, brackets stripped, 3 where
-    there is no mark.
+    Strict: a missing answer gets 1. Reference: the first 100 answers that were shown a graph,
+    brackets stripped, 3 where the reply has no number. A reply without a mark (strict) and a failed
+    call are counted and left out of the mean; a measure without any mark is not computed.
     """
     if (llm := inputs.tools.llm) is None:
         raise CannotError("needs --llm openai:MODEL or replay:FILE", code="missing-option")
@@ -131,16 +126,21 @@ def marks(inputs: KalmaInputs, measures: Sequence[Measure]) -> Found:
     for measure in measures:
         aspect = str(measure.parameters["aspect"])
         replies = ask_llm(inputs, llm, (_prompt(aspect, r, strict) for _, r in questions))
-        low = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
+        values = np.full((len(inputs.runs), len(inputs.benchmark.query_ids)), np.nan)
         for run, r in rated:
-            low[run, r.row] = 1.0
-        high = low.copy()
+            values[run, r.row] = 1.0
+        n_marks = 0
         for (run, r), reply in zip(questions, replies, strict=True):
-            mark = None if reply is None else (mark_of if strict else reference_mark)(reply)
-            inputs.n_failed += mark is None and reply is not None
-            least, most = (1.0, 5.0) if strict else (_UNPARSABLE, _UNPARSABLE)
-            low[run, r.row], high[run, r.row] = (least, most) if mark is None else (mark, mark)
-        yield measure.name, measured_between(mean_sample, low, high)
+            mark = None if reply is None else (read_mark if strict else reference_mark)(reply)
+            if mark is None and reply is not None:
+                inputs.fail(f"the reply {reply[:60]!r} has no mark from 1 to 5")
+            n_marks += mark is not None
+            values[run, r.row] = np.nan if mark is None else mark
+        if questions and not n_marks:
+            reason = f"none of {len(questions):,} answers got a mark: {inputs.first_failure}"
+            yield measure.name, reason
+        else:
+            yield measure.name, measured_between(mean_sample, values, values)
 
 
 def _prompt(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
@@ -288,9 +288,14 @@ def _answering_nothing(
         and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
     )
     prompts = (whether_it_answers(q, s) for q, s in pairs)
-    replies = [r and r.strip().lower() for r in ask_llm(inputs, inputs.tools.llm, prompts)]
-    inputs.n_failed += sum(r is not None and not r.startswith(("yes", "no")) for r in replies)
-    return frozenset(p for p, r in zip(pairs, replies, strict=True) if r and r.startswith("no"))
+    idle = set[tuple[str, str]]()
+    for pair, reply in zip(pairs, ask_llm(inputs, inputs.tools.llm, prompts), strict=True):
+        said = None if reply is None else read_words(reply, ("yes", "no"))
+        if said is None and reply is not None:
+            inputs.fail(f"the reply {reply[:60]!r} says neither yes nor no")
+        if said == "no":
+            idle.add(pair)
+    return frozenset(idle)
 
 
 def _judge(inputs: KalmaInputs) -> JudgeSession:

@@ -1,0 +1,73 @@
+"""Calls of ``build kalma --dry-run``: the build with the template's replies, and the most tries."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from citeforge.builders.kalma.asking import template_writer_templates
+from citeforge.builders.kalma.build import select_pairs
+from citeforge.builders.kalma.check import ExtensionCheck
+from citeforge.builders.kalma.evolve import Evolver
+from citeforge.engines.llm.budget import Bound, RunPlan
+from citeforge.engines.llm.records import Request, Result
+from citeforge.engines.llm.writers import OpenAiLlm, TemplateWriter, make_llm
+from citeforge.engines.models.perplexity import make_perplexity
+from citeforge.engines.setup import client_options, replay_store
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.kg.graph import open_graph
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.records import KalmaRecipe, RunOptions
+
+
+class _Recorder:
+    """The template's replies under a writer's name, and the requests that it would get."""
+
+    def __init__(self, name: str, template: TemplateWriter) -> None:
+        self.name, self.template = name, template
+        self.requests: list[Request] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": self.name}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        self.requests += requests
+        return self.template.complete(requests)
+
+
+def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
+    """Calls of a build if every first reply is taken, and at most; no model is asked.
+
+    Raises:
+        InputError: the graph or the pairs file is at fault.
+        UsageError: a writer that is not asked over a network.
+    """
+    llm = make_llm(
+        recipe.writer, store=replay_store(run, recipe.writer), options=client_options(run),
+        templates={},
+    )  # fmt: skip
+    if not isinstance(llm, OpenAiLlm) or recipe.source is not None:
+        raise UsageError("--dry-run: works for openai: models only", code="option-without-effect")
+    kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    pairs = select_pairs(recipe, kg).pairs
+    recorder = _Recorder(recipe.writer, TemplateWriter(template_writer_templates(kg.domain)))
+    check = ExtensionCheck(kg.domain, SentenceSegmenter(), None)
+
+    def ngram(training: Sequence[str]) -> Any:
+        return make_perplexity("ngram", training)
+
+    Evolver(kg, recorder, ngram, check, recipe.choices).evolve(pairs)
+    plan = llm.plan(recorder.requests)
+    rounds, triples = recipe.choices.rounds - 1, recipe.choices.triples
+    per_pair = {"seed": 1, "annotate": 1, "extend": rounds * triples, "general": 1, "specific": 1}
+    most = Bound()
+    for task, n in per_pair.items():
+        asked = [r for r in recorder.requests if r.task == task]
+        bounds = [llm.plan([request]).most for request in asked]
+        largest = max(bounds, key=lambda b: b.prompt_tokens, default=Bound())
+        most += replace(largest, calls=1).times(len(pairs) * n * recipe.choices.attempts)
+    notes = ["paragraphs are as long as the template's"]
+    if recipe.judging.judge is not None:
+        notes.append("not counted: questions to the judge, one per extended paragraph at most")
+    if recipe.perplexity.startswith("openai:"):
+        notes.append("not counted: perplexities")
+    return replace(plan, most=most, notes=tuple(notes))

@@ -1,0 +1,111 @@
+"""What servers refuse, and how requests are changed for them, once per model.
+
+o-series and gpt-5 take no ``max_tokens`` and no temperature; DeepSeek takes no ``json_schema``, LM
+Studio no ``json_object``; some chat templates have no system message.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from citeforge.engines.llm.reading import EndpointError
+
+_REFUSED = re.compile(
+    r"unsupported|not supported|n[o']t support|unknown|unrecogni[sz]ed|unexpected|extra|forbidden|"
+    r"not (?:permitted|allowed|available)|unavailable|deprecated|only the default|must be|invalid|"
+    r"incompatible|cannot be|no longer",
+    re.IGNORECASE,
+)
+_TOO_LONG = re.compile(
+    r"too (?:large|high|long|big|many)|context (?:length|window|size)|at most|exceed|maximum|"
+    r"less than or equal|n_ctx",
+    re.IGNORECASE,
+)
+_FORMAT = re.compile(
+    r"response.?format|json.?schema|json.?object|structured.?output|guided|grammar", re.IGNORECASE
+)
+_NO_SYSTEM = re.compile(r"\bsystem\b.*\b(?:role|message|prompt)|\brole\b.*\bsystem\b", re.I | re.S)
+_LEFT_OUT = ("temperature", "top_p", "stop", "logprobs")
+LIMIT, NEW_LIMIT, FORMAT, MESSAGES = (
+    "max_tokens", "max_completion_tokens", "response_format", "messages",
+)  # fmt: skip
+SYSTEM = "system"
+
+
+class Adaptation:
+    """Changes that the server of a model asked for.
+
+    Attributes:
+        changes: field that is changed, to what is sent instead.
+    """
+
+    def __init__(self) -> None:
+        self.changes: dict[str, str] = {}
+
+    def apply(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """The body to send instead of ``payload``."""
+        sent = {k: v for k, v in payload.items() if self.changes.get(k) != "nothing"}
+        if LIMIT in self.changes and LIMIT in sent:
+            sent[NEW_LIMIT] = sent.pop(LIMIT)
+        if self.changes.get(FORMAT) == "json_object" and FORMAT in sent:
+            sent[FORMAT] = {"type": "json_object"}
+        if SYSTEM in self.changes:
+            sent[MESSAGES] = _without_system(sent[MESSAGES])
+        return sent
+
+    def learn(self, sent: Mapping[str, Any], error: EndpointError) -> str | None:
+        """Take up what a refusal of ``sent`` asks for.
+
+        Returns:
+            The change, in one line; None when nothing can be changed.
+        """
+        change = self._find(sent, error)
+        if change is None:
+            return None
+        field, instead = change
+        self.changes[field] = instead
+        what = "system messages" if field == SYSTEM else field
+        return f"does not take {what}; sends {instead} instead from now on"
+
+    def _find(self, sent: Mapping[str, Any], error: EndpointError) -> tuple[str, str] | None:
+        said = f"{error.code} {error.param} {error.message}"
+        if (form := sent.get(FORMAT)) is not None and _FORMAT.search(said):
+            return FORMAT, "json_object" if form["type"] == "json_schema" else "nothing"
+        if not _REFUSED.search(said):
+            return None
+        if LIMIT in sent and LIMIT in said and not is_too_long(error):
+            return LIMIT, NEW_LIMIT
+        for name in _LEFT_OUT:
+            if name in sent and (error.param or name) == name and re.search(rf"\b{name}\b", said):
+                return name, "nothing"
+        roles = {message["role"] for message in sent.get(MESSAGES, ())}
+        if SYSTEM in roles and _NO_SYSTEM.search(said):
+            return SYSTEM, "user messages"
+        return None
+
+
+def is_too_long(error: EndpointError) -> bool:
+    """Whether a refusal means that prompt and limit do not fit into the model."""
+    return error.code != "unsupported_parameter" and _TOO_LONG.search(error.message) is not None
+
+
+def _without_system(messages: list[dict[str, str]]) -> list[dict[str, str]]:
+    """System messages in front of the first user message."""
+    system = [m["content"] for m in messages if m["role"] == SYSTEM]
+    rest = [m for m in messages if m["role"] != SYSTEM]
+    first = next((m for m in rest if m["role"] == "user"), None)
+    if first is None or not system:
+        return rest or [{"role": "user", "content": "\n\n".join(system)}]
+    joined = {"role": "user", "content": "\n\n".join([*system, first["content"]])}
+    return [joined if m is first else m for m in rest]
+
+
+def difference(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON merge patch (RFC 7396, top level) that turns ``sent`` into ``asked``."""
+    fields = {**asked, **sent}
+    return {k: asked.get(k) for k in fields if asked.get(k) != sent.get(k)}
+
+
+def patched(sent: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The inverse of :func:`difference`: the body that was asked for."""
+    return {k: v for k, v in {**sent, **patch}.items() if v is not None}

@@ -1,0 +1,191 @@
+"""HTTP client of the OpenAI SDK: one rate for all tries, and replies of bounded size.
+
+The SDK tries again after 408, 409, 429, 5xx and broken connections, and waits as Retry-After says.
+The header ``x-should-retry`` tells it otherwise.
+"""
+
+import asyncio
+import math
+import os
+from functools import cache
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import msgspec
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+from citeforge.engines.io.http import UnreadableBodyError, retry_after, unpack_body
+from citeforge.engines.llm.options import KEY_VARIABLE, URL_VARIABLE, ClientOptions
+from citeforge.engines.llm.reading import (
+    NO_REPLY,
+    is_unpaid,
+    read_error,
+    retry_delay,
+    status_of_body,
+)
+from citeforge.schemas.errors import InputError
+
+MOST_BYTES = 32 << 20
+"""More than any chat, completion or batch of embeddings that is asked for here."""
+_CHARACTERS_PER_TOKEN = 4
+_TRIES_OF_A_NEW_ADDRESS = 3
+
+
+class RateGate:
+    """Lets requests through one after another at a rate; a 429 closes it for a while.
+
+    In no span of time more pass than its length times the rate, and one.
+    """
+
+    def __init__(
+        self, requests_per_minute: float | None = None, tokens_per_minute: float | None = None
+    ) -> None:
+        self._request_seconds = 60 / (requests_per_minute or math.inf)
+        self._token_seconds = 60 / (tokens_per_minute or math.inf)
+        self._turn = asyncio.Lock()
+        self._open_from = 0.0
+
+    async def wait(self, tokens: int) -> None:
+        """Wait for a turn.
+
+        Args:
+            tokens: estimated prompt tokens of the request.
+        """
+        clock = asyncio.get_running_loop().time
+        async with self._turn:
+            while (seconds := self._open_from - clock()) > 0:
+                await asyncio.sleep(seconds)
+            self._open_from = clock() + max(self._request_seconds, tokens * self._token_seconds)
+
+    def close(self, seconds: float) -> None:
+        """Let no request through for so many seconds."""
+        until = asyncio.get_running_loop().time() + seconds
+        self._open_from = max(self._open_from, until)
+
+
+class EndpointClient(DefaultAsyncHttpxClient):
+    """Sends every try at the rate, and reads its reply whole."""
+
+    def __init__(self, options: ClientOptions, **settings: Any) -> None:
+        headers = {"Accept-Encoding": "identity"}
+        super().__init__(
+            timeout=options.timeout, headers=headers, verify=_certificates(), **settings
+        )
+        self._options = options
+        self._gate = RateGate(options.requests_per_minute, options.tokens_per_minute)
+        self._was_reached = False
+
+    async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
+        """Send one try; see the SDK's client."""
+        await self._gate.wait(len(request.content) // _CHARACTERS_PER_TOKEN)
+        n_tries = 1 + int(request.headers.get("x-stainless-retry-count", 0))
+        try:
+            async with asyncio.timeout(self._options.deadline):
+                reply = await super().send(request, **{**how, "stream": True})
+                self._was_reached = True
+                try:
+                    body = await _read_body(reply)
+                finally:
+                    await reply.aclose()
+        except TimeoutError:  # it spoke all the while: another try would drip as long
+            seconds = self._options.deadline
+            return _no_reply(request, f"the reply was not finished within {seconds:g} s")
+        except UnreadableBodyError as error:
+            return _no_reply(request, str(error))
+        except httpx2.ConnectError as error:
+            if self._was_reached or n_tries < _TRIES_OF_A_NEW_ADDRESS:
+                raise
+            message = f"no connection to {self._options.endpoint}: {error}"
+            return _no_reply(request, message)
+        return self._checked(request, reply, body)
+
+    def _checked(
+        self, request: httpx2.Request, reply: httpx2.Response, body: bytes
+    ) -> httpx2.Response:
+        """The reply with the status that its body tells, and whether to try again."""
+        packed = ("content-encoding", "content-length", "transfer-encoding")
+        headers = {k: v for k, v in reply.headers.items() if k not in packed}
+        status = status_of_body(body) if reply.status_code == 200 else reply.status_code
+        if status >= 400:
+            error = read_error(status, body)
+            if reply.status_code == 200:
+                words = {"message": f"HTTP 200 with an error: {error.message}", "code": error.code}
+                body = msgspec.json.encode({"error": words})
+            asked = retry_after(headers)
+            seconds = retry_delay(body) if asked is None else asked
+            if is_unpaid(error, bool(seconds)):
+                headers["x-should-retry"] = "false"
+            elif status == 429 and seconds:
+                self._gate.close(seconds)
+                headers["retry-after"] = str(seconds)
+        return httpx2.Response(status, headers=headers, content=body, request=request)
+
+
+@cache
+def _certificates() -> Any:
+    """Certificates of authorities; reading them takes longer than a call."""
+    return httpx2.create_ssl_context()
+
+
+async def _read_body(reply: httpx2.Response) -> bytes:
+    body = bytearray()
+    async for part in reply.aiter_raw():
+        body += part
+        if len(body) > MOST_BYTES:
+            break
+    encoding = "" if len(body) > MOST_BYTES else reply.headers.get("content-encoding", "")
+    return unpack_body(bytes(body), encoding, MOST_BYTES)
+
+
+def _no_reply(request: httpx2.Request, message: str) -> httpx2.Response:
+    content = msgspec.json.encode({"error": {"message": message}})
+    return httpx2.Response(
+        NO_REPLY, headers={"x-should-retry": "false"}, content=content, request=request
+    )
+
+
+def make_client(options: ClientOptions) -> Any:
+    """Make an ``AsyncOpenAI`` whose key comes from the environment.
+
+    Raises:
+        InputError: no key for OpenAI's own endpoint, or no key or address at all.
+    """
+    url = options.base_url or os.environ.get(URL_VARIABLE)
+    key = (os.environ.get(KEY_VARIABLE) or "").strip()
+    if not (key.isascii() and key.isprintable()):
+        raise InputError(
+            "is not a key: it contains characters that no key has",
+            path=KEY_VARIABLE,
+            allowed="set it to the key alone",
+            code="wrong-value",
+        )
+    if not key and not url:
+        raise InputError(
+            f"{KEY_VARIABLE} is not set",
+            allowed="set it, or name a local endpoint with --base-url; `citeforge doctor` lists "
+            "what needs neither",
+            code="missing-key",
+        )
+    if url and not _is_http(url):
+        raise InputError(  # without the URL, which may hold a password or a key
+            "is not an http(s) URL of an endpoint",
+            path="--base-url" if options.base_url else URL_VARIABLE,
+            allowed="e.g. http://localhost:8000/v1",
+            code="bad-option",
+        )
+    return AsyncOpenAI(
+        api_key=key or "none",
+        base_url=url,
+        max_retries=options.max_retries,
+        timeout=options.timeout,
+        http_client=EndpointClient(options),
+    )
+
+
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,94 @@
+"""Short answers in replies of LLMs: a member of a JSON object, a word, a mark.
+
+Models put them into fences, after a sentence, or in bold. A reply that says two different things
+says nothing.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+from typing import Any
+
+Value = bool | int | str
+_FIRST_WORD = re.compile(r"\w+")
+_LABELLED = re.compile(
+    r"\b(?:answer|verdict|decision|conclusion|judge?ment|label|reply|result)\b"
+    r"[\s\"'*_`]*(?:is|:|=)[\s\"'*_`:]*(\w+)",
+    re.IGNORECASE,
+)
+_SCALE = re.compile(
+    r"(?<=\d)\s*(?:/|out of|of)\s*5\b|"
+    r"\b(?:on|from|in)\b[^.\d]{0,12}scale[^.\d]{0,10}1\s*(?:to|-|–)\s*5|"
+    r"\b(?:from\s+)?1\s*(?:to|-|–)\s*5\b",
+    re.IGNORECASE,
+)
+_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_FIRST_NUMBER = re.compile(r"#?\s*([1-5])(?:\.0+)?(?![.,]?\d|\w)")
+_MARKED = re.compile(
+    r"\b(?:score|mark|rating|rate|grade|give)\b(?:\s+(?:this|it|the|answer|that|would|be|is|a|an|as|"
+    r"of|at|with))*\s*(?::|=|-)?\s*([1-5])(?:\.0+)?(?![.\d]*\d|\w)",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(r"```\w*|[*_`\"“”]")
+
+
+def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
+    """Which of some values a reply gives to a member of a JSON object.
+
+    Args:
+        text: reply without thoughts; the object may stand anywhere in it.
+        field: name of the member, in any case.
+        values: legal values; ``"true"`` counts as ``true``. One that stands alone counts, too.
+
+    Returns:
+        The values that were found; empty where there is none.
+    """
+    by_word = {_word(value): value for value in values}
+    found = {_word(v) for row in _objects(text) for k, v in row.items() if k.lower() == field}
+    if not found:  # no JSON: {entailed: True}, or the value alone
+        legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
+        pattern = rf"\b{re.escape(field)}\b[\s\"'*]*[:=][\s\"'*]*({legal})\b"
+        found = {match[1].lower() for match in re.finditer(pattern, text, re.IGNORECASE)}
+    if not found:
+        found = {_MARKUP.sub("", text).strip().rstrip(".").lower()}
+    return {by_word[word] for word in found if word in by_word}
+
+
+def _word(value: object) -> str:
+    return str(value).strip().lower()
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """JSON objects in a text, outermost ones, in order."""
+    decoder, at = json.JSONDecoder(), text.find("{")
+    while at >= 0:
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (json.JSONDecodeError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(value, dict):
+                yield value
+        at = text.find("{", end)
+
+
+def read_words(text: str, words: Collection[str]) -> str | None:
+    """The one of some lower-case words that a reply says: as its first word, or after a label
+    such as ``Answer:``; None for none, or for two that differ."""
+    first = _FIRST_WORD.search(text)
+    said = [match[1] for match in _LABELLED.finditer(text)]
+    said += [first[0]] if first is not None else []
+    found = {word.lower() for word in said} & set(words)
+    return found.pop() if len(found) == 1 else None
+
+
+def read_mark(text: str) -> float | None:
+    """The whole mark from 1 to 5 of a reply: ``4``, ``4/5``, ``4.0``, ``Score: 4``, ``I would rate
+    this 4 on a scale of 1 to 5``; None for none, or for two that differ."""
+    plain = _MARKUP.sub("", unicodedata.normalize("NFKC", text)).strip()
+    bare = _SCALE.sub("", plain).strip(" \t\n:.,;-")
+    marks = {match[1] for match in _MARKED.finditer(bare)}
+    if len(set(_NUMBER.findall(bare))) == 1 and (first := _FIRST_NUMBER.match(bare)):
+        marks.add(first[1])
+    return float(marks.pop()) if len(marks) == 1 else None

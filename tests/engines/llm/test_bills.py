@@ -1,0 +1,110 @@
+"""Bills of --dry-run: what is announced bounds what is asked, however bad the replies are."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from conftest import EXAMPLES, Inline, Ran
+from servers.provider import Behaviour, Provider, chat, provider
+
+pytestmark = pytest.mark.usefixtures("key")
+KEY = {"OPENAI_API_KEY": "sk-test-0123456789abcdef"}
+USELESS = "No."
+
+
+def announced(done: Ran) -> tuple[int, int, float, float]:
+    """Calls and costs of a bill: if every first reply is taken, and at most."""
+    assert done.returncode == 0, done.stderr
+    calls = re.search(r"calls to make +([\d,]+)(?:.*at most ([\d,]+))?\n", done.stdout)
+    costs = re.search(r"cost +about ([\d,.]+).*at most ([\d,.]+)", done.stdout)
+    assert calls and costs, done.stdout
+    numbers = [float(t.replace(",", "")) for t in (calls[1], calls[2] or calls[1], *costs.groups())]
+    return int(numbers[0]), int(numbers[1]), numbers[2], numbers[3]
+
+
+def made(server: Provider) -> tuple[int, float]:
+    """Calls that were made, and their cost at a million per million tokens of chat()'s usage."""
+    return len(server.bodies), 15.0 * len(server.bodies)  # 10 and 5 tokens each
+
+
+def bill(
+    inline: Inline, words: tuple[object, ...], behave: Behaviour, out: str
+) -> tuple[tuple[int, int, float, float], tuple[int, float]]:
+    with provider(behave) as server:
+        there = ("--base-url", server.url, "--price", "1000000,1000000")
+        plan = announced(inline(*words, *there, "--dry-run", **KEY))
+        assert server.bodies == []
+        inline(*words, *there, "--out", out, **KEY)
+        return plan, made(server)
+
+
+@pytest.mark.slow
+def test_twins(inline: Inline, package: Path) -> None:
+    """Every passage in three attempts, and every negative in place of one that failed."""
+    words = ("build", "twins", "--benchmark", package, "--llm", "openai:m")
+    (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat(USELESS), "t")
+    assert about < n <= most
+    assert paid <= cost
+
+
+def test_kalma(inline: Inline) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father",
+             "--rounds", 2, "--licence", "cc0-1.0", "--writer", "openai:m")  # fmt: skip
+    (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat(USELESS), "k")
+    # Nothing but the seeds is asked for, three times each.
+    assert about % 5 == 0 and n == about // 5 * 3  # seed, annotate, extend, general, specific
+    assert n <= most
+    assert paid <= cost
+
+
+def test_a_judge(inline: Inline, tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text(
+        '{"premise": "A bridge.", "hypothesis": "A."}\n{"premise": "B.", "hypothesis": "C."}\n'
+    )
+    words = ("labels", "judge", "pairs.jsonl", "--judge", "openai:m")
+    (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat("Hm."), "v.jsonl")
+    assert (about, most, n) == (2, 6, 6)
+    assert paid <= cost
+
+
+@pytest.mark.parametrize("system", ["rage", "interact"])
+def test_a_system(inline: Inline, package: Path, system: str) -> None:
+    words = ("run", system, "--benchmark", package, "--context", "mix", "--limit", 3)
+    words = (*words, "--llm", "openai:m")
+    (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat(USELESS), "s.jsonl")
+    assert about <= n <= most
+    assert paid <= cost
+
+
+def test_a_bench(inline: Inline, package: Path) -> None:
+    words = ("bench", "--benchmark", package, "--systems", "rage,random", "--llm", "openai:m")
+    words = (*words, "--context", "mix", "--limit", 2, "--measures", "CiteF1")
+    there = ("--base-url", "http://127.0.0.1:9/v1", "--price", "1,1")
+    assert announced(inline(*words, *there, "--dry-run", **KEY))[:2] == (2, 2)
+
+
+def test_without_a_price_the_line_says_what_to_type(inline: Inline, package: Path) -> None:
+    done = inline("run", "rage", "--benchmark", package, "--llm", "openai:m", "--dry-run",
+                  "--base-url", "http://127.0.0.1:9/v1", **KEY)  # fmt: skip
+    assert "cost               add --price IN,OUT (per million tokens), e.g. --price" in done.stdout
+    wrong = inline("run", "random", "--benchmark", package, "--dry-run")
+    assert wrong.returncode == 2
+
+
+def test_a_build_on_stored_bad_replies_says_how_to_ask_again(
+    inline: Inline, tmp_path: Path
+) -> None:
+    graph = EXAMPLES / "people" / "graph.ttl"
+    words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father",
+             "--licence", "cc0-1.0", "--writer", "openai:m", "--out", "k")  # fmt: skip
+    with provider(lambda body: chat(USELESS)) as server:
+        first = inline(*words, "--base-url", server.url, **KEY)
+        n = len(server.bodies)
+        again = inline(*words, "--base-url", server.url, **KEY)
+        assert len(server.bodies) == n
+    assert (first.code, again.code) == ("no-queries", "no-queries")
+    assert "to ask again" not in first.stderr
+    assert f"{n:,} replies came from k.replay.db: to ask again, " in again.stderr
+    assert str(graph) not in again.stderr

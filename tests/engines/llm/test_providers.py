@@ -1,0 +1,429 @@
+"""Servers of other providers: parameters that they refuse, and replies that they word their way."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from citeforge.engines.embedding.embed import make_embedder
+from citeforge.engines.llm.options import ClientOptions
+from citeforge.engines.llm.records import MAX_ANSWER, Failure, LlmReply, Price, Request
+from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
+from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
+from conftest import refused
+from servers.provider import (
+    Behaviour,
+    Body,
+    Provider,
+    Sent,
+    chat,
+    embeddings,
+    packed,
+    provider,
+    refusal,
+)
+
+pytestmark = pytest.mark.usefixtures("key")
+ROOM = 4096
+FORMAT = {"type": "json_schema", "json_schema": {"name": "v", "schema": {"type": "object"}}}
+
+
+def ask(text: str = "x", messages: tuple[tuple[str, str], ...] = (), **params: Any) -> Request:
+    return Request(messages or (("user", text),), {"temperature": 0.0, "max_tokens": 30} | params)
+
+
+def llm(server: Provider, store: ReplayStore | None = None, **options: Any) -> OpenAiLlm:
+    return OpenAiLlm("m", store, ClientOptions(server.url, max_retries=2, **options))
+
+
+def answer(behave: Behaviour, request: Request | None = None, **options: Any) -> LlmReply:
+    with provider(behave) as server:
+        (reply,) = llm(server, **options).complete([request or ask()])
+    assert isinstance(reply, LlmReply), reply
+    return reply
+
+
+def failure(behave: Behaviour, request: Request | None = None, **options: Any) -> Failure:
+    with provider(behave) as server:
+        (result,) = llm(server, **options).complete([request or ask()])
+    assert isinstance(result, Failure), result
+    return result
+
+
+# --- 1. parameters that are refused -------------------------------------------------------------
+
+
+def reasoning(body: Body) -> Sent:
+    """OpenAI's o-series and gpt-5."""
+    if "max_tokens" in body:
+        return refusal(
+            "Unsupported parameter: 'max_tokens' is not supported with this model. "
+            "Use 'max_completion_tokens' instead.",
+            *("unsupported_parameter", "max_tokens"),
+        )
+    if body.get("temperature", 1) != 1:
+        return refusal(
+            "Unsupported value: 'temperature' does not support 0.0 with this model. "
+            "Only the default (1) value is supported.",
+            *("unsupported_value", "temperature"),
+        )
+    return chat(f"echo {body['messages'][-1]['content']}")
+
+
+def test_what_a_model_refuses_is_left_out_once_per_model(
+    store: ReplayStore, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    requests = [ask(f"t{i}") for i in range(30)]
+    with provider(reasoning) as server:
+        model = llm(server, store, concurrency=1)
+        replies = model.complete(requests)
+        assert len(server.bodies) == 30 + 2  # one refusal per parameter
+        assert [r.text for r in replies if isinstance(r, LlmReply)] == [
+            f"echo t{i}" for i in range(30)
+        ]
+        last = {"model": "m", "messages": [{"role": "user", "content": "t29"}]}
+        assert server.bodies[-1] == {**last, "max_completion_tokens": 30 + ROOM}
+        said = capsys.readouterr().err
+        assert "openai:m does not take max_tokens; sends max_completion_tokens instead" in said
+        assert "openai:m does not take temperature; sends nothing instead" in said
+        # Found again as it was asked, though another request was sent.
+        assert llm(server, store).complete(requests) == replies
+        assert len(server.bodies) == 32
+    (row,) = [r for r in store.export() if r.payload["messages"][0]["content"] == "t29"]
+    assert row.payload == {**last, "max_completion_tokens": 30 + ROOM}
+    assert row.asked == {"max_completion_tokens": None, "max_tokens": 30, "temperature": 0.0}
+    store.close()
+    assert ReplayLlm(tmp_path / "s.db").complete(requests) == replies
+    assert export_store(tmp_path / "s.db", tmp_path / "s.jsonl") == 30
+    assert import_store(tmp_path / "t.db", tmp_path / "s.jsonl") == (30, 0)
+    assert ReplayLlm(tmp_path / "t.db").complete(requests) == replies
+
+
+def test_concurrent_refusals_are_adapted_to(store: ReplayStore) -> None:
+    with provider(reasoning) as server:
+        replies = llm(server, store).complete([ask(f"t{i}") for i in range(40)])
+    assert all(isinstance(r, LlmReply) for r in replies)
+
+
+@pytest.mark.parametrize(
+    ("message", "status"),
+    [
+        ('Unknown name "{}": Cannot find field.', 400),  # Gemini
+        ("property '{}' is unsupported", 400),  # Groq
+        ("`{}` is deprecated for this model.", 400),  # Anthropic
+        ("{} is not allowed for this model", 422),  # Mistral
+    ],
+)
+@pytest.mark.parametrize("name", ["temperature", "top_p", "stop", "logprobs"])
+def test_other_wordings_and_parameters(name: str, message: str, status: int) -> None:
+    def behave(body: Body) -> Sent:
+        return refusal(message.format(name), status=status) if name in body else chat("fine")
+
+    request = ask(top_p=0.5, stop=["X"], logprobs=True)
+    assert answer(behave, request).text == "fine"
+
+
+def test_a_prompt_that_does_not_fit_is_no_refusal_of_a_parameter() -> None:
+    def behave(body: Body) -> Sent:
+        return refusal(
+            "This model's maximum context length is 512 tokens. However, you requested 900 tokens",
+            *("context_length_exceeded", "messages"),
+        )
+
+    result = failure(behave, thinking_tokens=0)
+    assert result.reason == "refused"
+    assert "maximum context length is 512" in result.message
+
+
+def test_room_for_thoughts_is_halved_until_the_server_takes_it() -> None:
+    def behave(body: Body) -> Sent:  # vLLM
+        if (n := body["max_tokens"]) > 1500:
+            return refusal(f"'max_tokens' or 'max_completion_tokens' is too large: {n}.")
+        return chat(str(n))
+
+    assert answer(behave).text == str(30 + ROOM // 4)  # 30 + 1024; 30 + 2048 is too large
+
+
+def test_a_system_message_that_is_refused_goes_to_the_user() -> None:
+    def behave(body: Body) -> Sent:
+        roles = [m["role"] for m in body["messages"]]
+        if "system" in roles:
+            return refusal("'messages[0].role' does not support 'system' with this model.",
+                           "unsupported_value", "messages[0].role")  # fmt: skip
+        return chat(body["messages"][0]["content"])
+
+    request = ask(messages=(("system", "Judge."), ("user", "Claim.")))
+    assert answer(behave, request).text == "Judge.\n\nClaim."
+
+
+def test_options_leave_parameters_out_and_pass_the_effort(
+    tmp_path: Path, store: ReplayStore
+) -> None:
+    with provider(lambda body: chat("fine")) as server:
+        model = llm(server, store, reasoning_effort="low")
+        model.complete([ask()])
+        assert server.bodies[0]["reasoning_effort"] == "low"
+        assert model.identity() == {"name": "openai:m", "reasoning_effort": "low"}
+        llm(server, store).complete([ask()])  # another request
+        assert len(server.bodies) == 2
+
+
+# --- 2. limits ----------------------------------------------------------------------------------
+
+
+def short(body: Body) -> Sent:
+    """A model that thinks for 500 tokens."""
+    if body["max_tokens"] < 500:
+        return chat(None, "length", reasoning_content="hm " * 5)
+    return chat("fine")
+
+
+def test_the_room_for_thoughts_is_generous_and_an_option() -> None:
+    assert answer(short).text == "fine"
+    result = failure(short, thinking_tokens=100)
+    assert result.reason == "no_room"
+    assert "--thinking-tokens" in result.message
+
+
+@pytest.mark.parametrize("option", ["--thinking-tokens", MAX_ANSWER])
+def test_ten_replies_without_an_answer_stop_the_run(option: str) -> None:
+    requests = [
+        Request((("user", f"{i}"),), {"max_tokens": 30}, needs_text=False, limited_by=option)
+        for i in range(50)
+    ]
+    with provider(short) as server:
+        with refused("no-room") as caught:
+            llm(server, concurrency=1, thinking_tokens=0).complete(requests)
+        assert f"raise {option}" in str(caught.value)
+        assert len(server.bodies) == 10
+
+
+def test_some_replies_without_an_answer_do_not(store: ReplayStore) -> None:
+    def behave(body: Body) -> Sent:
+        return chat("fine") if body["messages"][0]["content"] == "0" else chat("", "length")
+
+    requests = [ask(f"{i}") for i in range(20)]
+    with provider(behave) as server:
+        results = llm(server, store, concurrency=1).complete(requests)
+    assert [isinstance(r, LlmReply) for r in results] == [True] + 19 * [False]
+
+
+def test_the_budget_counts_room_for_thoughts(store: ReplayStore) -> None:
+    with provider(lambda body: chat("fine")) as server:
+        options = {"price": Price(0, 1e6), "max_cost": 30 + ROOM - 1}  # one unit a token
+        with refused("budget"):
+            llm(server, store, **options).complete([ask()])
+        assert server.bodies == []
+        llm(server, store, **options | {"max_cost": 30 + ROOM}).complete([ask()])
+        assert len(server.bodies) == 1
+
+
+# --- 3. thoughts --------------------------------------------------------------------------------
+
+ANSWER = "The Verrazzano-Narrows Bridge took it in 1964 [5]."
+PARTS = [
+    {"type": "thinking", "thinking": [{"type": "text", "text": "It was 1931 [3]."}]},
+    {"type": "text", "text": ANSWER[:20]},
+    {"type": "reference", "reference_ids": [5]},
+    {"type": "text", "text": ANSWER[20:]},
+]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        chat(f"<think>It was 1931 [3].</think>\n\n{ANSWER}"),
+        chat(f"It was 1931 [3].</think>\n{ANSWER}"),
+        chat(ANSWER, reasoning_content="It was 1931 [3]."),
+        chat(ANSWER, reasoning="It was 1931 [3].", reasoning_content="It was 1931 [3]."),
+        chat(PARTS),  # Mistral
+        chat(
+            [{"type": "reasoning", "summary": [{"text": "It was 1931 [3]."}]}, PARTS[1], PARTS[3]]
+        ),
+    ],
+    ids=["tags", "unopened", "deepseek", "openrouter", "mistral", "summary"],
+)
+def test_thoughts_are_kept_apart(reply: Sent, store: ReplayStore) -> None:
+    with provider(lambda body: reply) as server:
+        for _ in range(2):  # from the server, then from the store
+            (result,) = llm(server, store).complete([ask()])
+            assert isinstance(result, LlmReply)
+            assert (result.text, result.thoughts) == (ANSWER, ("It was 1931 [3].",))
+        assert len(server.bodies) == 1
+
+
+def test_a_thought_that_is_cut_is_an_empty_answer() -> None:
+    request = Request((("user", "x"),), needs_text=False, limited_by=MAX_ANSWER)
+    reply = answer(lambda body: chat("<think>It was 1931 [3]. No,", "length"), request)
+    assert (reply.text, reply.finish_reason) == ("", "length")
+    assert reply.thoughts == ("It was 1931 [3]. No,",)
+    # A reply that holds nothing but a thought in its own field says nothing.
+    assert answer(lambda body: chat("", reasoning_content="1964 [5]."), request).text == ""
+
+
+def test_log_probabilities_are_those_of_the_answer() -> None:
+    tokens = ["<think>", "3", "</think>", "It", " is", " [3]", "."]
+    reply = chat("".join(tokens))
+    logprobs = {"content": [{"token": t, "logprob": -0.5} for t in tokens]}
+    reply.content["choices"][0]["logprobs"] = logprobs
+    result = answer(lambda body: reply, ask(logprobs=True))
+    assert result.logprobs is not None
+    assert [t.token for t in result.logprobs] == ["It", " is", " [3]", "."]
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [("max_tokens", "length"), ("MAX_TOKENS", "length"), ("eos", None), ("end_turn", None)],
+)
+def test_other_names_of_ends(reason: str, said: str | None) -> None:
+    request = Request((("user", "x"),), needs_text=False)
+    assert answer(lambda body: chat("Fine", reason), request).finish_reason == said
+
+
+# --- 4. structured output -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("taken", "refusing"),
+    [
+        ("json_object", refusal("This response_format type is unavailable now")),  # DeepSeek
+        (None, Sent({"detail": [{"type": "extra_forbidden", "loc": ["body", "response_format"],
+                                 "msg": "Extra inputs are not permitted"}]}, 422)),
+        (None, Sent({"error": "'response_format.type' must be 'json_schema' or 'text'"}, 400)),
+    ],
+    ids=["deepseek", "fastapi", "lm-studio-like"],
+)  # fmt: skip
+def test_structured_output_in_three_steps(taken: str | None, refusing: Sent) -> None:
+    def behave(body: Body) -> Sent:
+        kind = body.get("response_format", {}).get("type")
+        return chat(str(kind)) if kind == taken else refusing
+
+    with provider(behave) as server:
+        requests = [ask(f"{i}", response_format=FORMAT) for i in range(5)]
+        replies = llm(server, concurrency=1).complete(requests)
+    assert [r.text for r in replies if isinstance(r, LlmReply)] == [str(taken)] * 5
+    n_steps = 1 if taken else 2
+    assert len(server.bodies) == 5 + n_steps  # asked for the next form once
+
+
+# --- 5. errors ----------------------------------------------------------------------------------
+
+QUOTA = "You exceeded your current quota, please check your plan and billing details."
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        refusal(QUOTA, "insufficient_quota", status=429),
+        refusal("Insufficient Balance", "invalid_request_error", status=402),  # DeepSeek
+        refusal("Your credit balance is too low to access the API."),  # Anthropic
+        Sent({"error": {"message": "Insufficient credits", "code": 402}}, 200),  # OpenRouter
+    ],
+    ids=["quota", "402", "credit", "in a 200"],
+)
+def test_without_credit_the_run_ends_at_once(reply: Sent) -> None:
+    with provider(lambda body: reply) as server:
+        with refused("billing") as caught:
+            llm(server, concurrency=1).complete([ask(f"{i}") for i in range(30)])
+        assert len(server.bodies) == 1
+    assert reply.content["error"]["message"] in str(caught.value)
+
+
+def test_credit_that_ends_in_the_middle_keeps_what_was_paid(store: ReplayStore) -> None:
+    replies = iter([chat("a"), chat("b"), refusal(QUOTA, "insufficient_quota", status=429)])
+    with provider(lambda body: next(replies)) as server, refused("billing"):
+        llm(server, store, concurrency=1).complete([ask(f"{i}") for i in range(9)])
+    assert store.stats().answers == 2
+
+
+def test_a_limit_per_minute_in_the_words_of_an_empty_account_is_waited_for() -> None:
+    """Gemini: a list, and the delay in the body."""
+    details = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.05s"}]
+    error = {"code": 429, "message": QUOTA, "status": "RESOURCE_EXHAUSTED", "details": details}
+    replies = iter([Sent([{"error": error}], 429), chat("fine")])
+    assert answer(lambda body: next(replies)).text == "fine"
+
+
+@pytest.mark.parametrize("code", [429, 502])
+def test_an_error_in_a_200_is_tried_again(code: int) -> None:
+    error = {"message": "Provider returned error", "code": code}
+    broken = Sent({"id": None, "model": None, "choices": None, "usage": None, "error": error})
+    replies = iter([broken, chat("fine")])
+    assert answer(lambda body: next(replies)).text == "fine"
+    result = failure(lambda body: broken)
+    assert (result.reason, result.status) == ("exhausted", code)
+    assert "Provider returned error" in result.message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"<html>login</html>", b'data: {"choices": []}\n\ndata: [DONE]\n\n', b"[]", b""],
+    ids=["page", "stream", "list", "nothing"],
+)
+def test_a_200_that_is_no_json_object_is_tried_again_and_shown(content: bytes) -> None:
+    with provider(lambda body: Sent(content)) as server:
+        (result,) = llm(server).complete([ask()])
+        assert len(server.bodies) == 3
+    assert isinstance(result, Failure)
+    assert result.reason == "exhausted"
+
+
+def test_nulls_and_floats_spoil_no_answer(store: ReplayStore) -> None:
+    def changed(**fields: Any) -> Sent:
+        reply = chat("fine")
+        return Sent({**reply.content, **fields})
+
+    usages = [None, {"prompt_tokens": None, "completion_tokens": None}, {},
+              {"prompt_tokens": 10.0, "completion_tokens": 5}]  # fmt: skip
+    for usage in usages:
+        assert answer(lambda body, u=usage: changed(usage=u)).text == "fine"  # type: ignore[misc]
+    assert answer(lambda body: changed(model=None)).text == "fine"
+    assert answer(lambda body: changed(usage=usages[-1])).prompt_tokens == 10
+
+
+def test_compressed_replies_are_read() -> None:
+    assert answer(lambda body: packed(chat("fine"))).text == "fine"
+    brotli = Sent(b"?", 200, {"Content-Encoding": "br"})
+    assert "compressed by br" in failure(lambda body: brotli).message
+
+
+def test_a_key_and_an_unknown_path() -> None:
+    with provider(lambda body: refusal("bad key", status=401)) as server:
+        with refused("endpoint-refused"):
+            llm(server, concurrency=1).complete([ask()])
+        assert len(server.bodies) == 1
+    result = failure(lambda body: Sent({"detail": "Not Found"}, 404))
+    assert (result.reason, result.message) == ("refused", "HTTP 404: Not Found")
+
+
+@pytest.mark.parametrize(
+    ("most", "too_many"),
+    [
+        (32, refusal("batch size 64 > maximum allowed batch size 32", 413, status=413)),  # TEI
+        (32, refusal("batch size 64 > maximum allowed batch size 32", status=422)),
+        (10, refusal("batch size is invalid, it should not be larger than 10.")),  # DashScope
+        (1, refusal("only one input")),
+    ],
+)
+def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
+    texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
+    with provider(lambda body: embeddings(body, most, too_many)) as server:
+        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
+        vectors = embedder.encode(texts, "passage")
+        before = len(server.bodies)
+        assert np.array_equal(embedder.encode(texts, "passage"), vectors)
+        sizes = [len(body["input"]) for body in server.bodies[before:]]
+    assert max(sizes) <= most
+    with provider(lambda body: embeddings(body, 64, too_many)) as server:
+        free = make_embedder("openai:e", options=ClientOptions(server.url))
+        assert np.array_equal(free.encode(texts, "passage"), vectors)
+
+
+def test_an_embedding_that_fails_at_size_one_says_why() -> None:
+    too_long = refusal("input is too long for the context of 512 tokens")
+    with provider(lambda body: embeddings(body, 0, too_long)) as server:
+        embedder = make_embedder("openai:e", options=ClientOptions(server.url))
+        with refused("endpoint-failed") as caught:
+            embedder.encode(["a", "b"], "passage")
+    assert "too long for the context" in str(caught.value)
