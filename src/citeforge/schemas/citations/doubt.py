@@ -19,8 +19,15 @@ _UNITS = frozenset(
 )
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _IN_CODE = re.compile(r"([A-Za-z_]\w*)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*)\[\d+\]", re.ASCII)
+_PROGRAMMING = re.compile(
+    r"[=`]|\[0\]|array|list\b|lists\b|index|element|vector|matrix|pointer|массив|数组|配列|배열|tableau|arreglo",
+    re.IGNORECASE,
+)
 _QUOTES = frozenset('"“”„«»「」『』‘’')
-_RING = re.compile(r"[a-z]{3,}(?:\[|(?:ene|phene|ole|ine|furan|pyran|amide)s?\b)")
+_RING = re.compile(
+    r"[a-z]{3,}(?:(?:thieno|benzo|furo|pyrido|pyrano|pyrrolo|imidazo|indolo|naphtho)\[|"
+    r"(?:ene|phene|ole|ine|furan|pyran|amide)s?\b)"
+)
 """The rest of a ring's name: `[1]benzothiophene`."""
 _COMBINED = re.compile(r"[\w\u0900-\u0dff\u0e00-\u0e7f]+\Z")
 _YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d\Z")
@@ -60,9 +67,15 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
     if before in _QUOTES and before:
         return following in _QUOTES and following != ""  # the mark itself is quoted
     if before.isascii() and (before.isalnum() or before in "_]"):
-        if variables and (name := _NAME.search(output, max(0, start - _WINDOW), start)) is not None:
-            return name[0] in variables or _IDENTIFIER.search(name[0]) is not None
-        return _IDENTIFIER.search(output, max(0, start - _WINDOW), start) is not None
+        name = _NAME.search(output, max(0, start - _WINDOW), start)
+        if name is not None and name[0] in variables:
+            return True
+        found = _IDENTIFIER.search(output, max(0, start - _WINDOW), start)
+        if found is None:
+            return False
+        # `a[1]` is a variable where the answer is about such things.
+        is_letter = len(found[0].partition("[")[0]) == 1
+        return not is_letter or _PROGRAMMING.search(output) is not None
     return output.endswith(_GLUED, 0, start)
 
 
