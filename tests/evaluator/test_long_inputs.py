@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.text.refusals.rules import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce.citations import split_list
+from citeforge.evaluator.measures.alce.lists import split_list
 from citeforge.evaluator.measures.rage.citations import reference_scorer, strict_scorer
 from citeforge.evaluator.statements.split import strict_statements
 from citeforge.evaluator.statements.url_marks import read_markup

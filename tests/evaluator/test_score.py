@@ -63,7 +63,7 @@ def test_runs(tmp_path: Path, benchmark: cf.Benchmark) -> None:
 
 def test_counts_of_odd_answers(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     rows = [perfect(benchmark, r) for r in range(30)]
-    rows[0]["output"] = "In [2019] and [see 2]."
+    rows[0]["output"] = "In [2019] and [see page 2]."
     rows[1]["output"] = "Cites [50]."
     rows[2]["output"] = "   "
     rows[3]["output"] += "\n\nReferences:\n[9] A paper."

@@ -153,7 +153,10 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
 
 def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
     options = setup.tools.options
-    submission = Submission(path, setup.benchmark, options.file_format, system, options.only_asked)
+    submission = Submission(
+        path, setup.benchmark, options.file_format, system, options.only_asked,
+        is_raw=not setup.tools.is_strict,
+    )  # fmt: skip
     _require_fitting(submission.benchmark, setup.measures)
     return submission
 
@@ -195,7 +198,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         counts.n_premises_cut = judge.cuts()
     signatures = [_signature(row, submission, reading, options.only_asked) for row in rows]
     entries = make_entries(rows, signatures, clusters)
-    warnings = [str(finding) for finding in reading.warnings]
+    warnings = [str(finding) for finding in (*reading.warnings, *submission.spoken_warnings())]
     if setup.correction is not None:
         signed = {r.measure.name: s for r, s in zip(rows, signatures, strict=True)}
         warnings += setup.correction.correct(submission, reading, entries, signed)

@@ -2,6 +2,7 @@
 
 import re
 import string
+import unicodedata
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ _LONGEST_QUOTATION = 200
 """Characters of a text that a message quotes."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+_THIN_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _NO_WORD = re.compile(r"[^\w\s]")
 _NO_LETTER = re.compile(r"[^\w\s]|_")
 
@@ -48,6 +50,49 @@ def contains_answer(normalised_text: str, answers: list[str]) -> bool:
     """Whether some answer, normalised and not empty, is a substring of the normalised text."""
     needles = map(normalise_answer, answers)
     return any(needle and needle in normalised_text for needle in needles)
+
+
+class _Dropped(dict[int, int | None]):
+    """Punctuation of all scripts to None, for :meth:`str.translate`; filled as it is asked."""
+
+    def __missing__(self, code: int) -> int | None:
+        is_mark = chr(code) in string.punctuation or unicodedata.category(chr(code))[0] == "P"
+        self[code] = None if is_mark else code
+        return self[code]
+
+
+_ALL_PUNCTUATION = _Dropped()
+
+
+def compatible(text: str) -> str:
+    """A text without typographic variants: NFKC, and no thin spaces inside of numbers."""
+    return unicodedata.normalize("NFKC", _THIN_SPACE.sub("", text))
+
+
+def answer_form(text: str) -> str:
+    """:func:`normalise_answer` for all scripts, in which ``strict`` compares answers with gold.
+
+    Typographic variants (``’``, U+2011, NFD, full-width digits) are the same, ``ß`` is ``ss``;
+    punctuation of every script is dropped.
+    """
+    folded = compatible(text).casefold().translate(_ALL_PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", folded).split())
+
+
+def holds_form(form: str, answer: str) -> bool:
+    """Whether an answer is in a text, both in one form; ``10 km`` is not in ``210 km``.
+
+    An empty answer is in every text.
+    """
+    at = form.find(answer)
+    while at >= 0:
+        end = at + len(answer)
+        cut_before = answer[:1].isdigit() and form[at - 1 : at].isdigit()
+        cut_behind = answer[-1:].isdigit() and form[end : end + 1].isdigit()
+        if not (cut_before or cut_behind):
+            return True
+        at = form.find(answer, at + 1)
+    return False
 
 
 def premise_of(title: str, text: str) -> str:

@@ -22,6 +22,7 @@ from conftest import Inline, refused
         ("Seen 【4】 and [^5].", "Seen (4) and (^5)."),
         ("Not [sic] nor [link](x).", "Not [sic] nor [link](x)."),
         ("[NA]", "(NA)"),
+        ("So [[5]].¹ Of 25 km² (Document 2).", "So (5).¹ Of 25 km² (Document 2)."),
     ],
 )
 def test_marks_inside_passages_are_neutralised(text: str, expected: str) -> None:

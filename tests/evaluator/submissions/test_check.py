@@ -179,3 +179,35 @@ def test_ids_that_print_the_same(package: Path, tmp_path: Path) -> None:
     assert (error.code, error.line, told in error.message) == ("unknown-query", 1, True)
     with refused("unknown-query", line=1, message=error.message):
         cf.score(path, benchmark)
+
+
+def _warnings(tmp_path: Path, benchmark: cf.Benchmark, output: str) -> list[tuple[str, str]]:
+    """Code and message of what `check` says of one answer."""
+    path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": output}])
+    found = cf.check(path, benchmark).warnings
+    return [(f.code, f.message) for f in found if f.code not in ("missing-hash", "missing-answer")]
+
+
+def test_what_is_read_in_another_form_is_said_with_an_example(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    [(code, message)] = _warnings(tmp_path, benchmark, "Good (Document 2). Bad [1, 3].")
+    assert code == "other-forms"
+    assert "'(Document 2)' as passage 2" in message
+    assert _warnings(tmp_path, benchmark, "Good [1]. Bad [1, 3] [2-3].") == []
+
+
+def test_marks_that_are_not_read_are_named_in_one_line(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    [(code, message)] = _warnings(tmp_path, benchmark, "A [2019] [2020] [2021] [2022] is [1].")
+    assert code == "unread-citation"
+    assert message == "'[2019]', '[2020]', '[2021]' and 1 more are not read as citations"
+
+
+def test_a_title_in_brackets_is_named(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    passage = list(benchmark.items("mix"))[benchmark.row_of["q01"]].passages[0]
+    name = passage.title or passage.id
+    [(code, message)] = _warnings(tmp_path, benchmark, f"Good [{name}].")
+    assert code == "unread-citation"
+    assert name in message

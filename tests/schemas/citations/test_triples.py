@@ -82,6 +82,33 @@ def test_a_relation_may_be_called_name(value: str) -> None:
     assert [(c.relation, c.value) for c in grammar.brackets[0]] == [("Name", "0")]
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[Q9, child: Irène Joliot‑Curie]",
+        "[Q9, child: Ire\u0300ne Joliot-Curie]",
+        "【Q9, child: Irène Joliot-Curie】",
+        "[Q9; child: Irène Joliot-Curie]",
+        "［Q９，child：Irène\u00a0 Joliot–Curie］",
+    ],
+)
+def test_typographic_variants_cite_the_triple_of_the_graph(text: str) -> None:
+    shown = [Triple("Q9", "Marie", "P40", "child", "Irène Joliot-Curie")]
+    assert read(f"So {text}.", shown) == [("Q9", "child", "Irène Joliot-Curie")]
+    [marker] = TripleGrammar(shown).parse(f"So {text}.").markers
+    assert f"So {text}."[marker.start : marker.end] == text
+
+
+def test_an_apostrophe_of_the_graph_may_be_typographic() -> None:
+    shown = [Triple("Q9", "Marie", "P19", "place", "L’Aquila")]
+    assert read("[Q9, place: L'Aquila]", shown) == [("Q9", "place", "L’Aquila")]
+
+
+@pytest.mark.parametrize("text", ["[NA]", "[N/A]", "[na]"])
+def test_nothing_known_has_several_spellings(text: str) -> None:
+    assert [m.is_na for m in TripleGrammar(SHOWN).parse(text).markers] == [True]
+
+
 def test_marks_stand_where_they_stand() -> None:
     text = "She wrote [Q1, occupation: poet] and more [NA]. [Q1, unclosed"
     parsed = TripleGrammar(SHOWN).parse(text)

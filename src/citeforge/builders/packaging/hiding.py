@@ -178,7 +178,7 @@ def _hidden_gold(row: dict[str, Any], places: Places, secret: bytes) -> dict[str
 
 def _renumbered(text: str, places: dict[int, int]) -> str:
     """A gold answer whose marks cite the same passages in their new places."""
-    marks = Grammar(base=1).parse(text, len(places)).markers
+    marks = [m for m in Grammar(base=1).parse(text, len(places)).markers if not m.is_residue]
     new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
     return spliced(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 

@@ -61,10 +61,17 @@ class Labelling:
         return text if self.own is None else self.own.sub(r"(\1)", text)
 
 
+_BRACKETS = re.compile(r"[\[\]【】［］]")
+
+
 def neutralise(text: str) -> str:
     """Put a passage's own citation marks into round brackets; they are not ours."""
     marks = Grammar().parse(text, 1 << 30).markers
-    return spliced(text, ((m.start, m.end, f"({text[m.start + 1 : m.end - 1]})") for m in marks))
+    in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
+    return spliced(
+        text,
+        ((m.start, m.end, f"({_BRACKETS.sub('', text[m.start : m.end])})") for m in in_brackets),
+    )
 
 
 def load_template(name: str) -> Template:

@@ -41,6 +41,8 @@ _TAGS = (
 _OPENING = re.compile("|".join(t.opening for t in _TAGS), re.IGNORECASE)
 _CLOSING = re.compile("|".join(t.closing for t in _TAGS), re.IGNORECASE)
 _EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
+_SIGNS = ("<", "◁", "THINK]", "think]", "Think]")
+"""Without one of these there is no tag."""
 _WRAPPED = re.compile(
     r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
     r"|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
@@ -68,6 +70,8 @@ def split_thoughts(text: str) -> Spoken:
         return _of_channels(text)
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
         return Spoken(match[2].strip(), _parts(match[1]))
+    if not any(sign in text for sign in _SIGNS):
+        return Spoken(text)
     if not _EITHER.search(text):
         return Spoken(_unwrapped(text))
     code = [m.span() for m in _CODE.finditer(text)]

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from citeforge.engines.text.segment import Segmenter, Span, lines_of
+from citeforge.evaluator.statements.layout import Layout
+from citeforge.schemas.citations.forms import BLOCK_TAG
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.citations.reference_list import HEADING, LABELLED
 
@@ -28,7 +30,6 @@ _GENERIC = re.compile(
     re.IGNORECASE,
 )
 _UNDERLINE = re.compile(r"\s*(?:={3,}|-{3,})\s*")
-_TABLE_RULE = re.compile(r"[\s|:+-]*-[\s|:+-]*")
 _FENCE = re.compile(r"\s*(?:```|~~~)\s*[\w+-]*\s*")
 _LEAD_IN = re.compile(r"[:：][\s*_\"”]*\Z")
 # `S1. [2] adds S2`: the mark is the subject of what follows.
@@ -37,6 +38,8 @@ _PREDICATE = re.compile(
     r"reports?|shows?|describes?|explains?|claims?|argues?|suggests?|provides?|confirms?|discusses|"
     r"gives?|lists?|indicates?|points? out|refers?|defines?|contains?|supports?|does|do|is|are)\b"
 )
+_THAI = re.compile(r"[\u0e00-\u0e7f]")
+_THAI_FOLLOWS = re.compile(r"\s+[\u0e00-\u0e7f]")
 _SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
 _SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
 
@@ -110,11 +113,14 @@ class _Cut:
 
     def raw_line_start(self, start: int) -> int:
         """Where a line of the text starts in the output, marks that open it included."""
+        while start and self.origins[start - 1] < 0:
+            start -= 1
         return self.origins[start - 1] + 1 if start else 0
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    cut, pieces, at = _Cut(), [], 0
+    cut, at = _Cut(), 0
+    pieces: list[str] = []
     ends = [(m.start, m.end) for m in markers]
     behind = [output[e : e + 1] for _, e in ends]
     for i in range(len(ends) - 2, -1, -1):
@@ -127,7 +133,10 @@ def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
         pieces.append(piece)
         cut.origins += range(at, at + len(piece))
         cut.places.append(len(cut.origins))
-        if following.isalnum() and _STOPPED.search(output[max(0, at, start - 9) : start]):
+        if output[start] == "<" and BLOCK_TAG.match(output, start) is not None:
+            pieces.append("\n")
+            cut.origins.append(-1)
+        elif following.isalnum() and _STOPPED.search(output[max(0, at, start - 9) : start]):
             pieces.append(" ")  # `Gold.[1]Tin` is two sentences
             cut.origins.append(-1)
         spaced = _SPACED_STOP.match(output, end)
@@ -150,7 +159,7 @@ class _Sentence:
 
 class _Reader:
     def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
-        self.markers = tuple(m for m in parsed.markers if not m.is_listed)
+        self.markers = tuple(m for m in parsed.markers if not (m.is_listed or m.is_residue))
         every = parsed.markers
         self.cut = _cut(output, every)
         self.segmenter = segmenter
@@ -159,22 +168,24 @@ class _Reader:
         self.of_line: list[list[tuple[Marker, int]]] = [[] for _ in self.lines]
         starts = [s for s, _ in self.lines]
         for marker, place in zip(every, self.cut.places, strict=True):
-            if not marker.is_listed and starts:
+            if starts and not (marker.is_listed or marker.is_residue):
                 self.of_line[max(0, bisect_right(starts, place) - 1)].append((marker, place))
         self.opens = bool(self.markers) and not _has_letter(output[: self.markers[0].start])
         self.sentences: list[_Sentence] = []
         # An output of marks alone has no lines.
         self.pending: list[Marker] = [] if self.lines else list(self.markers)
         self.output = output
+        self.layout = Layout([self.cut.text[start:end] for start, end in self.lines])
 
     def read(self) -> None:
         """Go through the lines; marks that wait for a statement get the next one."""
         marks_first = False
         for number, (start, end) in enumerate(self.lines):
             line, marks = self.cut.text[start:end], self.of_line[number]
-            if self._is_listed(start):
+            if self._is_listed(start) or number in self.layout.code:
                 continue
-            if not _has_letter(line) or is_label(line):
+            is_row = number in self.layout.rows
+            if not (_has_letter(line) or (is_row and _has_digit(line))) or is_label(line):
                 marks_first = marks_first or (bool(marks) and not self.sentences)
                 if self.sentences and not (marks_first and self.opens):
                     self._give_last(m for m, _ in marks)
@@ -205,6 +216,8 @@ class _Reader:
 
     def _is_heading(self, number: int) -> bool:
         line, following = self._line(number), self._line(number + 1)
+        if number in self.layout.headers:
+            return True
         if _MARKDOWN_HEADING.match(line) or _FENCE.fullmatch(line):
             return True
         more = any(
@@ -217,8 +230,6 @@ class _Reader:
             return True
         if _GENERIC.fullmatch(line):
             return True
-        if line.lstrip().startswith("|"):
-            return _TABLE_RULE.fullmatch(following) is not None
         underlined = following and _UNDERLINE.fullmatch(following) is not None
         return bool(underlined) and not _STOPPED.search(line.rstrip())
 
@@ -230,7 +241,12 @@ class _Reader:
             m.end() for _, p in marks
             if (m := _STOP.match(self.cut.text, p, end)) and ".." not in m.group()
         }  # fmt: skip
-        row = _row(line)
+        if (prefix := self.layout.prefix(number)) and _has_letter(line[prefix:]):
+            start += prefix
+            line = line[prefix:]
+        if marks and _THAI.search(line):
+            forced.update(p for _, p in marks if _THAI_FOLLOWS.match(self.cut.text, p, end))
+        row = self._row(number, line)
         spans = self._split(line, forced, start) if row is None else [row]
         sentences = [_Sentence(start + s, start + e) for s, e in spans]
         if self.pending:
@@ -247,6 +263,15 @@ class _Reader:
         if _LEAD_IN.search(line.rstrip()) and not sentences[-1].markers:
             sentences.pop()
         self.sentences.extend(sentences)
+
+    def _row(self, number: int, line: str) -> Span | None:
+        """A row of a table is one statement."""
+        stripped = line.strip()
+        is_row = stripped.startswith("|") and stripped.count("|") > 2
+        if not is_row and number not in self.layout.rows:
+            return None
+        start = len(line) - len(line.lstrip())
+        return start, start + len(stripped)
 
     def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
         ends = [e for _, e in self.segmenter.split(line)]
@@ -312,13 +337,8 @@ def _has_letter(text: str) -> bool:
     return any(c.isalpha() for c in text)
 
 
-def _row(line: str) -> Span | None:
-    """A row of a table is one statement."""
-    stripped = line.strip()
-    if not stripped.startswith("|") or stripped.count("|") < 3:
-        return None
-    start = line.index("|")
-    return start, start + len(stripped)
+def _has_digit(text: str) -> bool:
+    return any(c.isdigit() for c in text)
 
 
 def is_label(line: str) -> bool:

@@ -1,5 +1,6 @@
 """``check``: what is wrong with a submission. It never changes a file."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
@@ -16,9 +17,11 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import Places
+from citeforge.package.items import Passage
+from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.urls import same_url
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import CitedSpan, SubmissionLine
+from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.text import printable
 
 
@@ -131,6 +134,8 @@ class _Checker:
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
+        yield from self.submission.spoken_warnings()
+        yield from self.answers.summary()
         if self.findings.n_truncated:
             yield Finding(
                 "truncated-answer",
@@ -256,6 +261,10 @@ def _holds(text: str, span: CitedSpan) -> bool:
 
 
 _MOST_NUMBERS_LISTED = 5
+_MOST_NAMED = 3
+_USUAL = re.compile(r"[\[(][\d\s,;–-]+[\])]")
+_DIGITS = re.compile(r"\d+")
+_IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
@@ -304,6 +313,7 @@ class Marks:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
+        self._n_other_forms, self._example = 0, ""
         self._grammar = benchmark.grammar
         self._table = cache(benchmark.context)
         self._items = cache(lambda context: list(benchmark.items(context)))
@@ -317,9 +327,9 @@ class Marks:
         own, output, grammar = answer.passages, answer.output, self._grammar
         n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
-        for start, end in parsed.unparsed:
-            text = f"{output[start:end]!r} is not read as a citation"
-            yield Finding("unread-citation", text, field="output")
+        if parsed.unparsed:
+            yield _unread([output[start:end] for start, end in parsed.unparsed])
+        self._note_forms(output, parsed.markers)
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}
         beyond = sorted(n for n in cited if not first <= n <= last)
@@ -330,9 +340,57 @@ class Marks:
             numbers = ", ".join(map(str, beyond[:5]))
             text = f"cites {numbers}; the context has {first} to {last}"
             yield Finding("not-shown", text, field="output")
+        if not cited and (names := _IN_BRACKETS.findall(output)):
+            shown = self._items(context)[row].passages if own is None else own
+            yield from _cited_names(names, shown)
         if answer.spans:
             passages = self._items(context)[row].passages if own is None else own
             yield from span_warnings(answer, [p.text for p in passages], grammar.base)
+
+    def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
+        """Remember marks that are not what prompts ask for, where they are citations."""
+        others = [
+            m
+            for m in markers
+            if m.numbers
+            and not _USUAL.fullmatch(mark := output[m.start : m.end])
+            and _DIGITS.sub("n", mark) != self._grammar.form
+        ]
+        if others:
+            self._n_other_forms += 1
+            form = output[others[0].start : others[0].end]
+            self._example = self._example or f"{form!r} as passage {others[0].numbers[0]}"
+
+    def summary(self) -> Iterator[Finding]:
+        """Say which marks in other forms than the prompt's were read as citations."""
+        if self._n_other_forms:
+            yield Finding(
+                "other-forms",
+                f"{count_text(self._n_other_forms, 'answer')} with citations in other forms than "
+                f"{self._grammar.form}; read, for example, {self._example}",
+            )
+
+
+def _unread(marks: Sequence[str]) -> Finding:
+    """Name the marks of one answer that are not read."""
+    names = ", ".join(map(repr, list(dict.fromkeys(marks))[:_MOST_NAMED]))
+    verb = "is not read as a citation" if len(marks) == 1 else "are not read as citations"
+    more = f" and {len(marks) - _MOST_NAMED:,} more" if len(marks) > _MOST_NAMED else ""
+    return Finding("unread-citation", f"{names}{more} {verb}", field="output")
+
+
+def _cited_names(
+    names: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
+) -> Iterator[Finding]:
+    """Find brackets that name a passage by its title or id."""
+    ids = ((p.docid or "") if isinstance(p, OwnPassage) else p.id for p in passages)
+    known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
+    named = [f"[{name}]" for name in names if name.strip().casefold() in known]
+    if named:
+        yield replace(
+            _unread(named),
+            message=f"{_unread(named).message}: passages are cited by number, not by title or id",
+        )
 
 
 class Triples:
@@ -345,6 +403,10 @@ class Triples:
     def __init__(self, benchmark: Benchmark) -> None:
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
+
+    def summary(self) -> Iterator[Finding]:
+        """Say nothing: triples are cited in one form."""
+        return iter(())
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
         """Find brackets that never close, incomplete citations, triples that were not shown."""

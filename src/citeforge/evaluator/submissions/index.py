@@ -18,6 +18,7 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
+from citeforge.evaluator.submissions.spoken import SpokenCounts
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine
@@ -36,6 +37,7 @@ class Submission:
         benchmark: what it answers.
         form: format it is read as.
         asked: how many of the first queries it was asked; None for all.
+        around: counts of thoughts and other things around the answers read so far.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Submission:
         system: str | None = None,
         only_asked: bool = False,
         on_error: OnError = None,
+        is_raw: bool = False,
     ) -> None:
         """Look what it is.
 
@@ -56,12 +59,14 @@ class Submission:
             system: name of the system; None for what the submission says.
             only_asked: look only at the queries that it was asked.
             on_error: told of what is wrong with header and lines, which is then passed over.
+            is_raw: leave thoughts, JSON and fences around the answers, as papers' code does.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
         """
         self.path, self.benchmark, self._system = path, benchmark, system
-        self._on_error = on_error
+        self._on_error, self._is_raw = on_error, is_raw
+        self.around = SpokenCounts()
         self.form = detect(path) if form == "auto" else form
         self._format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
@@ -253,4 +258,11 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        return answers_of(self.path, self.benchmark, self.form, self._on_error)
+        self.around = SpokenCounts()
+        for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):
+            spoken = self.around.spoken(answer)
+            yield line, answer if self._is_raw else spoken
+
+    def spoken_warnings(self) -> list[Finding]:
+        """Warn of thoughts and JSON in the answers read so far."""
+        return list(self.around.findings(is_raw=self._is_raw))

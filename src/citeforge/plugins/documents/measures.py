@@ -74,7 +74,8 @@ def abstention(inputs: Inputs, measures: Sequence[Measure]) -> Found:
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     markers = grammar.parse(item.output, len(item.passages)).markers
-    return is_refusal(without_markers(item.output, markers), REFUSALS, cites=bool(markers))
+    cites = any(not m.is_residue for m in markers)
+    return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
 
 
 def read_document_answers(

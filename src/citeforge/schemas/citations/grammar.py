@@ -8,10 +8,29 @@ rules ``strict2`` (docs/definitions.md#citations).
 import re
 import sys
 from bisect import bisect_left
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
+from citeforge.schemas.citations.doubt import (
+    find_variables,
+    is_circled_mark,
+    is_raised_mark,
+    is_subscript,
+)
+from citeforge.schemas.citations.forms import (
+    DEFINITION,
+    FREE_BRACKET,
+    INNER,
+    OPENER,
+    RAISED,
+    RANGES,
+    SUSPECT,
+    full,
+    is_introduction,
+    items_of,
+)
+from citeforge.schemas.citations.label_words import find_last_label
 from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
 
 TAKES_SPACE = " \t\n.,;:!?)[【"
@@ -20,54 +39,29 @@ TAKES_SPACE = " \t\n.,;:!?)[【"
 MAX_RANGE = 20
 """Widest range (``[1-20]``, both ends counted) that is read as one."""
 
-_NUMBER = r"\d{1,30}"
-# Alternatives are tried from the left at each place, so what hides markers comes first.
-_HIDING = (
-    r"(?P<hidden>```.*?(?:```|\Z)|`[^`\n]+`"
-    # A bracket belongs to a URL only when the URL goes on behind it.
-    r"|https?://[^\s<>\"\[\]【】]*(?:\[[^\[\]\s]*\][\w/?=&%#~+-][^\s<>\"\[\]【】]*)*"
-    r"|\[[^\[\]\n]*\]\((?:[^()\s]|\([^()\s]*\))+\))"
-)
-_SIMPLE = re.compile(r"\[(\d{1,3})\]")
 _SPACES = re.compile(r"[ \t]+")
-
-# Class escapes such as `\d` take full-width digits too, and `int` reads them.
-_LABEL = (
-    r"(?:(?:documents?|docs?\.?|contexts?|sources?|passages?|references?|refs?\.?|citations?)"
-    r"\s*(?:[:#]\s*)?)?"
+# What may make `[1]` something else stands before it (the last letters of such words) or behind it.
+_SIMPLE = re.compile(
+    r"\[(?<!\bat \[)(?<!ara \[|ras \[|ra\. \[|as\. \[|aph \[|phs \[|int \[|val \[|lle \[|cle \[)"
+    r"(?<!alo \[|néa \[|ant \[|rn\. \[|rz\. \[|do\. \[|вал \[|але \[|зок \[|зке \[|нкт \[|кте \[)"
+    r"(?<!\W[a-z]\[)(?<!^[a-z]\[)(?<!arr\[|lst\[|vec\[|rgs\[|rgv\[|ums\[)"
+    r"(?<!list\[|rray\[|trix\[|lues\[)"
+    r"(?<![\"“”„«»「」『』‘’]\[)(?<!区间\[|區間\[|区間\[|구간\[)(\d{1,3})\](?![a-z(])",
+    re.IGNORECASE,
 )
-_AND = r"(?:&|and\b|und\b|et\b|y\b|e\b|en\b|och\b|og\b|и\b|و|和|及|与|と)"
-_DASH = r"[-\u2010-\u2015\uff0d\uff5e]"
-_ITEM = rf"{_LABEL}{_NUMBER}(?:\s*{_DASH}\s*{_NUMBER})?"
-_JOINED = rf"(?:\s*[,;，、；]\s*(?:{_AND}\s*)?|\s+{_AND}\s*|\s*[&和及与と]\s*)"
-# White space stands in one place of each alternative: `\s*\^?\s*` would be quadratic.
-_BODY = rf"\s*(?:\^\s*)?{_ITEM}(?:{_JOINED}{_ITEM})*\s*"
-_MARKER = (
-    rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
-    rf"|\[(?P<square>{_BODY})\]|［(?P<wide>{_BODY})］|\[\s*(?P<na>NA)\s*\]"
-    rf"|【(?P<lens>{_BODY})(?:†[^【】\n]{{0,200}})?】"
-)
-_ROUND = rf"|[(（](?P<round>{_BODY})[)）]"
-# Maths: what stands in dollars, and `\\(…\\)`, `\\[…\\]`. Brackets there are glued to a name.
-_MATHS = (
-    r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
-    r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
-)
-_ESCAPED = rf"\\\[(?P<escaped>{_BODY})\\\]"
-_ALL = f"{_HIDING}|{_ESCAPED}|(?P<maths>{_MATHS})|{_MARKER}"
-_FULL = re.compile(_ALL, re.IGNORECASE | re.DOTALL)
-_FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
-_NOT_PLAIN = re.compile(rf"[`【］$\\]|\]\(|://|\]{_DASH}\[")
-_ITEM_PARTS = re.compile(rf"({_NUMBER})(?:\s*{_DASH}\s*({_NUMBER}))?")
-_SUSPECT = re.compile(
-    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
-    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］"
-)
-
-
-@cache
-def _full_round() -> re.Pattern[str]:
-    return re.compile(_ALL + _ROUND, re.IGNORECASE | re.DOTALL)  # few benchmarks need it
+_PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
+_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
+_BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
+_ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
+_SIGNS = re.compile(r"citeturn|~~~|&#91;")
+_FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
+"""Forms of RAGFlow, which counts from 0 whatever the prompt says."""
+_IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
+_LONGEST_LABEL = 24
+_WITH_BODY = frozenset("double wrapped square wide named brace entity escaped".split())
+_OTHER_BRACKET = re.compile(r"[【［{<]")
+_UNSURE = frozenset(("caret", "super", "raised", "circled"))
+"""Forms that only cite a passage that was shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +74,8 @@ class Marker:
         numbers: citation numbers as written, in order, repeats kept; empty for ``[NA]``.
         is_na: whether it is ``[NA]`` (KaLMA's "not in the knowledge given").
         is_listed: whether it stands in a reference list, where it cites nothing; no numbers then.
+        is_residue: whether it is no citation of a passage, and no word either: residue of a tool, a
+            tag, a special token; no numbers then.
     """
 
     start: int
@@ -87,6 +83,7 @@ class Marker:
     numbers: tuple[int, ...]
     is_na: bool = False
     is_listed: bool = False
+    is_residue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +91,8 @@ class Parsed:
     """All that the grammar read in one output.
 
     Attributes:
-        markers: citation marks in order of appearance; they do not overlap.
-        unparsed: (start, end) of brackets that look like citations and were not read as such.
+        markers: citation marks in order of appearance, and residue; they do not overlap.
+        unparsed: (start, end) of what looks like a citation and was not read as one.
         lists: (start, end) of reference lists, whole lines; neither statements nor citations.
     """
 
@@ -119,7 +116,7 @@ class Grammar:
     @cached_property
     def name(self) -> str:
         """``strict2`` or ``strict2(n)``: the rules, as they stand in signatures."""
-        return "strict2(n)" if self._round else "strict2"
+        return "strict2(n)" if self.has_round else "strict2"
 
     @property
     def signature(self) -> str:
@@ -127,7 +124,8 @@ class Grammar:
         return f"{self.base},{self.name}"
 
     @cached_property
-    def _round(self) -> bool:
+    def has_round(self) -> bool:
+        """Whether ``(1)`` is a citation, too."""
         return self.form.strip()[:1] in "(（" and self.form != ""
 
     def parse(self, output: str, n_docs: int) -> Parsed:
@@ -141,58 +139,9 @@ class Grammar:
             Markers with numbers as written. Numbers outside the context are kept, except four-digit
             ones such as years, whose marks count as unparsed. Never raises.
         """
-        if not any(bracket in output for bracket in ("[【［(（" if self._round else "[【［")):
-            return Parsed(())
-        hidden: list[tuple[int, int]] = []
-        markers: list[Marker] = []
-        unparsed: list[tuple[int, int]] = []
-        expression = _full_round() if self._round else _FULL
-        at = 0
-        while (match := expression.search(output, at)) is not None:
-            at = match.end()
-            group = match.lastgroup
-            if group == "hidden":
-                hidden.append(match.span())
-            elif group == "maths":
-                if _FREE_BRACKET.search(
-                    match.group().strip("$")[0 if match.group()[0] == "$" else 2 :]
-                ):
-                    at = match.start() + 1  # two prices with a citation between them
-                else:
-                    hidden.append(match.span())
-            elif group == "na":
-                markers.append(Marker(*match.span(), (), is_na=True))
-            else:
-                if group == "to":
-                    body = f"{match['from']}-{match['to']}"
-                    if not int(match["from"]) <= int(match["to"]) < int(match["from"]) + MAX_RANGE:
-                        body, at = match["from"], match.end("from") + 1
-                else:
-                    body = match.group(group or 0)
-                numbers, complete = self._numbers(body, n_docs)
-                if 0 not in numbers or len(numbers) < 2 or self.base == 0:
-                    if numbers:
-                        markers.append(Marker(match.start(), at, numbers))
-                else:
-                    complete = False  # `[0, 1]` is an interval where counting starts at 1
-                if not complete and group != "round":
-                    unparsed.append((match.start(), at))
-        brackets = output.count("[") + output.count("【") + output.count("［")
-        if brackets > len(markers) + len(unparsed):
-            spans = sorted([*hidden, *unparsed, *((m.start, m.end) for m in markers)])
-            suspects = (match.span() for match in _SUSPECT.finditer(output))
-            unparsed.extend(span for span in suspects if not overlaps(span, spans))
-            unparsed.sort()
-        lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers])
-        if lists:
-            unparsed = [u for u in unparsed if not overlaps((u[0], u[0] + 1), lists)]
-            markers = [
-                Marker(m.start, m.end, (), m.is_na, is_listed=True)
-                if overlaps((m.start, m.start + 1), lists)
-                else m
-                for m in markers
-            ]
-        return Parsed(tuple(markers), tuple(unparsed), tuple(lists))
+        scan = _Scan(self, output, n_docs)
+        scan.read()
+        return scan.parsed()
 
     def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
         """Distinct citations of an output, the short way for measures that need no offsets.
@@ -204,7 +153,7 @@ class Grammar:
         simple = _SIMPLE.findall(output)
         if len(simple) == output.count("[") and not self.needs_care(output):
             numbers = {int(n) for n in simple}
-            unparsed = 0
+            unparsed = 0 if numbers else sum(1 for _ in mentions(output, self.base, n_docs))
         else:
             parsed = self.parse(output, n_docs)
             numbers = {n for marker in parsed.markers for n in marker.numbers}
@@ -218,14 +167,23 @@ class Grammar:
 
     def needs_care(self, output: str) -> bool:
         """Whether an output may hold more than plain ``[n]``, each of them a citation."""
-        is_plain_text = not self._round and _NOT_PLAIN.search(output) is None
-        return not is_plain_text or may_hold_list(output)
+        return (
+            self.has_round
+            or _SPECIAL.search(output) is not None
+            or _BEHIND_MARK.search(output) is not None
+            or "://" in output
+            or "##" in output
+            or "[0]" in output
+            or _SIGNS.search(output) is not None
+            or _ROUND.search(output) is not None
+            or may_hold_list(output)
+        )
 
-    def _numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
+    def read_numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
         """Numbers of one bracket, and whether every item of it could be read."""
         numbers: list[int] = []
         complete = True
-        for first, last in _ITEM_PARTS.findall(body):
+        for first, last in RANGES.findall(body):
             low = int(first)
             high = int(last) if last else low
             if not low <= high < low + MAX_RANGE:
@@ -237,6 +195,174 @@ class Grammar:
                 else:
                     numbers.append(number)
         return tuple(numbers), complete
+
+
+@dataclass
+class _Scan:
+    """One output, read from left to right."""
+
+    grammar: Grammar
+    output: str
+    n_docs: int
+    hidden: list[tuple[int, int]] = field(default_factory=list)
+    markers: list[Marker] = field(default_factory=list)
+    unparsed: list[tuple[int, int]] = field(default_factory=list)
+
+    def read(self) -> None:
+        """Take in all marks."""
+        output, at, n_plain = self.output, 0, 0
+        variables = find_variables(output)
+        while (opener := OPENER.search(output, at)) is not None:
+            start = opener.start()
+            if (plain := _PLAIN_MARK.match(output, start)) is not None:
+                at, n_plain = plain.end(), n_plain + 1
+                if is_subscript(output, start, at, variables):
+                    self.unparsed.append((start, at))
+                else:
+                    self.markers.append(Marker(start, at, (int(plain[1]),)))
+                continue
+            match = full().match(output, start)
+            at = start + 1 if match is None else self._take(match)
+        if output.count("[") > n_plain or _OTHER_BRACKET.search(output) is not None:
+            self._suspects()
+
+    def _take(self, match: re.Match[str]) -> int:
+        """Take in one form; returns where reading goes on."""
+        (start, end), form = match.span(), match.lastgroup or ""
+        if form == "hidden":
+            self.hidden.append((start, end))
+        elif form == "maths":
+            if FREE_BRACKET.search(match[0].strip("$")[0 if match[0][0] == "$" else 2 :]):
+                return start + 1  # two prices with a citation between them
+            self.hidden.append((start, end))
+        elif form == "na":
+            self.markers.append(Marker(start, end, (), is_na=True))
+        elif form in ("residue", "noise", "token"):
+            self.markers.append(Marker(start, end, (), is_residue=True))
+            if form == "residue":
+                self.unparsed.append((start, end))
+        elif form == "to":
+            low, high = int(match["from"]), int(match["to"])
+            if low <= high < low + MAX_RANGE:
+                return self._cite(start, end, f"{low}-{high}", form)
+            return self._cite(start, match.end("from") + 1, match["from"], form)
+        elif (items := self._items(match, form)) is not None:
+            return self._cite(start, end, items, form)
+        elif form == "escaped":
+            self.hidden.append((start, end))
+        else:
+            return start + 1
+        return end
+
+    def _items(self, match: re.Match[str], form: str) -> str | None:
+        """What a form cites; None where what is in its brackets is no mark."""
+        body = match[form]
+        if form not in _WITH_BODY:
+            return body
+        if form == "double" or form == "wrapped":
+            inner = [items_of(part) for part in INNER.findall(body)]
+            is_mark = form == "double" or is_introduction(match["before"])
+            return ",".join(filter(None, inner)) if is_mark and all(inner) else None
+        if form == "square":
+            body = body.translate(RAISED)
+        is_named = form == "brace" or (form == "named" and not self.grammar.has_round)
+        return items_of(body, is_named=is_named)
+
+    def _cite(self, start: int, end: int, body: str, form: str) -> int:
+        """Read the numbers of a mark; returns its end."""
+        grammar, n_docs = self.grammar, self.n_docs
+        if form in _UNSURE:
+            self._cite_unsure(start, end, body, form)
+            return end
+        is_square = form in ("square", "to") and self.output[start] == "["
+        if is_square and is_subscript(self.output, start, end, find_variables(self.output)):
+            self.unparsed.append((start, end))
+            return end
+        numbers, complete = grammar.read_numbers(body, n_docs)
+        if form in _FROM_ZERO:
+            numbers = tuple(n + grammar.base for n in numbers)
+        if 0 not in numbers or len(numbers) < 2 or grammar.base == 0:
+            if numbers:
+                self.markers.append(Marker(start, end, numbers))
+        else:
+            complete = False  # `[0, 1]` is an interval where counting starts at 1
+        if not complete and form != "named":
+            self.unparsed.append((start, end))
+        return end
+
+    def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
+        """Read what is a mark in some places only."""
+        output, base = self.output, self.grammar.base
+        if form == "circled":
+            if not is_circled_mark(output, start, end):
+                return
+            numbers: tuple[int, ...] = (ord(body) - ord("①") + 1,)
+        else:
+            if form != "caret" and not is_raised_mark(output, start, end):
+                if form == "raised":  # only its tags are no words
+                    first = output.index(">", start) + 1
+                    last = output.rindex("<", start, end)
+                    self.markers.append(Marker(start, first, (), is_residue=True))
+                    self.markers.append(Marker(last, end, (), is_residue=True))
+                return
+            numbers, _ = self.grammar.read_numbers(body.translate(RAISED), self.n_docs)
+        if numbers and all(0 <= n - base < self.n_docs for n in numbers):
+            self.markers.append(Marker(start, end, numbers))
+        else:
+            self.unparsed.append((start, end))
+
+    def _suspects(self) -> None:
+        """Count brackets with a digit of which nothing was read."""
+        output = self.output
+        if any(sign in output for sign in "[【［{<"):
+            spans = sorted(
+                [*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)]
+            )
+            suspects = (match.span() for match in SUSPECT.finditer(output))
+            self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
+
+    def parsed(self) -> Parsed:
+        """What was read, with the reference lists."""
+        output, markers, unparsed = self.output, self.markers, self.unparsed
+        lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers if m.numbers])
+        if lists:
+            unparsed = [u for u in unparsed if not overlaps((u[0], u[0] + 1), lists)]
+            stands_for = _definitions(output, lists)
+            markers = [
+                replace(m, numbers=(), is_listed=True)
+                if overlaps((m.start, m.start + 1), lists)
+                else replace(m, numbers=tuple(stands_for.get(n, n) for n in m.numbers))
+                for m in markers
+            ]
+        elif not any(m.numbers for m in markers):
+            spans = sorted([*self.hidden, *unparsed, *((m.start, m.end) for m in markers)])
+            named = mentions(output, self.grammar.base, self.n_docs)
+            unparsed.extend(span for span in named if not overlaps(span, spans))
+        return Parsed(tuple(markers), tuple(sorted(unparsed)), tuple(lists))
+
+
+def mentions(output: str, base: int, n_docs: int) -> Iterator[tuple[int, int]]:
+    """Places where an output names a passage in a sentence: ``Document 5 states``."""
+    for match in _IN_TEXT.finditer(output):
+        if 0 <= int(match[0]) - base < n_docs:
+            window = max(0, match.start() - _LONGEST_LABEL)
+            label = find_last_label(output[window : match.start()].rstrip(" \u00a0."))
+            if label >= 0:
+                yield window + label, match.end()
+
+
+def _definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """Numbers whose entry in a reference list is a passage of another number."""
+    stands_for: dict[int, int] = {}
+    for start, end in lists:
+        for line in output[start:end].splitlines():
+            match = DEFINITION.match(line)
+            if match is None or not (match["bracket"] or match["label"]):
+                continue
+            if is_introduction(match["label"]):
+                mark = int(match["mark"] or match["bare"])
+                stands_for.setdefault(mark, int(match["number"]))
+    return stands_for
 
 
 def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
@@ -301,7 +427,7 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     others = [
         marker
         for marker in Grammar(base=0).parse(output, _ANY_SIZE).markers
-        if not marker.is_na and not overlaps((marker.start, marker.end), spans)
+        if marker.numbers and not overlaps((marker.start, marker.end), spans)
     ]
     return tuple(sorted([*plain, *others], key=lambda m: m.start))
 

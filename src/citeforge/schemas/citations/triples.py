@@ -6,6 +6,7 @@ longest first, and only the rest is read by its punctuation.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -13,11 +14,19 @@ from citeforge.schemas.benchmarks.kg import NAME, SAME_RELATIONS, Key, Triple, r
 from citeforge.schemas.citations.grammar import Marker, Parsed
 
 # White space is single spaces where these look.
-_CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:])|NA ?\])")
-_SPACE = re.compile(r"\s+")
-_CHARACTER_LEFT = re.compile(r"\S|\s+")
+_CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:;])|(?:NA|N/A|n/a|na) ?\])")
+# Length stays: the places of marks are found by it.
+_PLAIN = str.maketrans(
+    "‘’‚‛ʼ′“”„‟″\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uff0d【】［］：，；０１２３４５６７８９",
+    "'" * 6 + '"' * 5 + "-" * 8 + "[][]:,;0123456789",
+)
+"""Typographic variants to the characters that graphs have."""
+_PIECE = re.compile(r"\s+|\S[\u0300-\u036f]*")
+_RUN = re.compile(r"\s\s")
+_SPACES = str.maketrans("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0", " " * 11)
+_VARIANT = re.compile(r"[^\x00-\u02ff]")
 _COLON = re.compile(r" ?: ?")
-_FACT_END = re.compile(r" ?[,\]]")
+_FACT_END = re.compile(r" ?[,;\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
 _UNKNOWN_FOLLOWS = re.compile(r"[^,:\[\]]{1,80}: ")
 _LONGEST_VALUE = 2000
@@ -84,10 +93,7 @@ class TripleGrammar:
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        text = _SPACE.sub(" ", output)
-        places: Sequence[int] = range(len(output) + 1)
-        if len(text) < len(output):  # where the characters stand that are left
-            places = [*(m.start() for m in _CHARACTER_LEFT.finditer(output)), len(output)]
+        text, places = _folded(output)
         at = 0
         while (opening := _CITES.search(text, at)) is not None:
             start, at = opening.span()
@@ -114,7 +120,7 @@ class TripleGrammar:
                 # A citation that begins inside another one ends it.
                 self.brackets.append(self._without_name(qid, citations) or [Key(qid, "", "")])
                 return at + (text[at] == "]")
-            if text[at] in ",:":
+            if text[at] in ",:;":
                 at = _behind_space(text, at + 1)
             step = self._known_fact(text, at, qid) or self._unknown_fact(text, at, qid)
             if step is None:
@@ -174,7 +180,7 @@ class TripleGrammar:
                 if depth == 0:
                     return place
                 depth -= 1
-            elif char == "," and depth == 0 and self._relation_follows(text, place + 1):
+            elif char in ",;" and depth == 0 and self._relation_follows(text, place + 1):
                 return place
         return None
 
@@ -185,8 +191,21 @@ class TripleGrammar:
 
 
 def squeeze(text: str) -> str:
-    """White space squeezed to single spaces."""
-    return " ".join(text.split())
+    """White space squeezed to single spaces, typographic variants as ASCII, NFC."""
+    return " ".join(_folded(text)[0].split())
+
+
+def _folded(text: str) -> tuple[str, Sequence[int]]:
+    """A text in plain characters and single spaces, and where each of them stands in the text."""
+    pieces: list[str] = []
+    places: list[int] = []
+    if _VARIANT.search(text) is None and _RUN.search(text) is None:
+        return text.translate(_SPACES), range(len(text) + 1)
+    for match in _PIECE.finditer(text.translate(_PLAIN)):
+        piece = " " if match[0].isspace() else unicodedata.normalize("NFC", match[0])
+        pieces.append(piece)
+        places += [match.start()] * len(piece)
+    return "".join(pieces), [*places, len(text)]
 
 
 def _behind_space(text: str, at: int) -> int:

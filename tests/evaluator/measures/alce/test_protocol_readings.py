@@ -36,7 +36,7 @@ CASES: list[tuple[str, list[int], list[int], list[int], list[int]]] = [
     ("A [1; 2].", [1, 2], N, [1], N),
     ("A [1 ,2].", [1, 2], N, [1], N),
     ("A [1,].", N, N, [1], N),
-    ("A [1 2].", N, N, [1], N),
+    ("A [1 2].", [1, 2], N, [1], N),
     ("A [1 and 2].", [1, 2], N, [1], N),
     ("A [1][2, 3].", [1, 2, 3], [1], [1, 2], [1, 2, 3]),
     # ranges
@@ -60,7 +60,7 @@ CASES: list[tuple[str, list[int], list[int], list[int], list[int]]] = [
     ("A [Document 1, Document 2].", [1, 2], N, N, N),
     ("A (1).", N, N, N, N),
     ("A {1}.", N, N, N, N),
-    ("A ¹.", N, N, N, N),
+    ("A ¹.", [1], N, N, N),
     ("A [one].", N, N, N, N),
     ("A [[1]].", [1], [1], [1], [1]),
     ("A [NA].", N, N, N, N),

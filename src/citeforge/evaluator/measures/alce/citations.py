@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from citeforge.evaluator.measures.alce.lists import ListItem, list_items
 from citeforge.evaluator.measures.columns import Key, Value, extreme_mean
 from citeforge.evaluator.measures.declared import CitationQuality, Found, Measure, percent
 from citeforge.evaluator.measures.judging import CitationScores, Claim, citation_samples
@@ -56,16 +57,15 @@ def in_range(text: str, numbers: list[int], item: AnswerItem, inputs: Inputs) ->
     return Claim(text, inside, wrong=len(distinct) - len(inside))
 
 
+def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
+    """Items of a list answer."""
+    text = answer_part(item.output, inputs)
+    return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
+
+
 def _strict_qampari(item: AnswerItem, inputs: Inputs) -> Iterator[Claim]:
-    for part in split_list(answer_part(item.output, inputs)):
-        markers = inputs.grammar.parse(part, len(item.passages)).markers
-        gaps = zip([0, *(m.end for m in markers)], [*(m.start for m in markers), len(part)],
-                   strict=True)  # fmt: skip
-        text = "".join(part[start:end] for start, end in gaps)
-        text = " ".join(text.strip(" .,\n").split())
-        if text:
-            numbers = [n for m in markers for n in m.numbers]
-            yield in_range(f"{item.query} {text}", numbers, item, inputs)
+    for listed in strict_items(item, inputs):
+        yield in_range(f"{item.query} {listed.text}", list(listed.numbers), item, inputs)
 
 
 def options(tools: Tools, protocol: str) -> str | None:
@@ -76,25 +76,6 @@ def options(tools: Tools, protocol: str) -> str | None:
 def answer_part(text: str, inputs: Inputs) -> str:
     """With ``cot``, what follows the first colon; nothing without one."""
     return text.partition(":")[2] if inputs.tools.options.cot else text
-
-
-def split_list(text: str) -> list[str]:
-    """Items of a list answer: cut at newlines, and at commas outside quotes and brackets."""
-    parts = []
-    start = depth = 0
-    quoted = False
-    for at, character in enumerate(text):
-        if character in "([【":
-            depth += 1
-        elif character in ")]】":
-            depth = max(0, depth - 1)
-        elif character in '"“”':
-            quoted = not quoted
-        if (character == "," and depth == 0 and not quoted) or character == "\n":
-            parts.append(text[start:at])
-            start = at + 1
-            depth, quoted = 0, False
-    return [*parts, text[start:]]
 
 
 def reference_output(output: str) -> str:

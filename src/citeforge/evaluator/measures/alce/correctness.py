@@ -1,6 +1,7 @@
 """Correctness of ALCE: by words (short answers, lists, length, ROUGE), and by models (MAUVE, a QA
 model, a judge of gold claims)."""
 
+import re
 import string
 from collections import Counter
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from citeforge.evaluator.measures.alce.citations import (
     alce_text,
     answer_part,
     options,
-    split_list,
+    strict_items,
 )
 from citeforge.evaluator.measures.columns import (
     Key,
@@ -33,8 +34,9 @@ from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
 from citeforge.evaluator.statements.inputs import AnswerItem, Inputs
 from citeforge.evaluator.statistics.estimates import Measured, Sample
 from citeforge.schemas.errors import InputError, MissingExtraError
-from citeforge.schemas.text import normalise_answer
+from citeforge.schemas.text import answer_form, holds_form, normalise_answer
 
+_IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*\Z")
 _LISTS = "answer lists (QAMPARI)"
 _LONG = "long answers (ASQA) or answers (ELI5)"
 _PAIRS = "qa_pairs (ASQA)"
@@ -54,8 +56,12 @@ def str_em_of(item: AnswerItem, inputs: Inputs) -> tuple[float, float] | None:
     pairs = item.gold.qa_pairs
     if not pairs:
         return None
-    text = normalise_answer(alce_text(item, inputs))
-    hits = [any(normalise_answer(a) in text for a in pair.aliases) for pair in pairs]
+    if inputs.protocol == "reference":
+        text = normalise_answer(alce_text(item, inputs))
+        hits = [any(normalise_answer(a) in text for a in pair.aliases) for pair in pairs]
+    else:
+        text = answer_form(alce_text(item, inputs))
+        hits = [any(holds_form(text, answer_form(a)) for a in pair.aliases) for pair in pairs]
     return sum(hits) / len(hits), float(all(hits))
 
 
@@ -65,16 +71,23 @@ def qampari_of(item: AnswerItem, inputs: Inputs) -> tuple[float, ...] | None:
     R5 is min(5, hits) / min(5, number of gold answers).
     """
     gold = item.gold.answer_lists
-    answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
-    if not answers:
+    if not gold:
         return None
-    text = answer_part(alce_text(item, inputs), inputs)
-    is_reference = inputs.protocol == "reference"
-    parts = text.rstrip().rstrip(".").rstrip(",").split(",") if is_reference else split_list(text)
-    listed = [normal for part in parts if (normal := normalise_answer(part))]
+    if inputs.protocol == "reference":
+        answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
+        text = answer_part(alce_text(item, inputs), inputs)
+        parts = text.rstrip().rstrip(".").rstrip(",").split(",")
+        listed = [{normal} for part in parts if (normal := normalise_answer(part))]
+    else:
+        answers = [{answer_form(a) for a in g.aliases} for g in gold]
+        items = [i.text for i in strict_items(item, inputs)]
+        # `Paris (France)` is Paris, too.
+        forms = [{answer_form(text), answer_form(_IN_BRACKETS.sub("", text))} for text in items]
+        listed = [some for both in forms if (some := both - {""})]
     everything = set().union(*answers)
-    precision = sum(p in everything for p in listed) / len(listed) if listed else 0.0
-    hits = sum(any(a in listed for a in aliases) for aliases in answers)
+    precision = sum(not p.isdisjoint(everything) for p in listed) / len(listed) if listed else 0.0
+    said = set().union(*listed)
+    hits = sum(not said.isdisjoint(aliases) for aliases in answers)
     recall = hits / len(answers)
     recall5 = min(5, hits) / min(5, len(answers))
     f1s = _f1(precision, recall), _f1(precision, recall5)

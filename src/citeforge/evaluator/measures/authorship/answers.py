@@ -35,7 +35,7 @@ from citeforge.schemas.citations.grammar import (
 )
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
-from citeforge.schemas.text import match_form
+from citeforge.schemas.text import compatible, holds_form, match_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _DIGITS = re.compile(r"\d+")
@@ -92,8 +92,9 @@ def measure_strict(
     markers = grammar.parse(answer.output, n_docs).markers
     em = math.nan
     if gold:
-        text = match_form(without_markers(answer.output, markers))
-        em = float(any(n and n in text for n in map(match_form, gold)))
+        text = match_form(compatible(without_markers(answer.output, markers)))
+        forms = (match_form(compatible(g)) for g in gold)
+        em = float(any(n and holds_form(text, n) for n in forms))
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
     places = [p if p is not None and 0 <= p < n_docs else None for p in positions]

@@ -20,7 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.text import contains_answer, normalise_answer
+from citeforge.schemas.text import answer_form, holds_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
@@ -60,8 +60,8 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         inside, outside, unparsed = grammar.cited(output, n_docs)
         text, short_em = _text(output, n_docs, grammar), math.nan
         if answers:
-            normal = normalise_answer(text)
-            short_em = float(any(contains_answer(normal, a) for a in answers.values()))
+            form, needles = answer_form(text), (a for some in answers.values() for a in some)
+            short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
         shares = _shares(inside, len(inside) + outside, relevant)
         return AnswerValues(*shares, len(text.split()), short_em, outside, unparsed)
 

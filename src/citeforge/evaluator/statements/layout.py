@@ -1,0 +1,107 @@
+"""Lines of an answer that are laid out: code, tables, numbered lists, the word "Answer:"."""
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_ITEM = re.compile(r"\s*(?:[-*•+]|\d{1,3}[.)])\s")
+_TABLE_RULE = re.compile(r"\s*[|:+-][\s|:+-]*-[\s|:+-]*")
+_NUMBERED = re.compile(r"\s*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?\s+(?=\S)")
+_ANSWER = re.compile(
+    r"[\s*_#]*(?:(?:final|short|direct|full)\s+)?(?:answer|antwort|réponse|respuesta|risposta|resposta|"
+    r"antwoord|odpowiedź|ответ|cevap|vastaus|jawaban|jibu|الإجابة|الجواب|پاسخ|উত্তর|उत्तर|答案|回答|答え|答|"
+    r"답변|답|คำตอบ|సమాధానం|ìdáhùn)[\s*_]*[:：][\s*_]*",
+    re.IGNORECASE,
+)
+
+
+class Layout:
+    """What lines of an answer are, besides text.
+
+    Attributes:
+        code: numbers of lines that are code, or begin or end it.
+        headers: numbers of the header lines of tables.
+        rows: numbers of the rows of tables.
+    """
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = lines
+        self.code: frozenset[int] = frozenset()
+        self.headers: frozenset[int] = frozenset()
+        self.rows: frozenset[int] = frozenset()
+        if len(lines) > 1:
+            starts = {line[:1] for line in lines}
+            if not starts.isdisjoint(" \t`~"):
+                self.code = frozenset(self._find_code())
+            if any("|" in line for line in lines):
+                self._find_tables()
+
+    def _find_code(self) -> list[int]:
+        code: list[int] = []
+        fence, is_open, after = "", False, ""
+        for number, line in enumerate(self._lines):
+            opening = _FENCE.match(line)
+            if is_open:
+                code.append(number)
+                rest = line.strip()
+                is_open = not (rest.startswith(fence) and not rest.strip(fence[0]))
+            elif opening is not None and opening[1][0] not in line[opening.end() :]:
+                fence, is_open = opening[1], True
+                code.append(number)
+            elif not line.strip():
+                continue
+            elif _INDENTED.match(line) and self._may_be_code(number, after, code):
+                code.append(number)
+            elif line[:1] not in " \t":
+                after = line  # the last line that is not indented
+        return code
+
+    def _may_be_code(self, number: int, after: str, code: Sequence[int]) -> bool:
+        """Whether an indented line is code, and not text below an item of a list."""
+        line, before = self._lines[number], self._lines[number - 1] if number else ""
+        follows = not before.strip() or number - 1 in code
+        return bool(after) and follows and not (_ITEM.match(after) or _ITEM.match(line))
+
+    def _find_tables(self) -> None:
+        headers, rows = set(), set()
+        for number, line in enumerate(self._lines[1:], 1):
+            above = self._lines[number - 1]
+            if "|" not in above or "|" not in line or not _TABLE_RULE.fullmatch(line):
+                continue
+            below = number + 1
+            while below < len(self._lines) and "|" in self._lines[below]:
+                rows.add(below)
+                below += 1
+            if below > number + 1:
+                headers.add(number - 1)
+        self.headers, self.rows = frozenset(headers), frozenset(rows)
+
+    @cached_property
+    def _numbers(self) -> dict[int, int]:
+        """Line to the number that it starts with."""
+        found = ((n, _NUMBERED.match(line)) for n, line in enumerate(self._lines))
+        return {n: int(match[1]) for n, match in found if match is not None}
+
+    def prefix(self, number: int) -> int:
+        """Length of what opens a line and is none of its words.
+
+        That is "Answer:", and the number of an item where the list has the one before or after it.
+        """
+        line = self._lines[number]
+        first = line.lstrip(" \t*_#")[:1]
+        if first.isdigit() and len(self._lines) > 1:
+            value = self._numbers.get(number)
+            if value is not None:
+                others = self._numbers.values()
+                if value - 1 in others or value + 1 in others:
+                    match = _NUMBERED.match(line)
+                    return 0 if match is None else match.end()
+        return self.answer_label(number)
+
+    def answer_label(self, number: int) -> int:
+        """Length of "Answer:" at the start of a line."""
+        line = self._lines[number]
+        match = _ANSWER.match(line) if ":" in line or "：" in line else None
+        return 0 if match is None else match.end()

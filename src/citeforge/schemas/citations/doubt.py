@@ -1,0 +1,107 @@
+"""What looks like a mark and may be something else: subscripts, pinpoints, powers, enumerators."""
+
+import re
+
+_SPACED = frozenset(
+    "at para para. paras paras. paragraph paragraphs pinpoint § §§ rn. rz. п. пункт пункте "
+    "alinéa considérant l'article l’article apdo. interval intervall intervalle intervalo "
+    "интервал интервале отрезок отрезке".split()
+)
+"""Words before a bracket that is a paragraph number of a judgment, or an interval."""
+_GLUED = ("区间", "區間", "区間", "구간")
+_SECTION = re.compile(r"§\s?\d+\w?\s\Z")
+_IDENTIFIER = re.compile(r"(?:(?<![A-Za-z0-9_])[a-z]"
+                         r"|\b(?:list|lst|arr|array|argv|args|matrix|nums|vec|values)"
+                         r"|[A-Za-z]\w*_\w+)(?:\[\w{1,10}\])*\Z")  # fmt: skip
+_UNITS = frozenset(
+    "mol sec min rad bar kpc mpc inch yard feet foot mile miles meter metre meters metres "
+    "км см мм дм كم सेमी किमी मी वर्ग".split()
+)
+_NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
+_IN_CODE = re.compile(r"([A-Za-z_]\w*)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*)\[\d+\]", re.ASCII)
+_PROGRAMMING = re.compile(
+    r"[=`]|\[0\]|array|list\b|lists\b|index|element|vector|matrix|pointer|массив|数组|配列|배열|tableau|arreglo",
+    re.IGNORECASE,
+)
+_QUOTES = frozenset('"“”„«»「」『』‘’')
+_RING = re.compile(
+    r"[a-z]{3,}(?:(?:thieno|benzo|furo|pyrido|pyrano|pyrrolo|imidazo|indolo|naphtho)\[|"
+    r"(?:ene|phene|ole|ine|furan|pyran|amide)s?\b)"
+)
+"""The rest of a ring's name: `[1]benzothiophene`."""
+_COMBINED = re.compile(r"[\w\u0900-\u0dff\u0e00-\u0e7f]+\Z")
+_YEAR = re.compile(r"(?<!\d)(?:1\d|20)\d\d\Z")
+_ENDS = frozenset(".,;:!?。！？、，；：।۔؟،»”’」』\"'%*_")
+_WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_BEHIND = frozenset('.,;:!?)]}。！？、，；：）」』】।۔،"”’»*|')
+_WINDOW = 40
+
+
+def find_variables(output: str) -> frozenset[str]:
+    """Names that are indexed in code, or by 0: they are variables wherever a bracket follows."""
+    if "`" not in output and "[0]" not in output:
+        return frozenset()
+    return frozenset(name for pair in _IN_CODE.findall(output) for name in pair if name)
+
+
+def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -> bool:
+    """Whether ``[n]`` is an index, a paragraph number, an interval, or a part of a chemical name.
+
+    Args:
+        output: what the system wrote.
+        start: offset of the bracket.
+        end: offset behind it.
+        variables: names of variables in the output.
+    """
+    following = output[end : end + 1]
+    before = output[start - 1 : start]
+    if following.isascii() and following.islower():
+        return before in ("", " ", "]", "-", "(") and _RING.match(output, end) is not None
+    if before == " ":
+        words = output[max(0, start - _WINDOW) : start - 1].rsplit(None, 1)
+        word = words[-1] if words else ""
+        return word.lower().lstrip("(") in _SPACED or (
+            "§" in output[max(0, start - 8) : start]
+            and _SECTION.search(output, max(0, start - 8), start) is not None
+        )
+    if before in _QUOTES and before:
+        return following in _QUOTES and following != ""  # the mark itself is quoted
+    if before.isascii() and (before.isalnum() or before in "_]"):
+        name = _NAME.search(output, max(0, start - _WINDOW), start)
+        if name is not None and name[0] in variables:
+            return True
+        found = _IDENTIFIER.search(output, max(0, start - _WINDOW), start)
+        if found is None:
+            return False
+        # `a[1]` is a variable where the answer is about such things.
+        is_letter = len(found[0].partition("[")[0]) == 1
+        return not is_letter or _PROGRAMMING.search(output) is not None
+    return output.endswith(_GLUED, 0, start)
+
+
+def is_raised_mark(output: str, start: int, end: int) -> bool:
+    """Whether a superscript number is a mark rather than a power, a unit or an isotope."""
+    before = output[start - 1 : start]
+    if before in _ENDS and before:
+        return True
+    if before == " ":
+        return output[end : end + 1] in ("", *_BEHIND) or output[end : end + 1].isspace()
+    if before.isdigit():
+        return _YEAR.search(output, max(0, start - 5), start) is not None
+    if _WIDE.match(before):
+        return True
+    word = _COMBINED.search(output, max(0, start - _WINDOW), start)
+    if word is None or word.group().lower() in _UNITS:
+        return False
+    return len(word.group()) > 2 and not output[end : end + 1].isalpha()
+
+
+def is_circled_mark(output: str, start: int, end: int) -> bool:
+    """Whether a circled number is a mark rather than the number of an item in a list."""
+    while "①" <= output[end : end + 1] <= "⑳":
+        end += 1
+    following = output[end : end + 1]
+    if not following or following in _BEHIND:
+        return start > 0
+    before = output[start - 1 : start]
+    return following.isspace() and before != "" and not before.isspace()

@@ -1,0 +1,161 @@
+"""Forms of marks: the regular expressions of the strict grammar.
+
+:data:`OPENER` finds where a mark, or what hides marks, may begin; :func:`full` says what is there,
+by the name of its group. Class escapes such as ``\\d`` take the digits of all scripts.
+"""
+
+import re
+from functools import cache
+
+from citeforge.schemas.citations.label_words import is_label, may_stand_in_mark
+
+_NUMBER = r"\d{1,30}"
+# White space is possessive, and stands once between two parts: else these would be quadratic.
+_SPACE = r"[\s\u200b\ufeff]*+"
+_DASH = r"[-\u2010-\u2015\u2212\uff0d\uff5e\u301c~]"
+_TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|bis)\s++|\s*+至\s*+)"
+_WORD = (
+    r"[^\d\s,;:：、，；，|/・&#_.^\[\](){}（）†*<>=+\"'`"
+    r"\u060c\u061b\u2010-\u2015\u2212\uff0d\uff5e\u301c~-]{1,20}+"
+)
+_WORDS = rf"(?:{_WORD}\s*+[:：#_.]{{0,2}}+\s*+)"
+_RANGE = rf"{_NUMBER}(?:{_TO}{_NUMBER})?"
+_JOINED = (
+    rf"(?:\s*+(?:[,;，、；،|・&]|(?<=\s)/(?=\s))\s*+{_WORDS}{{0,3}}|\s*+{_WORDS}{{1,3}}"
+    r"|[ ](?=\d{1,2}(?!\d)))"
+)
+# `: Title`, and the stop of `[5.]`.
+_TAIL = (
+    r"(?:\s*+[:：]\s*+(?=[^\W\d_])[^\[\]【】()（）\n]{1,120}"
+    r"|\.(?=\s*+\W|\Z))?"
+)
+_FLAGS = re.IGNORECASE | re.DOTALL
+_BODY = re.compile(
+    rf"{_SPACE}\^?\s*+(?P<items>{_WORDS}{{0,4}}{_RANGE}(?:{_JOINED}{_RANGE})*)"
+    rf"(?:参照|参考|より|による)?{_TAIL}\^?{_SPACE}",
+    _FLAGS,
+)
+_PAGE = re.compile(
+    r"\s*+,\s*+(?:pp?|s|ss|pág|págs|стр|с)\.\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z", re.IGNORECASE
+)
+_ANY_WORD = re.compile(_WORD)
+_RANGE_WORDS = frozenset(("to", "bis", "至"))
+INNER = re.compile(r"\[([^\[\]]*)\]")
+_INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
+
+
+def items_of(body: str, *, is_named: bool = False) -> str | None:
+    """The items of what is in the brackets of a mark, without a title; None where it is no mark.
+
+    Args:
+        body: what is in the brackets.
+        is_named: whether a word such as "Document" is needed, as in round brackets.
+    """
+    if "," in body:
+        body = _PAGE.sub("", body)
+    if (match := _BODY.fullmatch(body)) is None:
+        return None
+    words = [word.lower() for word in _ANY_WORD.findall(match["items"])]
+    if not all(may_stand_in_mark(word) or word in _RANGE_WORDS for word in words):
+        return None
+    return None if is_named and not any(map(is_label, words)) else match["items"]
+
+
+def is_introduction(text: str) -> bool:
+    """Whether a text may stand before marks in round brackets of their own."""
+    return all(may_stand_in_mark(word.lower()) for word in _ANY_WORD.findall(text))
+
+
+_DIGITS = r"\s*+\d{1,3}(?:\s*+(?:,|;|-|–)\s*+\d{1,3})*\s*+"
+
+# What hides marks. A bracket belongs to a URL only when the URL goes on behind it.
+_HIDDEN = (
+    r"(?P<hidden>```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)|`[^`\n]+`"
+    r"|https?://[^\s<>\"\[\]【】]*(?:\[[^\[\]\s]*\][\w/?=&%#~+-][^\s<>\"\[\]【】]*)*"
+    r"|\[[^\[\]\n]*\]\((?:[^()\s]|\([^()\s]*\))+\))"
+)
+_TARGET = r"\((?:[^()\s]|\([^()\s]*\))+\)"
+_NUMBERED_LINK = rf"\[\^?\d{{1,3}}\]{_TARGET}"
+_DOUBLE = rf"\[(?P<double>\[{_INSIDE}\](?:[\s,;]*\[{_INSIDE}\])*)\](?:{_TARGET})?"
+# Marks in round brackets, with or without a word: `(see [4])`, `([1], [2])`.
+_IN_ROUND = (
+    rf"[(（](?P<before>[^\[\]()（）\d\n]{{0,30}})(?P<wrapped>\[{_INSIDE}\](?:[\s,;]*\[{_INSIDE}\])*)"
+    r"\s*+[)）]"
+)
+_MARKS = (
+    rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
+    r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
+    r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+,\s*+\d{1,3})*)[)）]"
+    rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]"
+    r"|\[\s*+(?P<na>NA)\s*+\]"
+    rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])\}}(?=\W|\Z))?"
+    rf"|[［【〔〖⟦](?P<wide>{_INSIDE}?)(?:†[^【】\n]{{0,200}})?[］】〕〗⟧]"
+    rf"|[(（](?P<named>{_INSIDE})[)）]|\{{\{{?(?P<brace>{_INSIDE})\}}?\}}"
+    rf"|<sup>\s*+[\[(](?P<sup>{_DIGITS})[\])]\s*+</sup>|<sup>(?P<raised>{_DIGITS})</sup>"
+    rf"|<(?:cite|ref|citation|source|doc)>\s*+\[?(?P<tag>{_DIGITS})\]?\s*+</\w+>"
+    rf"|\\(?:citep?|citet|textsuperscript)\{{(?P<tex>{_DIGITS})\}}"
+    rf"|&#91;(?P<entity>{_INSIDE})&#93;|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
+    r"|(?P<super>[⁽]?[⁰¹²³⁴-⁹]+(?:[,˒‚⸴،·⁻–-]?[⁰¹²³⁴-⁹]+)*[⁾]?)(?![⁺⁻ⁿ])|(?P<circled>[①-⑳])"
+)
+# Citations of what was not shown here: they are counted, and are no text.
+_RESIDUE = (
+    rf"(?P<residue>[(（]\s*{_NUMBERED_LINK}(?:[,;\s]+{_NUMBERED_LINK})*\s*[)）]|{_NUMBERED_LINK}"
+    r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|\[\d{1,3}:\d{1,3}†[^\[\]\n]{0,200}\]"
+    r"|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\[oaicite:\d+\]"
+    r"|\ue200[^\ue201]{0,500}\ue201|\\ue200.{0,500}?\\ue201|[\ue200-\ue2ff]+"
+    r"|(?:file)?cite(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
+    r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co:\s*[\d,\s]{1,60}>"
+    r"|<grok:render\b.{0,600}?</grok:render>)|(?P<token>\[cite_(?:start|end)\])"
+)
+# Neither marks nor words.
+_ATTRIBUTE = r"\s+[\w:-]+\s*=\s*(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'<>=]+)"
+_TAGS = (
+    r"p|br|li|ul|ol|div|tr|td|th|table|thead|tbody|h[1-6]|b|i|em|strong|u|span|a|sup|sub|hr|small|mark|"
+    r"blockquote|cite|ref|answer|response|final"
+)
+_NOISE = (
+    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|</?s>|<end_of_turn>|<eos>"
+    rf"|</?(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</co(?::[^<>\n]{{0,60}})?>)"
+)
+BLOCK_TAG = re.compile(r"</?(?:p|br|li|ul|ol|div|tr|table|h[1-6]|blockquote|hr)\b", re.IGNORECASE)
+"""Noise that ends a line."""
+# Maths: what stands in dollars, and `\\(…\\)`, `\\[…\\]`. Brackets there are glued to a name.
+_MATHS = (
+    r"\$\$.{1,500}?\$\$|\$(?=[^\s$])[^$\n]{1,200}(?<=\S)\$(?!\d)"
+    r"|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]"
+)
+_ESCAPED = rf"\\{{1,4}}\[(?P<escaped>{_INSIDE}?)\\{{1,4}}\]"
+_ALL = "|".join(
+    (_RESIDUE, _DOUBLE, _IN_ROUND, _HIDDEN, _ESCAPED, f"(?P<maths>{_MATHS})", _MARKS, _NOISE)
+)
+# Alternatives that begin with one character each: only then is the search fast.
+_STARTS = (
+    "[", "【", "［", "(", "（", "〔", "〖", "⟦", "{", "<", "^", "$", "\\\\", "`", "~~~", "##",
+    "http", "HTTP", "citeturn", "filecite", ":contentRef", "&#91;", *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
+    *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
+)  # fmt: skip
+OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS))
+"""Where something may begin that :func:`full` knows."""
+
+
+@cache
+def full() -> re.Pattern[str]:
+    """All forms; compiled when the first answer needs more than ``[1]``."""
+    return re.compile(_ALL, _FLAGS)
+
+
+RANGES = re.compile(rf"({_NUMBER})(?:{_TO}({_NUMBER}))?", re.IGNORECASE)
+SUSPECT = re.compile(
+    r"\[[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\]|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
+    r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}|(?<=\s)<\d{1,2}>"
+    r"|\[[一二三四五六七八九十]{1,3}\]"
+)
+"""Brackets that look like a mark."""
+FREE_BRACKET = re.compile(r"(?:^|[^\w}\])'^])\s*[\[【［]|\s[\[【［]")
+DEFINITION = re.compile(
+    r"[ \t>*•–-]*+(?:\[\^?(?P<mark>\d{1,3})\^?\]|(?P<bare>\d{1,3})[.)])\s*+:?\s*+"
+    rf"(?P<label>{_WORDS}{{0,3}})(?P<bracket>\[?)(?P<number>\d{{1,3}})(?!\d)"
+)
+"""An entry of a reference list that may be a passage: ``[^1]: Passage 5``."""
+RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹˒‚⸴،·⁻", "0123456789,,,,,-", "⁽⁾")
+"""Superscripts as plain text."""

@@ -1,0 +1,137 @@
+"""Thoughts of reasoning models in submissions: counted, and no part of any answer."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import citeforge as cf
+from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.spoken import SpokenCounts
+from citeforge.schemas.submission import CitedSpan, SubmissionLine, TokenLogprob
+from conftest import Inline, write_jsonl
+
+THOUGHT = "Passage [3] says 1931."
+ANSWER = "It opened in 1964 [1]."
+
+
+@pytest.fixture(scope="module")
+def benchmark(package: Path) -> cf.Benchmark:
+    return cf.load(package)
+
+
+def _line(output: str, **more: Any) -> SubmissionLine:
+    return SubmissionLine("q01", output, **more)
+
+
+def test_thoughts_are_counted_and_leave_the_answer() -> None:
+    counts = SpokenCounts()
+    spoken = counts.spoken(_line(f"<think>{THOUGHT}</think>\n\n{ANSWER}"))
+    assert spoken.output == ANSWER
+    assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 0)
+
+
+def test_a_thought_that_never_ends_is_an_empty_truncated_answer() -> None:
+    counts = SpokenCounts()
+    spoken = counts.spoken(_line(f"<think>{THOUGHT}"))
+    assert spoken.output == ""
+    assert spoken.is_truncated
+    assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 1)
+
+
+def test_spans_and_log_probabilities_move_with_the_answer() -> None:
+    output = f"<think>{THOUGHT}</think>{ANSWER}"
+    start = output.index("1964")
+    spans = [
+        CitedSpan(start, start + 4, 0),
+        CitedSpan(7, 10, 1),
+    ]  # the second one is in the thought
+    logprobs = [TokenLogprob(0, "3", -0.5), TokenLogprob(1, "1", -0.1)]
+    spoken = SpokenCounts().spoken(_line(output, spans=spans, logprobs=logprobs))
+    assert [spoken.output[s.start : s.end] for s in spoken.spans or ()] == ["1964"]
+    assert [(t.index, t.token) for t in spoken.logprobs or ()] == [(0, "1")]
+
+
+def test_an_answer_without_thoughts_stays_the_same_object() -> None:
+    line = _line(ANSWER)
+    assert SpokenCounts().spoken(line) is line
+
+
+def _scores(benchmark: Path, path: Path, inline: Inline, *more: str) -> dict[str, Any]:
+    names = "CiteP,Length,ALCE.CitRec"
+    words = ("score", path, "--benchmark", benchmark, "--judge", "lexical", "--details")
+    inline(*words, "--measures", names, "--out", "s.json", *more).check_returncode()
+    return json.loads((path.parent / "s.json").read_text())
+
+
+def test_scores_of_thoughts_are_those_of_the_answer_alone(
+    tmp_path: Path, package: Path, inline: Inline
+) -> None:
+    rows = {}
+    for name, output in (("plain", ANSWER), ("thinks", f"<think>{THOUGHT}</think>\n\n{ANSWER}")):
+        path = write_jsonl(tmp_path / f"{name}.jsonl", [{"query_id": "q01", "output": output}])
+        rows[name] = _scores(package, path, inline)
+    assert rows["thinks"]["measures"] == rows["plain"]["measures"]
+    assert rows["thinks"]["answers"] == rows["plain"]["answers"]
+    assert any("thoughts in 1 answer (4 words)" in w for w in rows["thinks"]["warnings"])
+
+
+def test_reference_reads_thoughts_as_the_papers_code_does(
+    tmp_path: Path, package: Path, inline: Inline
+) -> None:
+    """rage_toolkit cites every `[n]` of the output: `[3]` of the thought, too."""
+    output = f"<think>{THOUGHT}</think>{ANSWER}"
+    path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": output}])
+    words = ("score", path, "--benchmark", package, "--protocol", "reference")
+    ran = inline(*words, "--measures", "Distinct", "--out", "r.json")
+    ran.check_returncode()
+    scores = json.loads((tmp_path / "r.json").read_text())
+    assert scores["measures"][0]["value"] == 2
+    assert sum("--protocol strict leaves them out" in w for w in scores["warnings"]) == 1
+
+
+def test_check_counts_thoughts(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    rows = [
+        {"query_id": "q01", "output": f"<think>{THOUGHT}</think>{ANSWER}"},
+        {"query_id": "q02", "output": f"[THINK]{THOUGHT}"},
+    ]
+    result = cf.check(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
+    found = {f.code: f.message for f in result.warnings if f.line is None}
+    assert found["thoughts"].startswith("thoughts in 2 answers (8 words)")
+    assert (result.n_truncated, result.n_empty) == (1, 1)
+
+
+def test_a_file_that_is_read_twice_is_counted_once(
+    tmp_path: Path, benchmark: cf.Benchmark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("citeforge.evaluator.submissions.index._MOST_KEPT", 0)
+    rows = [{"query_id": "q01", "output": f"<think>{THOUGHT}</think>{ANSWER}"}]
+    submission = Submission(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
+    submission.choose_context(None)
+    assert len(list(submission.answers())) == 1
+    assert submission.around.n_thinking == 1
+
+
+@pytest.mark.parametrize(
+    ("output", "said", "counts"),
+    [
+        ('{"answer": "It opened [5].\\nIt is long."}', "It opened [5].\nIt is long.", (1, 0)),
+        ('{"answer": "It opened.", "citations": [5, 8]}', "It opened.", (1, 1)),
+        ('```json\n{"response": "It opened [5]."}\n```', "It opened [5].", (1, 0)),
+        ("```markdown\nIt opened [5].\n```", "It opened [5].", (0, 0)),
+        ("<think>so</think>```\nIt opened [5].\n```", "It opened [5].", (0, 0)),
+        ("One [1].\\nTwo [2].", "One [1]. \nTwo [2].", (0, 0)),
+        # No answer in a wrapping.
+        ('{"a": 1}', '{"a": 1}', (0, 0)),
+        ("{1, 2} is a set}", "{1, 2} is a set}", (0, 0)),
+        ("```a\nx\n```\nand\n```\ny\n```", "```a\nx\n```\nand\n```\ny\n```", (0, 0)),
+        ("The \\nu and \\nabla [1].", "The \\nu and \\nabla [1].", (0, 0)),
+    ],
+)
+def test_json_fences_and_escaped_line_breaks(
+    output: str, said: str, counts: tuple[int, int]
+) -> None:
+    around = SpokenCounts()
+    assert around.spoken(_line(output)).output == said
+    assert (around.n_objects, around.n_lists) == counts
