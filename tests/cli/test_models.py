@@ -244,3 +244,17 @@ def test_doctor_asks_a_live_endpoint(
     with openai_server(tmp_path / "log") as server:
         result = inline("doctor", "--base-url", server.url)
     assert "ok  LLM endpoint           answers; 1 models: m" in result.stdout
+
+
+def test_a_judge_that_no_measure_asks_is_named(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
+    assert inline("run", "random", "--benchmark", package, "--out", "r.jsonl").returncode == 0
+    args = ("score", "r.jsonl", "--benchmark", package, "--judge", "lexical")
+    idle = inline(*args)
+    assert idle.returncode == 0, idle.stderr
+    assert "no measure here asks the judge lexical@1; add --measures alce" in idle.stderr
+    assert "judged by" not in idle.stdout
+    asked = inline(*args, "--measures", "rage,alce")
+    assert "judged by lexical@1: not comparable" in asked.stdout
+    assert "asks the judge" not in asked.stderr

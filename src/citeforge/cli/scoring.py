@@ -146,7 +146,7 @@ def score(
         for text in file.warnings:
             click.echo(f"warning: {file.submission}: {text}", err=True)
     session = scored.judge
-    if session is not None and not session.judge.comparable:
+    if session is not None and scored.is_judged and not session.judge.comparable:
         click.echo(f"judged by {session.judge.signature}: not comparable with published numbers")
     if allow_judge_failures:
         return

@@ -1,6 +1,6 @@
 """``score``: from options and submissions to scores, one way for all kinds."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -8,6 +8,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.setup import client_options, judge_session, replay_store
 from citeforge.evaluator.corrections import Correction, calibration_of, find_corrections
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.reports.entries import Row, make_entries
 from citeforge.evaluator.slices import make_slices, query_labels
@@ -43,6 +44,11 @@ class ScoringSetup:
     correction: Correction | None = None
     warning: str = ""
 
+    @property
+    def is_judged(self) -> bool:
+        """Whether some measure asks the judge."""
+        return self.tools.judge is not None and _ask_judge(self.measures)
+
 
 def setup_of(
     benchmark: Benchmark, options: ScoreOptions, judge: JudgeSession | None = None,
@@ -74,9 +80,24 @@ def setup_of(
     if options.labels:
         correction = find_corrections().by_labels(options.labels)
         return ScoringSetup(benchmark, measures, tools, correction)
+    if tools.judge is not None and not _ask_judge(measures):
+        hint = _hint_of_judged(benchmark, tools.judge)
+        return ScoringSetup(benchmark, measures, tools, warning=hint)
     if options.protocol != "strict":
         return ScoringSetup(benchmark, measures, tools)
     return ScoringSetup(benchmark, measures, tools, *calibration_of(benchmark, tools.judge))
+
+
+def _ask_judge(measures: Iterable[Measure]) -> bool:
+    return any("judge" in m.uses for m in measures)
+
+
+def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
+    """Warn of a judge that no selected measure asks, and name families that would ask it."""
+    fitting = (m for m in known_measures().values() if m.reads in benchmark.kind.readings)
+    families = dict.fromkeys(m.family for m in fitting if _ask_judge([m]))
+    hint = f"; add --measures {' or '.join(families)}" if families else ""
+    return f"no measure here asks the judge {judge.judge.signature}{hint}"
 
 
 def _tools_of(options: ScoreOptions, run: RunOptions) -> Tools:
@@ -222,7 +243,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         about=submission.about,
         same_family=(
             judge.family_of(submission.families)
-            if judge is not None and any("judge" in r.measure.uses for r in rows)
+            if judge is not None and _ask_judge(row.measure for row in rows)
             else None
         ),
         is_control=submission.header.get(CONTROL) is True,

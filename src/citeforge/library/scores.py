@@ -269,11 +269,13 @@ class ScoredFiles:
             where that was asked for.
         judge: who was asked, and on how many pairs it failed; None without a judge.
         headline: measures that tell most of this kind of benchmark.
+        is_judged: whether some measure asks the judge.
     """
 
     scores: list[Scores]
     judge: JudgeSession | None
     headline: tuple[str, ...]
+    is_judged: bool
 
 
 @extras_named()
@@ -347,7 +349,8 @@ def score_files(
         for scores in all_scores:
             by_context.setdefault(scores.file.context, []).append(scores.file)
         all_scores += [Scores(max_row(files)) for files in by_context.values()]
-    return ScoredFiles(all_scores, setup.tools.judge, tuple(opened.kind.headline))
+    headline = tuple(opened.kind.headline)
+    return ScoredFiles(all_scores, setup.tools.judge, headline, setup.is_judged)
 
 
 def plan_scores(

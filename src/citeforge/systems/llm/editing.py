@@ -168,7 +168,7 @@ def post_cite(
     for place, end in enumerate(edited):
         if isinstance(end, Reply) and (pool := pools[place]):
             reading = strict_statements(end.text, grammar, segmenter, len(pool))
-            bare += [(place, s) for s in reading.statements if not s.markers]
+            bare += [(place, s) for s in reading.statements if not s.numbers]
     nearest = _nearest(bare, pools, embedder)
     for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
         reply = edited[place]

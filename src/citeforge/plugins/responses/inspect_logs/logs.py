@@ -101,7 +101,9 @@ def sample_answer(
     """
     context = metadata.get("context")
     grammar = placer.benchmark.grammar
-    response = read_output(output, lambda text: bool(grammar.parse(text, 1).markers))
+    response = read_output(
+        output, lambda text: any(m.numbers for m in grammar.parse(text, 1).markers)
+    )
     cut = bool(output.choices) and is_cut(output.stop_reason)
     response.finish_reason = TRUNCATED if cut else None
     fields = LineFields(None if context is None else str(context), epoch - 1)
