@@ -188,10 +188,6 @@ def _packages() -> None:
     cite("build", "rage", "--source", "beir:beir", "--licence", "cc0-1.0", "--embedder", "offline",
          "--limit", 6, "--n-seemingly", 4, "--n-irrelevant", 4, "--out", "facts")  # fmt: skip
     cite("llm", "import", "twins.db", EXAMPLES / "twins" / "replay.jsonl")
-    for verb in ("embed", "mine"):
-        cite("shard", verb, "--shard", "1/1", "--source", f"beir:{Path.cwd() / 'beir'}", "--embedder",
-             "offline", "--limit", 6, "--n-seemingly", 2, "--n-irrelevant", 2,
-             "--out", "shards")  # fmt: skip
     _given()
     cite("build", "twins", "--benchmark", "facts", "--llm", "replay:twins.db", "--keep-failed",
          "--out", "twins")  # fmt: skip

@@ -69,8 +69,8 @@ def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
 
     compute.cpu_has_bfloat16 = lambda: True
     chosen = "bf16" if dtype == "bfloat16" else "fp32"
-    embedder = make_embedder("offline", device="cpu", compute=chosen)
-    assert embedder.fingerprint()["dtype"] == dtype
+    embedder = make_embedder("offline", device="cpu").at(chosen)  # type: ignore[attr-defined]
+    assert embedder.fingerprint()["computed"]["dtype"] == dtype
     # Processors without bfloat16 take ten times as long: texts as short as prove the same.
     short, long = (8, 80) if dtype == "bfloat16" else (30, 250)
     for n in (1, 3, 75):

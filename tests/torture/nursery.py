@@ -57,8 +57,8 @@ def preload() -> None:
     for module in (
         "builders.kalma.build builders.twins.build builders.authorship.build builders.rage.build "
         "plugins.bundles.build "
-        "builders.frozen evaluator.score publish.export plugins.leaderboard.build "
-        "publish.card plugins.audit.run engines.llm.writers engines.judge.session "
+        "builders.frozen evaluator.score publishing.export plugins.leaderboard.build "
+        "publishing.card plugins.audit.run engines.llm.writers engines.judge.session "
         "plugins.graphs.snapshot kg.engines evaluator.statistics.compare"
     ).split():
         __import__(f"citeforge.{module}")

@@ -23,7 +23,8 @@ _READERS = {
     "text": "from citeforge.engines.io.textfiles import text_lines\n"
             "go = lambda p: list(text_lines(p))",
     "whole": "from citeforge.ir_convert.alce import read_items as go",
-    "graph": "from citeforge.kg.engines import StoreEngine as go",
+    "graph": "from citeforge.kg.engines import StoreEngine\n"
+             "go = lambda p: StoreEngine(p).load()",
     "format": "from citeforge.evaluator.submissions.formats import detect\n"
               "from citeforge.evaluator.submissions.reader import read_answers\n"
               "go = lambda p: 1 / 0 if detect(p) != 'citeforge' else list(read_answers(p))",

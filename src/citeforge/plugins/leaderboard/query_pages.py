@@ -9,7 +9,7 @@ from citeforge.builders.recipes.derive import Base
 from citeforge.engines.io.tables import rows_of
 from citeforge.package.package import Package
 from citeforge.schemas.benchmarks.kg import Graph, Key
-from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, UNJUDGED
+from citeforge.schemas.benchmarks.tables import CONTEXTS, LABELS, SEEMINGLY_RELEVANT, UNJUDGED
 
 _SPOKES = 18
 _CONTEXTS = 4
@@ -176,12 +176,18 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
+    """(query, passage) to how near a negative is, where somebody or some model ranked it."""
     notes = {}
-    for label in LABELS[1:]:
-        for row in base.mappings[label].to_pylist():
-            if row["score"] is not None:
-                rank = f", rank {row['rank']}" if row["rank"] is not None else ""
-                notes[row["query-id"], row["corpus-id"]] = f"cosine {row['score']:.3f}{rank}"
+    rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
+    for row in rows:
+        if row["score"] is not None and row["rank"] is not None:
+            pair = row["query-id"], row["corpus-id"]
+            notes[pair] = f"score {row['score']:.3f}, rank {row['rank']}"
+    package = Package(base.folder, base.manifest)
+    if SEEMINGLY_RELEVANT in package.splits.get("cosines", []):
+        for row in package.table("cosines", SEEMINGLY_RELEVANT).to_pylist():
+            pair = row["query-id"], row["corpus-id"]
+            notes[pair] = f"cosine {row['cosine']:.3f}, rank {row['rank']}"
     return notes
 
 
