@@ -26,7 +26,7 @@ SECTIONS = {
     ),
     "Which rows are read and kept": (
         "extra_corpus extra_prefix extra_licence corpus corpus_split chunk base allow_no_relevant "
-        "skip_empty skip_dangling skip_malformed extra_fields keep_failed secret_from inputs"
+        "skip_empty skip_dangling skip_malformed skip_malformed extra_fields keep_failed secret_from inputs"
     ),
     "How questions and rewrites are made": (
         "languages rounds attempts alpha stand_in step length_ratio copy_similarity gold "
@@ -44,7 +44,8 @@ SECTIONS = {
     ),
     "Preferences of people": "preferences people tie_threshold agreed",
     "Endpoints, and limits of LLMs": (
-        "base_url concurrency timeout rpm tpm price max_cost store allow_judge_failures"
+        "base_url concurrency timeout rpm tpm price max_cost store allow_judge_failures "
+        "thinking_tokens reasoning_effort"
     ),
     "Models on this machine": "device batch_size",
     "Several machines": "engine engine_options",

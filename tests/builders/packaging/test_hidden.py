@@ -120,10 +120,10 @@ def test_contexts_are_of_one_size_or_the_build_says_why_not(tmp_path: Path) -> N
     # 3 + 3 near ones, relevant ones among them, where bm25 finds enough; the others are far.
     assert max(n + m for n, m in zip(n_relevant, n_seeming, strict=True)) == 6
     assert (n_relevant[0], n_seeming[0], len(rows[0]) - n_relevant[0] - n_seeming[0]) == (1, 5, 3)
-    large = Mixture(name="large", relevant=3, irrelevant=30, seemingly_relevant=3)
+    large = Mixture(name="large", relevant=3, irrelevant=90, seemingly_relevant=3)
     with refused("too-few") as caught:
         facts(tmp_path / "b", mixtures=(large,))
-    assert re.search(r"has \d+ passages, mixture large needs 36", str(caught.value))
+    assert re.search(r"has \d+ passages, mixture large needs 96", str(caught.value))
 
 
 def test_marks_of_gold_answers_follow_their_passages(tmp_path: Path) -> None:

@@ -129,9 +129,9 @@ class ReplayStore(Store):
         paid = (result.prompt_tokens, result.completion_tokens) if is_paid else (0, 0)
         with self.transaction() as db:
             find = "SELECT kind, prompt_tokens, completion_tokens FROM kept WHERE asked = ?"
-            kind, *before = db.execute(find, (asked,)).fetchone() or ("", 0, 0)
+            stored, *before = db.execute(find, (asked,)).fetchone() or ("", 0, 0)
             total = [a + b for a, b in zip(before, paid, strict=True)]
-            if kind == REPLY:
+            if stored == REPLY:
                 update = "UPDATE kept SET prompt_tokens = ?, completion_tokens = ? WHERE asked = ?"
                 db.execute(update, (*total, asked))
                 return False

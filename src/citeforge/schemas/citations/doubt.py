@@ -1,6 +1,7 @@
 """What looks like a mark and may be something else: subscripts, pinpoints, powers, enumerators."""
 
 import re
+from functools import lru_cache
 
 _SPACED = frozenset(
     "at para para. paras paras. paragraph paragraphs pinpoint § §§ rn. rz. п. пункт пункте "
@@ -75,8 +76,13 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
             return False
         # `a[1]` is a variable where the answer is about such things.
         is_letter = len(found[0].partition("[")[0]) == 1
-        return not is_letter or _PROGRAMMING.search(output) is not None
+        return not is_letter or _is_about_programs(output)
     return output.endswith(_GLUED, 0, start)
+
+
+@lru_cache(maxsize=1)  # an answer is asked about for each of its brackets
+def _is_about_programs(output: str) -> bool:
+    return _PROGRAMMING.search(output) is not None
 
 
 def is_raised_mark(output: str, start: int, end: int) -> bool:
