@@ -26,13 +26,13 @@ SECTIONS = {
     ),
     "Which rows are read and kept": (
         "extra_corpus extra_prefix extra_licence corpus corpus_split chunk base allow_no_relevant "
-        "skip_empty skip_dangling skip_malformed skip_malformed extra_fields keep_failed secret_from inputs"
+        "skip_empty skip_dangling skip_malformed extra_fields keep_failed secret_from inputs"
     ),
     "How questions and rewrites are made": (
         "languages rounds attempts alpha stand_in step length_ratio copy_similarity gold "
         "gold_later general ner perplexity oracle passages sub_claims condense condense_top "
         "condense_k sample passage_size largest_file single pair lists absent tries closed_book "
-        "longest_copy neighbours shown"
+        "longest_copy neighbours shown retrieved"
     ),
     "How measures are computed": (
         "segmenter bertscore_model mauve_model qa_model max_row only_asked cot at_most_citations "
