@@ -20,6 +20,7 @@ from citeforge.builders.recipes.changes import command_of
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publishing.card import write_card
+from citeforge.publishing.hidden import split_package
 from citeforge.schemas.benchmarks.manifest import Manifest
 from citeforge.schemas.benchmarks.sources import SourceInfo
 from conftest import EXAMPLES, Inline, refused
@@ -163,3 +164,25 @@ def test_licences() -> None:
 def test_bars() -> None:
     assert bars([0, 1, 2, 4]) == "·▃▅█"
     assert bars([]) == bars([0, 0]) == "–"
+
+
+def test_the_card_of_a_public_half_is_true_of_it(hidden_package: Path, tmp_path: Path) -> None:
+    """It cannot say what was done with hidden labels, and does not deny it."""
+    public = tmp_path / "public"
+    split_package(hidden_package, public, tmp_path / "gold")
+    write_card(public)
+    card, croissant = [(public / n).read_text() for n in ("README.md", "croissant.json")]
+    for denied in ("No model decided", "was not audited", "Nothing was skipped"):
+        assert denied not in card + croissant
+    for said in ("labels of relevance are hidden", "--benchmark hub:ORG/NAME --gold GOLD"):
+        assert said in card
+    whole = write_card(folder_of(hidden_package, tmp_path))
+    text = (tmp_path / "whole" / "README.md").read_text()
+    assert whole.config.get("hidden_gold") is None
+    assert "--gold" not in text and "are hidden" not in text
+    assert 'load_dataset("ORG/NAME", "queries")' in text
+
+
+def folder_of(package: Path, parent: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(package, parent / "whole"))

@@ -160,10 +160,14 @@ def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, 
     )
     counts = "; ".join(f"{k}: {v}" for k, v in manifest.counts.items())
     models = "; ".join(f"{role}: {m.get('name')}" for role, m in manifest.models.items())
+    is_hidden = manifest.config.get("hidden_gold")
+    unsaid = "Not published: the labels are hidden." if is_hidden else ""
     fields: dict[str, Any] = {
         "rai:dataCollection": f"Converted from {sources}.",
-        "rai:dataPreprocessingProtocol": counts or "Nothing was skipped, merged or dropped.",
-        "rai:machineAnnotationTools": models or "No model decided anything.",
+        "rai:dataPreprocessingProtocol": counts
+        or unsaid
+        or "Nothing was skipped, merged or dropped.",
+        "rai:machineAnnotationTools": models or unsaid or "No model decided anything.",
         "rai:dataUseCases": "Scoring systems that cite the passages or triples that support them.",
     }
     if audit is None:
