@@ -22,7 +22,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.sources import SourceInfo, without_folders
 from conftest import EXAMPLES, Inline, refused
 
 
@@ -186,3 +186,24 @@ def test_the_card_of_a_public_half_is_true_of_it(hidden_package: Path, tmp_path:
 def folder_of(package: Path, parent: Path) -> Path:
     """A copy that may be changed."""
     return Path(shutil.copytree(package, parent / "whole"))
+
+
+def test_published_texts_name_no_folder_of_this_machine(folder: Path) -> None:
+    write_card(folder)
+    for name in ("README.md", "croissant.json"):
+        text = (folder / name).read_text()
+        assert "beir:facts" in text
+        assert str(EXAMPLES) not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "public"),
+    [
+        ("beir:/home/me/data/nq", "beir:nq"), ("beir:~/nq/", "beir:nq"), ("../x/nq", "nq"),
+        ("beir:C:\\data\\nq", "beir:nq"), ("/tmp/model", "model"), ("--source", "--source"),
+        ("beir:data/nq", "beir:data/nq"), ("hub:ORG/NAME", "hub:ORG/NAME"),
+        ("https://example.org/a", "https://example.org/a"), ("0.5", "0.5"), ("/", "/"),
+    ],
+)  # fmt: skip
+def test_a_path_keeps_its_last_part(text: str, public: str) -> None:
+    assert without_folders(text) == public

@@ -103,7 +103,7 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
         "name": manifest.name,
         "description": (
             f"A benchmark for cited generation ({manifest.kind}), built with citeforge "
-            f"{manifest.citeforge} from {', '.join(s.spec for s in manifest.sources)}."
+            f"{manifest.citeforge} from {', '.join(s.public_spec for s in manifest.sources)}."
         ),
         "conformsTo": [
             "http://mlcommons.org/croissant/1.1",
@@ -155,7 +155,7 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
 def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
     """The RAI fields that the manifest and the audit can answer; others are left out."""
     sources = "; ".join(
-        f"{s.spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
+        f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
     )
     counts = "; ".join(f"{k}: {v}" for k, v in manifest.counts.items())
