@@ -50,7 +50,22 @@ def test_both_say_it(inline: Inline, package: Path, trial: Path) -> None:
 def test_a_whole_submission_stays_as_it_is(package: Path, tmp_path: Path) -> None:
     cf.run("random", package, tmp_path / "all.jsonl")
     scores = [cf.score(tmp_path / "all.jsonl", package, only_asked=o) for o in (False, True)]
-    assert scores[0].file == scores[1].file
+    assert scores[0].file.measures == scores[1].file.measures
+
+
+def test_answers_without_a_limit_say_that_all_queries_count(
+    package: Path, trial: Path, tmp_path: Path
+) -> None:
+    """As answers of vendors, which have no header."""
+    other = tmp_path / "no-header.jsonl"
+    other.write_text("".join(trial.read_text().splitlines(keepends=True)[1:]))
+    part, n = cf.score(other, package, only_asked=True), len(cf.load(package))
+    assert part.counts.n_missing == n - N
+    (warning,) = [text for text in part.file.warnings if "--only-asked" in text]
+    assert f"has no effect: nothing in the file says how many queries were asked, so all {n}" in (
+        warning
+    )
+    assert cf.score(trial, package, only_asked=True).file.warnings == []
 
 
 def test_an_answer_beyond_the_limit_is_refused(package: Path, trial: Path) -> None:

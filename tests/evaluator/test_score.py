@@ -262,3 +262,19 @@ def test_forty_systems_fit_the_terminal(tmp_path: Path, benchmark: cf.Benchmark)
     assert across[: len(result.measures)] == [m.name for m in result.measures]
     assert sum(line.startswith("system 39 ") for line in tables) == len(heads)
     assert "system 7   20.00 [" in "\n".join(tables)
+
+
+def test_closed_book_answers_get_a_hint_and_each_context_its_signature(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    said = [{"query_id": q, "output": "Without any mark."} for q in benchmark.query_ids]
+    plain = scored(tmp_path, benchmark, said)
+    (hint,) = [text for text in plain.file.warnings if "--context none" in text]
+    assert "none of the 30 answers cites a passage" in hint
+    closed = scored(tmp_path, benchmark, said, context="none")
+    assert not any("--context none" in text for text in closed.file.warnings)
+    said[0] = perfect(benchmark, 0)
+    assert not any("--context none" in t for t in scored(tmp_path, benchmark, said).file.warnings)
+    own = [{**said[0], "passages": [{"text": "Two words."}]}]
+    table = render_scores([plain.file, scored(tmp_path, benchmark, own).file], verbose=False)
+    assert [n for n in ("|ctx:mix|", "|ctx:own|") if n not in table] == []

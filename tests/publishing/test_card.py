@@ -20,8 +20,9 @@ from citeforge.builders.recipes.changes import command_of
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
 from citeforge.publishing.card import write_card
+from citeforge.publishing.hidden import split_package
 from citeforge.schemas.benchmarks.manifest import Manifest
-from citeforge.schemas.benchmarks.sources import SourceInfo
+from citeforge.schemas.benchmarks.sources import SourceInfo, without_folders
 from conftest import EXAMPLES, Inline, refused
 
 
@@ -163,3 +164,46 @@ def test_licences() -> None:
 def test_bars() -> None:
     assert bars([0, 1, 2, 4]) == "·▃▅█"
     assert bars([]) == bars([0, 0]) == "–"
+
+
+def test_the_card_of_a_public_half_is_true_of_it(hidden_package: Path, tmp_path: Path) -> None:
+    """It cannot say what was done with hidden labels, and does not deny it."""
+    public = tmp_path / "public"
+    split_package(hidden_package, public, tmp_path / "gold")
+    write_card(public)
+    card, croissant = [(public / n).read_text() for n in ("README.md", "croissant.json")]
+    for denied in ("No model decided", "was not audited", "Nothing was skipped"):
+        assert denied not in card + croissant
+    for said in ("labels of relevance are hidden", "--benchmark hub:ORG/NAME --gold GOLD"):
+        assert said in card
+    whole = write_card(folder_of(hidden_package, tmp_path))
+    text = (tmp_path / "whole" / "README.md").read_text()
+    assert whole.config.get("hidden_gold") is None
+    assert "--gold" not in text and "are hidden" not in text
+    assert 'load_dataset("ORG/NAME", "queries")' in text
+
+
+def folder_of(package: Path, parent: Path) -> Path:
+    """A copy that may be changed."""
+    return Path(shutil.copytree(package, parent / "whole"))
+
+
+def test_published_texts_name_no_folder_of_this_machine(folder: Path) -> None:
+    write_card(folder)
+    for name in ("README.md", "croissant.json"):
+        text = (folder / name).read_text()
+        assert "beir:facts" in text
+        assert str(EXAMPLES) not in text
+
+
+@pytest.mark.parametrize(
+    ("text", "public"),
+    [
+        ("beir:/home/me/data/nq", "beir:nq"), ("beir:~/nq/", "beir:nq"), ("../x/nq", "nq"),
+        ("beir:C:\\data\\nq", "beir:nq"), ("/tmp/model", "model"), ("--source", "--source"),
+        ("beir:data/nq", "beir:data/nq"), ("hub:ORG/NAME", "hub:ORG/NAME"),
+        ("https://example.org/a", "https://example.org/a"), ("0.5", "0.5"), ("/", "/"),
+    ],
+)  # fmt: skip
+def test_a_path_keeps_its_last_part(text: str, public: str) -> None:
+    assert without_folders(text) == public

@@ -103,7 +103,7 @@ def render_croissant(folder: Path, manifest: Manifest, audit: dict[str, Any] | N
         "name": manifest.name,
         "description": (
             f"A benchmark for cited generation ({manifest.kind}), built with citeforge "
-            f"{manifest.citeforge} from {', '.join(s.spec for s in manifest.sources)}."
+            f"{manifest.citeforge} from {', '.join(s.public_spec for s in manifest.sources)}."
         ),
         "conformsTo": [
             "http://mlcommons.org/croissant/1.1",
@@ -155,15 +155,19 @@ def _records(name: str, folder: Path) -> dict[str, Any]:
 def _responsible(manifest: Manifest, audit: dict[str, Any] | None) -> dict[str, Any]:
     """The RAI fields that the manifest and the audit can answer; others are left out."""
     sources = "; ".join(
-        f"{s.spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
+        f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
     )
     counts = "; ".join(f"{k}: {v}" for k, v in manifest.counts.items())
     models = "; ".join(f"{role}: {m.get('name')}" for role, m in manifest.models.items())
+    is_hidden = manifest.config.get("hidden_gold")
+    unsaid = "Not published: the labels are hidden." if is_hidden else ""
     fields: dict[str, Any] = {
         "rai:dataCollection": f"Converted from {sources}.",
-        "rai:dataPreprocessingProtocol": counts or "Nothing was skipped, merged or dropped.",
-        "rai:machineAnnotationTools": models or "No model decided anything.",
+        "rai:dataPreprocessingProtocol": counts
+        or unsaid
+        or "Nothing was skipped, merged or dropped.",
+        "rai:machineAnnotationTools": models or unsaid or "No model decided anything.",
         "rai:dataUseCases": "Scoring systems that cite the passages or triples that support them.",
     }
     if audit is None:

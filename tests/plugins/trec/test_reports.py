@@ -101,7 +101,7 @@ def test_every_track_is_read(tmp_path: Path, benchmark: Benchmark, track: Track)
     ((line, answer),) = answers_of(path, benchmark, track.format)
     assert (line, answer.query_id) == (1, "q01")
     # In TREC places count from 0, in this benchmark from 1.
-    assert answer.output == "Io it is. [1][2]\nIt has volcanoes. [2]\nThat is all."
+    assert answer.output == "Io it is [1][2].\nIt has volcanoes [2].\nThat is all."
     assert [p.docid for p in answer.passages or []] == IDS.get(track.name, SEGMENTS)[:2]
     assert Submission(path, benchmark, track.format).system == "r1"
     result = check(path, benchmark, file_format=track.format)
@@ -118,7 +118,7 @@ def test_texts_and_judgements_are_the_benchmarks(
     row["sentences"] = [{"text": "Io it is.", "citations": [0, 1, 7, -1]}]
     path = save(tmp_path / "run.jsonl", track, row)
     ((_, answer),) = answers_of(path, benchmark)
-    assert answer.output == "Io it is. [1][2][3][4]"  # places 7 and -1 are none
+    assert answer.output == "Io it is [1][2][3][4]."  # places 7 and -1 are none
     assert answer.passages is not None
     assert answer.passages[0].text == benchmark.texts([relevant])[relevant][1]
     done = inline("score", "run.jsonl", "--benchmark", package, "--out", "s.json")

@@ -1,6 +1,7 @@
 """Runs of TREC's tracks, written from answers in sentences of their own and read again."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -178,3 +179,19 @@ def test_a_run_has_its_name_however_long_its_first_report_is(
            "references": [f"d{i:09}" for i in range(10_000)], "answer": []}  # fmt: skip
     path = write_jsonl(tmp_path / "file.jsonl", [row])
     assert Submission(path, benchmark, "trec-rag24").system == "r1"
+
+
+@pytest.mark.parametrize("track", TRACKS, ids=lambda t: t.format)
+def test_marks_come_back_before_the_full_stop(
+    tmp_path: Path, package: Path, benchmark: Benchmark, track: Track
+) -> None:
+    """Else the papers' code gives each sentence the marks of the one before."""
+    lines = ["Io is a moon [2].", "Is it hot [1]?", 'He said "yes [1]."', "No end [3]"]
+    row = {"query_id": "q01", "context": "mix", "output": "\n".join(lines)}
+    path, _ = written(tmp_path, package, track, [row])
+    ((_, answer),) = answers_of(path, benchmark, track.format)
+    shape = re.sub(r"\[\d+\]", "[n]", answer.output)
+    assert shape == re.sub(r"\[\d+\]", "[n]", "\n".join(lines))
+    marks = [int(n) - 1 for n in re.findall(r"\[(\d+)\]", answer.output)]
+    assert answer.sentences is not None
+    assert [[n] for n in marks] == [s.citations for s in answer.sentences]

@@ -101,6 +101,7 @@ def render_card(
     body = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(
         manifest=manifest,
         kind=kind_of(manifest),
+        is_hidden=bool(manifest.config.get("hidden_gold")),
         by_hand=beside.by_hand,
         command=command_of(manifest),
         seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),

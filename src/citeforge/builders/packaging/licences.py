@@ -36,7 +36,7 @@ def licence_words(licence: str | None) -> str:
 
 def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
     """(what, licence) of everything that went into a benchmark."""
-    return list(dict.fromkeys((s.spec, s.licence) for s in manifest.sources))
+    return list(dict.fromkeys((s.public_spec, s.licence) for s in manifest.sources))
 
 
 def most_restrictive(manifest: Manifest) -> str | None:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from citeforge.package.kinds import recipe_named
 from citeforge.schemas.benchmarks.manifest import Manifest
+from citeforge.schemas.benchmarks.sources import without_folders
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Recipe
 from citeforge.schemas.recipes.flags import command_words
@@ -138,5 +139,6 @@ def command_of(manifest: Manifest) -> str | None:
     if recipe is None:
         return None
     unnamed = recipe.with_file_names().model_copy(update={"name": None})
-    words = ["citeforge", "build", manifest.kind, *command_words(unnamed), "--out", manifest.name]
+    options = map(without_folders, command_words(unnamed))
+    words = ["citeforge", "build", manifest.kind, *options, "--out", manifest.name]
     return shlex.join(words)

@@ -48,7 +48,7 @@ def render_scores(
         results: score files.
         width: of the terminal; None where lines may be of any length.
         verbose: whether all counts and signatures are shown; else counts that are not 0, and
-            the first signature.
+            the first signature of each context set.
         leading: measures that are shown of many context sets; none for all.
     """
     results = named_rows(references_last(results))
@@ -70,9 +70,8 @@ def render_scores(
     missing += [f"not computed: {line}" for line in missing_lines(results)]
     missing += caution_lines(results) + variance_lines(results)
     signatures = signature_notes(results)
-    if not verbose and len(signatures) > 2:
-        more = f"signatures of other measures: {len(signatures) - 2} more (--verbose shows them)"
-        signatures = [signatures[0], more, signatures[-1]]
+    if not verbose:
+        signatures = _first_signatures(signatures)
     if any(m.corrected for r in results for m in r.measures):
         missing += find_corrections().notes(results)
     slices: list[str] = []
@@ -254,6 +253,19 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
     lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
     return "\n".join([*lines, "all cells, and tables for papers: citeforge report SCORES"])
+
+
+def _first_signatures(notes: Sequence[str]) -> list[str]:
+    """The first signature of each context set, how many more there are, and the other notes."""
+    signatures = [note for note in notes if note.startswith("signature: ")]
+    contexts: dict[str, str] = {}
+    for note in signatures:
+        context = next((p for p in note.split("|") if p.startswith("ctx:")), "")
+        contexts.setdefault(context, note)
+    others = [note for note in notes if note not in signatures]
+    n_more = len(signatures) - len(contexts)
+    more = f"signatures of other measures: {n_more} more (--verbose shows them)"
+    return [*contexts.values(), *([more] if n_more else []), *others]
 
 
 def signature_notes(results: Sequence[ScoreFile]) -> list[str]:

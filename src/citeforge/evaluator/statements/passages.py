@@ -1,6 +1,6 @@
 """Answers that cite passages, of a frozen context set or of their own."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from citeforge.evaluator.statements.inputs import Inputs, ItemReader
 from citeforge.evaluator.statements.reading import Reading, Tally, answers_to
 from citeforge.evaluator.statistics.per_answer import PerAnswerScores
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
@@ -87,10 +88,22 @@ def read_passages(submission: Submission, measures: Sequence[Measure], tools: To
             *submission.warnings(),
             *([] if provided is None else provided.warnings()),
             *reach.warnings(),
+            *(_closed_book(tally, context) if table is not None else ()),
         ],
         [] if inputs is None or not tools.keeps_answers else answer_details(inputs),
         inputs=inputs,
     )
+
+
+def _closed_book(tally: Tally, context: str) -> Iterator[Finding]:
+    """Hint at the option for closed-book systems where no answer cites anything."""
+    if tally.n > tally.empty and tally.uncited == tally.n:
+        yield Finding(
+            "no-citations",
+            f"none of the {tally.n:,} answers cites a passage, and they are scored on the context "
+            f"set {context!r}; for a system that was shown no passages, give --context "
+            f"{CLOSED_BOOK}",
+        )
 
 
 def _results(

@@ -77,6 +77,7 @@ class Submission:
                 self._require_same_benchmark()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
+        self._vain_option = only_asked and limit is None
         if only_asked and self.asked is not None:
             self.benchmark = benchmark.first(self.asked)
         with self._passed_over():
@@ -120,10 +121,19 @@ class Submission:
 
     def warnings(self) -> list[Finding]:
         """Warn of a missing hash of the benchmark, and of queries that were not asked."""
+        benchmark, findings = self.benchmark, list[Finding]()
+        if self._vain_option:
+            findings.append(
+                Finding(
+                    "option-without-effect",
+                    "--only-asked has no effect: nothing in the file says how many queries were "
+                    f"asked, so all {len(benchmark):,} count; a header "
+                    '{"submission": {"system": NAME, "limit": N}} says that these are the first N',
+                )
+            )
         if self._format.origin is None:
-            return []
-        benchmark = self.benchmark
-        findings = [Finding("incomplete-run", text) for text in self._origin.warnings]
+            return findings
+        findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
         if self.asked is not None and self.asked < len(benchmark):
             findings.append(
                 Finding(

@@ -1,5 +1,6 @@
 """Runs of TREC's report tracks: read, and turned into answers of a benchmark."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -16,6 +17,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 
 Citations = list[int | str] | dict[str, float] | None
+_FULL_STOP = re.compile(r"(?<=[\w%°)])[.!?]+[\"'”’»]*\Z")
 
 
 class ReportSentence(msgspec.Struct):
@@ -206,6 +208,16 @@ def _answer(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int)
         )
         if text := " ".join(sentence.text.split()):  # else its marks would be the line's before
             marks = "".join(f"[{base + place}]" for place in dict.fromkeys(places))
-            lines.append(f"{text} {marks}".strip())
+            lines.append(_with_marks(text, marks))
     passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0]) for i in ids]
     return SubmissionLine(report.topic, "\n".join(lines), passages=passages, sentences=sentences)
+
+
+def _with_marks(sentence: str, marks: str) -> str:
+    """Put marks before the full stop: the papers' code gives those behind it to what follows.
+
+    A sentence with another end, or with none, gets them behind its last character.
+    """
+    stop = _FULL_STOP.search(sentence) if marks else None
+    end = len(sentence) if stop is None else stop.start()
+    return f"{sentence[:end]} {marks}{sentence[end:]}".strip()

@@ -1,5 +1,6 @@
 """Records that describe where a benchmark's data come from."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -52,6 +53,21 @@ class MaybeOfPlugin(Record):
         return fields
 
 
+_FOLDER = re.compile(
+    r"(?P<kind>[a-z][\w-]+:)?(?!//)(?:[/~]|\.{1,2}[/\\]|[A-Za-z]:[/\\]).*?(?P<name>[^/\\]+)[/\\]*"
+)
+
+
+def without_folders(text: str) -> str:
+    """A path, or ``KIND:PATH``, with the last part of the path alone; other texts as they are.
+
+    Published files name no folder of the machine that a benchmark was built on. A path that is
+    relative to the working folder and stays in it is kept.
+    """
+    match = _FOLDER.fullmatch(text)
+    return text if match is None else f"{match['kind'] or ''}{match['name']}"
+
+
 class SourceInfo(MaybeOfPlugin, BaseModel):
     """Provenance of one opened source; goes into the manifest.
 
@@ -76,3 +92,8 @@ class SourceInfo(MaybeOfPlugin, BaseModel):
     files: dict[str, str] = {}
     rules: dict[str, str] = {}
     counts: dict[str, int] = {}
+
+    @property
+    def public_spec(self) -> str:
+        """``spec`` without folders of this machine, for published texts."""
+        return without_folders(self.spec)
